@@ -23,7 +23,7 @@ import msgspec
 
 from markdown_tables import markdown_table, write_tables
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work

@@ -51,11 +51,11 @@ NEVER_LOADED = {
     "mcp_roundtrip.engine.elicitation": "for calls that ask",
     "mcp_roundtrip.engine.steps": "for calls with steps",
     "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",
-    "mcp_roundtrip.protocol.uri": "for resources",
+    "mcp_roundtrip.protocol.resource_uris": "for resources",
     "mcp_roundtrip.content.blocks": "3 ms, for results with content blocks",
-    "mcp_roundtrip.forms.form": "for calls that ask",
+    "mcp_roundtrip.arguments.elicitation_form": "for calls that ask",
     "mcp_roundtrip.schema.json_schema": "for lists",
-    "mcp_roundtrip.content.members": "for content blocks and declared metadata",
+    "mcp_roundtrip.content.member_checks": "for content blocks and declared metadata",
     "mcp_roundtrip.arguments.raw_arguments": "for a raw input_schema",
     "mcp_roundtrip.arguments.string_arguments": "for prompts and resources",
     "mcp_roundtrip.server.completions": "for completions",
@@ -197,5 +197,5 @@ def test_records_are_structs_except_the_values_of_authors() -> None:
 
 
 def test_a_plain_call_creates_one_dataclass_and_few_patterns(plain_call: dict[str, list[str]]) -> None:
-    assert plain_call["dataclasses"] == ["mcp_roundtrip.auth.principal.Principal"]
+    assert plain_call["dataclasses"] == ["mcp_roundtrip.auth.callers.Principal"]
     assert len(plain_call["patterns"]) <= PATTERN_BUDGET, plain_call["patterns"]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip.adapters import alb
+from mcp_roundtrip.adapters.event_formats import ALB_MAX_RESPONSE_BYTES
 from mcp_roundtrip.observing.logs_and_metrics import DEFAULT_NAMESPACE, WARNING_EVENTS, metric_counts
 from mcp_roundtrip.protocol import http
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
@@ -185,7 +185,7 @@ def test_the_documented_limits_are_enforced() -> None:
         http.MAX_JSON_VALUES,
         MAX_ID,
         http.MAX_RESPONSE_BYTES,
-        alb.MAX_RESPONSE_BYTES,
+        ALB_MAX_RESPONSE_BYTES,
         MAX_ITEM,
         MAX_BYTES,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip.adapters.alb import ADAPTERS
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.protocol.http import HttpResponse
 from support.event_sources import any_call, sent_by, with_context, with_header
 

@@ -16,8 +16,8 @@ from mcp_roundtrip.adapters.detect import (
     UnknownEventSource,
     detect,
     is_function_url,
-    load_adapter,
 )
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip_tools.events.stable import stable_events
 from support.messages import http_event
 
@@ -38,9 +38,7 @@ def test_a_sample_event_matches_only_the_adapter_of_its_source() -> None:
     assert {file: fitting(event) for file, event in SAMPLES.items()} == {
         file: [source] for file, source in expected.items()
     }
-    assert [
-        file for file, event in SAMPLES.items() if detect(event) is not load_adapter(expected[file])
-    ] == []
+    assert [file for file, event in SAMPLES.items() if detect(event) is not ADAPTERS[expected[file]]] == []
 
 
 def test_every_source_has_a_sample_event() -> None:
@@ -91,14 +89,14 @@ MIXED = st.fixed_dictionaries(
 @given(MIXED)
 def test_an_event_mixed_from_all_sources_matches_at_most_one_adapter(event: dict[str, Any]) -> None:
     if names := fitting(event):
-        assert [detect(event)] == [load_adapter(name) for name in names]
+        assert [detect(event)] == [ADAPTERS[name] for name in names]
     else:
         with pytest.raises(UnknownEventSource):
             detect(event)
 
 
 def test_an_http_event_with_members_of_other_sources_is_an_http_event() -> None:
-    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is load_adapter("http_api")
+    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is ADAPTERS["http_api"]
 
 
 @pytest.mark.parametrize("event", [None, [], "x", 1, {}, {"Records": []}, {"version": "1.0"}])

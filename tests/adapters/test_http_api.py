@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.adapters.http_api import ADAPTERS
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.protocol.http import HttpResponse
 from support.event_sources import any_call, sent_by, with_context
 from support.messages import http_event

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.jsonrpc_event import ADAPTERS
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from support.messages import call, message

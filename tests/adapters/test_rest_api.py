@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.rest_api import ADAPTERS
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from support.event_sources import any_call, sent_by, with_context

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip.arguments.typed_arguments import Arguments
-from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.step_values import NO_ANNOTATION, return_annotation
 from mcp_roundtrip.errors import DefinitionError
 

@@ -30,10 +30,9 @@ from mcp_roundtrip.auth.bearer import (
     bearer_token,
     canonical_uri,
 )
-from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Principal, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, SIGNATURE_ALGORITHMS, IssuerKeys
-from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
 from support.token_issuer import (

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Unauthorized
+from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Principal, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.auth.principal import Principal
 
 JWT = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice", "client_id": "app"}, "scopes": None}}
 IAM = {

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
+from mcp_roundtrip.auth.issuer_keys import MAX_DOCUMENT, fetch
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 

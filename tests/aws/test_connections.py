@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_roundtrip.aws import connections
-from mcp_roundtrip.aws.retries import retry_connection
+from mcp_roundtrip.aws.clients import retry_connection
 from mcp_roundtrip.aws.services import NoResponse
 from support.scripted_server import respond, send
 from support.signed_callers import calling, fails_with

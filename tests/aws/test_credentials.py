@@ -9,9 +9,9 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 from botocore.utils import ContainerMetadataFetcher
 
-from mcp_roundtrip.aws import credentials
-from mcp_roundtrip.aws.credentials import REFRESH_BEFORE_S, ContainerCredentials, find_credentials
+from mcp_roundtrip.aws import signing
 from mcp_roundtrip.aws.services import AwsError
+from mcp_roundtrip.aws.signing import REFRESH_BEFORE_S, ContainerCredentials, find_credentials
 from support.aws_clients import endpoint_of
 from support.scripted_server import hang, reset, respond, scripted
 from support.signed_callers import fails_with
@@ -187,7 +187,7 @@ def test_credentials_outlive_a_failing_endpoint_until_they_expire():
 
 @pytest.mark.parametrize("reply", [hang(), reset])
 def test_an_endpoint_that_does_not_answer_is_no_transient_error(reply, monkeypatch):
-    monkeypatch.setattr(credentials, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(signing, "_TIMEOUT_S", 0.1)
     with scripted(reply, reply, reply) as server, fails_with("credentials_unavailable"):
         Fetcher(server)()
 

@@ -10,8 +10,9 @@ from botocore.session import get_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.clients import FIRST_DYNAMODB_PAUSE_S, FIRST_PAUSE_S
-from mcp_roundtrip.aws.retries import (
+from mcp_roundtrip.aws.clients import (
+    FIRST_DYNAMODB_PAUSE_S,
+    FIRST_PAUSE_S,
     MAX_EXTRA_PAUSE_S,
     THROTTLING_CODES,
     TRANSIENT_CODES,

@@ -2,10 +2,9 @@
 
 import pytest
 
-from mcp_roundtrip.aws.credentials import find_credentials
-from mcp_roundtrip.aws.retries import retry_connection
+from mcp_roundtrip.aws.clients import retry_connection
 from mcp_roundtrip.aws.services import AwsError
-from mcp_roundtrip.aws.sigv4 import AwsCredentials
+from mcp_roundtrip.aws.signing import AwsCredentials, find_credentials
 from mcp_roundtrip.observing.redaction import redacted_traceback
 from support.scripted_server import respond, scripted
 from support.signed_callers import calling

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mcp_roundtrip.aws import connections
-from mcp_roundtrip.aws.retries import retry_connection
+from mcp_roundtrip.aws.clients import retry_connection
 from mcp_roundtrip.aws.services import NoResponse
 from support.certificates import Authority
 from support.signed_callers import calling, fails_with

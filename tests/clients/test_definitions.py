@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
-from mcp_roundtrip.schema.schema_validator import SchemaValidator
+from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from support.format_samples import FORMATS
 from support.json_values import values
 from support.recorded_exchanges import distinct, messages_of_corpus, of_corpus, of_examples, of_samples

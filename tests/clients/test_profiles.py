@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip.protocol.client_behavior import CLIENT_BEHAVIORS
+from mcp_roundtrip.protocol.capabilities import CLIENT_BEHAVIORS
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.client_pins import pinned_versions
 from support.real_clients import RealClient, real_clients

@@ -27,7 +27,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import UsageError
 from support.interpreters import run_program
 
@@ -280,7 +280,7 @@ def test_the_instance_of_the_author_is_not_mutated():
 
 PROGRAM = """
 import sys
-from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.content.tool_results import Output
 
 def tool() -> dict[str, list[int]]: ...
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field, PlainSerializer, field_serializer
 
 from mcp_roundtrip import Context, PromptMessage, ResourceContents, Text, UsageError
-from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.schema.type_adapters import RepeatedName, to_json
 from mcp_roundtrip_testing import Player
 from support.servers import server_of

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.aws.audit_log import AuditKey
 from mcp_roundtrip.observing.audit_records import AuditRecord, hashed_caller
 from mcp_roundtrip_testing import DECLINE, Player

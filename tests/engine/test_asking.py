@@ -21,7 +21,7 @@ from mcp_roundtrip import (
     Sample,
 )
 from mcp_roundtrip.engine.replay import Done
-from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
+from mcp_roundtrip.protocol.results import MalformedInputResponse
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 

@@ -20,7 +20,7 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.replay import Done, Outcome
-from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
+from mcp_roundtrip.protocol.results import MalformedInputResponse
 from support.passes import Passes, accept, asked, error, value
 
 CREATE_MESSAGE_RESULT = {

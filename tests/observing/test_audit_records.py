@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.run import MAX_KEY_BYTES
 from mcp_roundtrip.observing.audit_records import (
     MAX_ITEMS,
@@ -19,7 +19,7 @@ from mcp_roundtrip.observing.audit_records import (
     hashed_caller,
     plain_caller,
 )
-from mcp_roundtrip.observing.line_limit import MAX_LINE_BYTES
+from mcp_roundtrip.observing.logs_and_metrics import MAX_LINE_BYTES
 
 ALICE = Principal("jwt", "alice", "https://id.test", "app")
 KEY = bytes(32)

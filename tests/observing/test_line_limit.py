@@ -19,7 +19,7 @@ from hypothesis.strategies import (
     text,
 )
 
-from mcp_roundtrip.observing.line_limit import MAX_LINE_BYTES, encode_line
+from mcp_roundtrip.observing.logs_and_metrics import MAX_LINE_BYTES, encode_line
 
 SMALL = recursive(
     none() | booleans() | integers() | text(),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.client_behavior import (
+from mcp_roundtrip.protocol.capabilities import (
     CLIENT_BEHAVIORS,
     ClientBehavior,
     breaks_on_state_only_rounds,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.protocol.uri import normalize_uri, spelling_key
-from mcp_roundtrip.protocol.uri_template import find_equivalent
+from mcp_roundtrip.protocol.resource_uris import find_equivalent, normalize_uri, spelling_key
 from support.uri_spellings import spellings
 
 EQUIVALENT = [

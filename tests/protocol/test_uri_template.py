@@ -15,8 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.uri import normalize_uri
-from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, normalize_uri
 
 VALUES = {
     "var": "value", "hello": "Hello World!", "half": "50%", "dub": "me/too", "who": "fred", "empty": "",

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.detect import detect, load_adapter
+from mcp_roundtrip.adapters.detect import detect
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip_tools.events.sources import FORMATS
 from support.event_sources import any_call, sent_by
 from support.messages import headers
@@ -40,14 +41,14 @@ def published(*event: str) -> Any:
 )
 def test_a_published_event_is_served(event: tuple[str, ...], source: str) -> None:
     given = published(*event)
-    assert detect(given) is load_adapter(source)
+    assert detect(given) is ADAPTERS[source]
     message = any_call()
     carries = {**given, "body": b64encode(json.dumps(message).encode()).decode()}
     carries["headers"] = {**given["headers"], **headers(message)}
     if "multiValueHeaders" in given:
         lists = {name: [value] for name, value in headers(message).items()}
         carries["multiValueHeaders"] = {**given["multiValueHeaders"], **lists}
-    request = load_adapter(source).parse_request(carries)
+    request = ADAPTERS[source].parse_request(carries)
     assert (request.method, request.path) == ("POST", "/path/to/resource")
     assert request.headers["mcp-method"] == "tools/call"
     assert request.body is not None

@@ -10,7 +10,7 @@ from support.interpreters import run_program
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 MODULES = [
     *("arguments.argument_types", "arguments.raw_arguments", "arguments.mcp_header"),
-    *("content.structured_output", "content.blocks", "forms.form", "engine.step_values"),
+    *("content.structured_output", "content.blocks", "engine.step_values"),
 ]
 HEAVY = [
     "asyncio",

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mcp_roundtrip import DefinitionError
+from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
-from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.protocol.uri_template import UriTemplate
+from mcp_roundtrip.protocol.resource_uris import UriTemplate
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_lists
 from support.client_requests import refused
 from support.deployment import Deployment

@@ -12,11 +12,10 @@ import boto3
 from botocore.config import Config
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client
-from mcp_roundtrip.aws.clients import AwsClients, SignedClient
+from mcp_roundtrip.aws.clients import AwsClients, SignedClient, StandardRetries
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
-from mcp_roundtrip.aws.retries import StandardRetries
 from mcp_roundtrip.aws.services import SERVICES, AwsClient
-from mcp_roundtrip.aws.sigv4 import AwsCredentials
+from mcp_roundtrip.aws.signing import AwsCredentials
 
 REGION = "us-east-1"
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks.items import TaskCall

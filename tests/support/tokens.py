@@ -12,7 +12,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec

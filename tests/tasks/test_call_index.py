@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import FlowIsStored
 from mcp_roundtrip.tasks.items import Flow, TaskCall

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 from hypothesis.strategies import lists, none, sampled_from, text, tuples
 
-from mcp_roundtrip.auth.principal import Principal as VerifiedCaller
-from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.auth.callers import Principal as VerifiedCaller
+from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical

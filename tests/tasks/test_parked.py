@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from mcp_roundtrip.protocol.client_behavior import CLIENT_BEHAVIORS, breaks_on_state_only_rounds
+from mcp_roundtrip.protocol.capabilities import CLIENT_BEHAVIORS, breaks_on_state_only_rounds
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
 from mcp_roundtrip_testing.client_profile import OBSERVED, ClientProfile
 

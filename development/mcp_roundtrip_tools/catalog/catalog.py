@@ -13,7 +13,7 @@ from mcp_roundtrip.deployment.wiring import CATALOG_DIGEST
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.canonical import digest
-from mcp_roundtrip.protocol.uri import spelling_key
+from mcp_roundtrip.protocol.resource_uris import spelling_key
 from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.resources import Resource
 from mcp_roundtrip.server.tools import Tool

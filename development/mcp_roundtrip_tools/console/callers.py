@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jws

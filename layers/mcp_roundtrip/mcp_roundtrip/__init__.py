@@ -25,10 +25,18 @@ from mcp_roundtrip.errors import (
 )
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.arguments.elicitation_form import one_of
     from mcp_roundtrip.arguments.mcp_header import McpHeader
-    from mcp_roundtrip.auth.principal import Principal
-    from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, PromptMessage, ResourceLink, Text
-    from mcp_roundtrip.content.resource_contents import ResourceContents
+    from mcp_roundtrip.auth.callers import Principal
+    from mcp_roundtrip.content.blocks import (
+        Audio,
+        EmbeddedResource,
+        Image,
+        PromptMessage,
+        ResourceContents,
+        ResourceLink,
+        Text,
+    )
     from mcp_roundtrip.engine.async_context import AsyncContext
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
     from mcp_roundtrip.engine.context import Context
@@ -36,7 +44,6 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.steps import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.entry.server import Server
-    from mcp_roundtrip.forms.form import one_of
     from mcp_roundtrip.protocol.trace import TraceContext
     from mcp_roundtrip.server.completions import Completion
     from mcp_roundtrip.server.hooks import Call
@@ -101,9 +108,9 @@ _MODULES = {
     "ListRoots": "mcp_roundtrip.engine.client_requests",
     "McpHeader": "mcp_roundtrip.arguments.mcp_header",
     "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
-    "Principal": "mcp_roundtrip.auth.principal",
+    "Principal": "mcp_roundtrip.auth.callers",
     "PromptMessage": "mcp_roundtrip.content.blocks",
-    "ResourceContents": "mcp_roundtrip.content.resource_contents",
+    "ResourceContents": "mcp_roundtrip.content.blocks",
     "ResourceLink": "mcp_roundtrip.content.blocks",
     "Retry": "mcp_roundtrip.engine.steps",
     "Root": "mcp_roundtrip.engine.client_requests",
@@ -112,7 +119,7 @@ _MODULES = {
     "Server": "mcp_roundtrip.entry.server",
     "Text": "mcp_roundtrip.content.blocks",
     "TraceContext": "mcp_roundtrip.protocol.trace",
-    "one_of": "mcp_roundtrip.forms.form",
+    "one_of": "mcp_roundtrip.arguments.elicitation_form",
 }
 
 collect_rarely()  # before the imports of these modules, which are most of an initialization

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.state.claims import principal_digest
 from mcp_roundtrip_tools.console.callers import caller_of
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError

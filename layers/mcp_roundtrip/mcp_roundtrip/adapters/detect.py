@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from importlib import import_module
 from typing import Any, Final
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.adapters.event import Adapter, Event
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.errors import McpRoundtripError
 
 Matcher = str | type | Callable[[Any], bool]
@@ -22,11 +21,10 @@ A member that is null counts as absent.
 class EventSource(Struct, frozen=True):
     """An event source, and the members that its events have and lack, by dotted path.
 
-    `module` is the module of its adapter, `description` what messages call it.
+    `description` is what messages call it.
     """
 
     description: str
-    module: str
     has: Mapping[str, Matcher]
     lacks: Mapping[str, Matcher] = field(default_factory=dict)
 
@@ -78,17 +76,15 @@ _PROXY: Final = {"path": str, "httpMethod": str}
 SOURCES: Final[Mapping[str, EventSource]] = {
     "http_api": EventSource(
         "an API Gateway HTTP API request (payload 2.0)",
-        "http_api",
         has={"version": "2.0", "requestContext.http.method": str},
         # The event of a Lambda authorizer has a type, and is otherwise the same.
         lacks={"type": object, "requestContext.domainName": is_function_url},
     ),
     "jsonrpc_event": EventSource(
-        "a JSON-RPC message", "jsonrpc_event", has={"jsonrpc": object}, lacks={"requestContext": object}
+        "a JSON-RPC message", has={"jsonrpc": object}, lacks={"requestContext": object}
     ),
     "function_url": EventSource(
         "a Lambda function URL request",
-        "http_api",
         has={
             "version": "2.0",
             "requestContext.http.method": str,
@@ -97,25 +93,21 @@ SOURCES: Final[Mapping[str, EventSource]] = {
     ),
     "rest_api": EventSource(
         "an API Gateway REST API request",
-        "rest_api",
         has={**_PROXY, "resource": str, "requestContext.identity": dict},
         lacks={"version": object, "type": object, "requestContext.elb": object},
     ),
     "http_api_1_0": EventSource(
         "an API Gateway HTTP API request (payload 1.0)",
-        "rest_api",
         has={**_PROXY, "version": "1.0", "requestContext.identity": dict},
         lacks={"type": object},
     ),
     "alb": EventSource(
         "an Application Load Balancer request",
-        "alb",
         has={**_PROXY, "requestContext.elb": dict, "headers": dict},
         lacks={"version": object, "multiValueHeaders": object},
     ),
     "alb_multi_value": EventSource(
         "an Application Load Balancer request with multi-value headers",
-        "alb",
         has={**_PROXY, "requestContext.elb": dict, "multiValueHeaders": dict},
         lacks={"version": object, "headers": object},
     ),
@@ -128,15 +120,8 @@ def detect(event: Any) -> Adapter:
     if isinstance(event, dict):
         for name, source in SOURCES.items():
             if source.matches(event):
-                return load_adapter(name)
+                return ADAPTERS[name]
     raise UnknownEventSource(explain_mismatch(event))
-
-
-@cache
-def load_adapter(name: str) -> Adapter:
-    """Return the adapter of a source. A cold start imports the module of one source only."""
-    adapters: Mapping[str, Adapter] = import_module(f"mcp_roundtrip.adapters.{SOURCES[name].module}").ADAPTERS
-    return adapters[name]
 
 
 def explain_mismatch(event: Any) -> str:

@@ -24,8 +24,8 @@ from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_sche
 from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from mcp_roundtrip.schema.core_schemas import NOT_COMPILED
-from mcp_roundtrip.schema.exact_reader import ExactReader
+from mcp_roundtrip.schema.input_reader import ExactReader
+from mcp_roundtrip.schema.pydantic_core_schemas import NOT_COMPILED
 
 
 class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property

@@ -13,7 +13,7 @@ from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.exact_reader import input_text
+from mcp_roundtrip.schema.input_reader import input_text
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
@@ -24,7 +24,7 @@ from mcp_roundtrip.schema.subschemas import (
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -118,7 +118,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # slow to import
+        from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # slow to import
 
         try:
             return SchemaValidator.compile(self.input_schema, "input_schema")

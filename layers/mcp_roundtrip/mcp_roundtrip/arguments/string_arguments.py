@@ -16,10 +16,10 @@ from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from mcp_roundtrip.schema.exact_reader import input_text
+from mcp_roundtrip.schema.input_reader import input_text
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.typed_validator import StringReader
+    from mcp_roundtrip.schema.pydantic_validator import StringReader
 
 
 class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -63,7 +63,9 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
 
     @cached_property
     def _strings(self) -> StringReader:
-        from mcp_roundtrip.schema.typed_validator import StringReader  # plain calls need none of its modules
+        from mcp_roundtrip.schema.pydantic_validator import (
+            StringReader,  # plain calls need none of its modules
+        )
 
         return StringReader.from_schema(self._types.reader.types.core_schema, "arguments")
 

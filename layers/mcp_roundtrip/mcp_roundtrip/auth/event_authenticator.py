@@ -16,13 +16,13 @@ from mcp_roundtrip.auth.callers import (
     ANONYMOUS,
     AuthMode,
     Caller,
+    Principal,
     Unauthorized,
     caller_from_claims,
     required_text,
     split_scopes,
     validate_access_token,
 )
-from mcp_roundtrip.auth.principal import Principal
 
 _ACCOUNT_ID: Final = r"[0-9]{12}"
 

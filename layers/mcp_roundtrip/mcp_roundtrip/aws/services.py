@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.sigv4 import Headers
-
 if TYPE_CHECKING:
     from http.client import HTTPMessage
+
+Headers = Sequence[tuple[str, str]]
 
 MAX_CODE: Final = 128
 """Characters of an error code, which becomes a reason in the log and a dimension of a metric."""

@@ -14,8 +14,8 @@ from pydantic_core import PydanticSerializationError
 from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.core_schemas import is_plain_to_write
-from mcp_roundtrip.schema.exact_reader import invalid_value
+from mcp_roundtrip.schema.input_reader import invalid_value
+from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_write
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     JsonResult,
@@ -28,7 +28,7 @@ from mcp_roundtrip.schema.type_adapters import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 
 class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -56,7 +56,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
+        from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # plain types do not need it
 
         return SchemaValidator.compile(self.json_schema, f"{self.name}: outputSchema")
 

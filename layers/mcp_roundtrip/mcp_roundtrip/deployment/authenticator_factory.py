@@ -47,14 +47,14 @@ def _by_event(settings: Settings) -> Authenticator:
 
 def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable], None]) -> Authenticator:
     from mcp_roundtrip.auth.bearer import BearerAuthenticator  # a plain call verifies no token
-    from mcp_roundtrip.auth.issuer_keys import IssuerKeys
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch
 
     issuer = settings.required("token_issuer")
     return BearerAuthenticator(
         issuer,
         settings.token_audience or (settings.required("audience"),),
         frozenset(settings.token_algorithms),
-        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, on_issuer_failure),
+        IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_issuer_failure),
         time.time,
         settings.token_type == "at+jwt",  # noqa: S105 - no secret
         requires_client=bool(settings.token_audience),
@@ -69,9 +69,3 @@ class _WithoutAudience(Struct, frozen=True):
     def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """Raise SettingsError."""
         raise self.settings.missing("audience")
-
-
-def _fetch(url: str, timeout_s: float) -> bytes:
-    from mcp_roundtrip.auth.fetch import fetch  # http and ssl cost 40 ms
-
-    return fetch(url, timeout_s)

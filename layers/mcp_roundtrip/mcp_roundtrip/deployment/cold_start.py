@@ -29,12 +29,11 @@ SNAP_START: Final = "snap-start"
 Function = Literal["server", "front_door"]
 
 _EVERY_FUNCTION: Final = (
-    # event sources and callers
-    *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
-    *("auth.bearer", "auth.fetch"),
+    # callers
+    "auth.bearer",
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
-    *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
+    *("protocol.session_id", "protocol.trace", "protocol.resource_uris", "server.discovery"),
     *("server.legacy_methods", "server.legacy_tasks", "server.lists", "server.views"),
     # skills
     "server.skills",
@@ -43,12 +42,11 @@ _EVERY_FUNCTION: Final = (
 )
 _SERVER: Final = (
     # arguments, results and steps
-    *("content.structured_output", "engine.steps", "schema.checked_reader", "schema.patterns"),
-    *("schema.schema_validator", "schema.typed_validator"),
+    *("content.structured_output", "engine.steps", "schema.json_schema_validator"),
     "server.async_pass",
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.client_requests"),
-    *("forms.form_schema", "schema.json_schema"),
+    "arguments.elicitation_form",
     "server.presenters",
     "deployment.state_codec_factory",
     # calls that become tasks or are parked

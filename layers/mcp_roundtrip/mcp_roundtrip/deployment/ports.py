@@ -10,8 +10,7 @@ from msgspec import Struct
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.callers import Authenticator
-    from mcp_roundtrip.auth.principal import Principal
+    from mcp_roundtrip.auth.callers import Authenticator, Principal
     from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.elicitation_links import Links

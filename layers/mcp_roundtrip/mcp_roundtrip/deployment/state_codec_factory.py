@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from mcp_roundtrip.aws.clients import kernel_random
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
-from mcp_roundtrip.aws.retries import kernel_random
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys

@@ -32,7 +32,7 @@ from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
-from mcp_roundtrip.protocol.input_responses import MalformedInputResponse, read_response
+from mcp_roundtrip.protocol.results import MalformedInputResponse, read_response
 
 Answer = tuple[Any]
 """A typed answer, or the user's refusal to give one, in a tuple, because an answer may be None."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run

@@ -16,13 +16,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
 
+from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, InputRequest, Question, Unset
 from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
-from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 

@@ -24,8 +24,8 @@ from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.core_schemas import is_plain_to_read
-from mcp_roundtrip.schema.exact_reader import invalid_value
+from mcp_roundtrip.schema.input_reader import invalid_value
+from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     RepeatedName,
@@ -35,7 +35,7 @@ from mcp_roundtrip.schema.type_adapters import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -128,7 +128,7 @@ def _in_order(values: list[Any]) -> list[str]:
 def _schema_validator(types: TypeAdapter[Any]) -> SchemaValidator | None:
     """Return the validator of what a type records; None for a type that JSON Schema cannot describe."""
     from mcp_roundtrip.schema.json_schema import RecordedSchemaGenerator, build_json_schema
-    from mcp_roundtrip.schema.schema_validator import SchemaValidator  # few results need both
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # few results need both
 
     try:
         schema = build_json_schema(types, "serialization", RecordedSchemaGenerator, by_alias=False)

@@ -66,7 +66,7 @@ from mcp_roundtrip.server.options import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.protocol.uri_template import UriIndex
+    from mcp_roundtrip.protocol.resource_uris import UriIndex
     from mcp_roundtrip.server.lists import ToolList
     from mcp_roundtrip.server.skills import SkillMethods
 
@@ -259,7 +259,7 @@ class FrontDoor:
 
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:
-        from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate  # tools have no URIs
+        from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate  # tools have no URIs
 
         entries = {**self.catalog.resources, **self.catalog.templates}
         return UriIndex((UriTemplate.parse(text), entry) for text, entry in entries.items())
@@ -268,7 +268,7 @@ class FrontDoor:
         kind, name = read_reference(context.params)
         items = self.catalog.prompts
         if kind == "resource":
-            from mcp_roundtrip.protocol.uri_template import find_equivalent  # prompts have no URIs
+            from mcp_roundtrip.protocol.resource_uris import find_equivalent  # prompts have no URIs
 
             items = {**self.catalog.resources, **self.catalog.templates}
             name = find_equivalent(name, items)

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.auth.principal import Principal, user_binding
+from mcp_roundtrip.auth.callers import Principal, user_binding
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log

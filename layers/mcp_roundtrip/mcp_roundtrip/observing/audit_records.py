@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from msgspec import Struct, field, to_builtins
 
-from mcp_roundtrip.auth.principal import Principal, user_binding
+from mcp_roundtrip.auth.callers import Principal, user_binding
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.observing.line_limit import encode_line
+from mcp_roundtrip.observing.logs_and_metrics import encode_line
 
 SCHEMA: Final = 1
 """The version of the JSON form. It changes when a member is removed or gets another meaning."""

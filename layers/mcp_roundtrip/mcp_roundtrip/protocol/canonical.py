@@ -142,6 +142,15 @@ def exceeds_depth(value: Any, levels: int) -> bool:
     return bool(containers)
 
 
+def has_half_of_a_pair(text: str) -> bool:
+    """Return whether text has half of a surrogate pair, which UTF-8 cannot encode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):

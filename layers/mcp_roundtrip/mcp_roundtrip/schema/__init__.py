@@ -1,11 +1,11 @@
 """JSON Schema, and values that a schema decides about.
 
 - Schemas: `json_schema` builds them for types, `subschemas` walks them.
-- Accepted values: for plain types (`core_schemas`), `exact_reader` asks pydantic alone. For others,
-  `checked_reader` asks `schema_validator`, which runs jsonschema-rs, then `typed_validator`, which makes the
-  typed value. `explanation` has the reasons of a refusal, in the words of `problem_texts`.
+- Accepted values: for plain types (`pydantic_core_schemas`), `input_reader` asks pydantic alone. For others,
+  `json_schema_validator` runs jsonschema-rs, then `pydantic_validator` makes the typed value.
+  `validation_errors` has the reasons of a refusal, in the words of `problem_texts`.
 - Bounds: `patterns`, `validation_cost`, `input_limits`; `unusable_types` are refused at definition.
 - Values as JSON: `type_adapters`.
 
-Only `checked_reader` and `schema_validator` import jsonschema-rs.
+Only `json_schema_validator` and `patterns` import jsonschema-rs.
 """

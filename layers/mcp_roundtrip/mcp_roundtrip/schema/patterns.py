@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from mcp_roundtrip.schema.core_schemas import NOT_COMPILED
+from mcp_roundtrip.schema.pydantic_core_schemas import NOT_COMPILED
 from mcp_roundtrip.schema.subschemas import patterns_of
 from mcp_roundtrip.schema.validation_cost import schema_cost
 

@@ -23,8 +23,8 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.protocol.canonical import MAX_DEPTH
-from mcp_roundtrip.schema.core_schemas import CoreSchema, children, nodes
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH, has_half_of_a_pair
+from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, nodes
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
@@ -59,7 +59,7 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
             raise
         adapter, config = TypeAdapter(annotation), None
     if any(map(_has_booleans_and_numbers, nodes(adapter.core_schema))):
-        from mcp_roundtrip.schema.typed_validator import typed_validator  # few types need it
+        from mcp_roundtrip.schema.pydantic_validator import typed_validator  # few types need it
 
         adapter.validator = typed_validator(adapter.core_schema, config=config)
     return adapter
@@ -129,15 +129,6 @@ def _is_beyond_json(value: Any) -> bool:
                 waiting.append(member)
                 if isinstance(name, str) and has_half_of_a_pair(name):
                     return True
-    return False
-
-
-def has_half_of_a_pair(text: str) -> bool:
-    """Return whether text has half of a surrogate pair, which UTF-8 cannot encode."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
     return False
 
 

@@ -12,7 +12,7 @@ from inspect import isclass
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.core_schemas import (
+from mcp_roundtrip.schema.pydantic_core_schemas import (
     JSON_KINDS,
     CoreSchema,
     children,

@@ -41,7 +41,7 @@ from mcp_roundtrip.server.model import FeatureCall, Handler, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.protocol.uri_template import UriIndex
+    from mcp_roundtrip.protocol.resource_uris import UriIndex
 
 
 MAX_URI: Final = 8_192

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.errors import ProtocolError

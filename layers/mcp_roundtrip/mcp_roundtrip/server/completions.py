@@ -15,7 +15,7 @@ from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE
-from mcp_roundtrip.protocol.uri_template import find_equivalent
+from mcp_roundtrip.protocol.resource_uris import find_equivalent
 from mcp_roundtrip.server.admission import Reference, authorize, read_reference, unknown_item
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions

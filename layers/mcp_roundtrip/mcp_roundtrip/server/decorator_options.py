@@ -38,7 +38,7 @@ def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str
     """Return the given members of a definition as JSON. Raises DefinitionError."""
     given = {member: value for member, value in members.items() if value is not None}
     if given:
-        from mcp_roundtrip.content.members import definition_members  # most features declare none
+        from mcp_roundtrip.content.member_checks import definition_members  # most features declare none
 
         return definition_members(kind, name, given)
     return given

@@ -14,7 +14,7 @@ from inspect import unwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
-from mcp_roundtrip.schema.schema_validator import SchemaValidator
+from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.subschemas import nodes
 from mcp_roundtrip.server.tools import Tool
 

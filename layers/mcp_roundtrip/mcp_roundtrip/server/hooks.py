@@ -22,7 +22,7 @@ from mcp_roundtrip.errors import DefinitionError, ProtocolError, ToolError, Usag
 from mcp_roundtrip.internal_errors import ArgumentsError
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.principal import Principal
+    from mcp_roundtrip.auth.callers import Principal
     from mcp_roundtrip.engine.run import Run
     from mcp_roundtrip.server.model import FeatureCall
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.engine.replay import NeedsInput, Outcome

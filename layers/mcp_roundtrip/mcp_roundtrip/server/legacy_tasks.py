@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import Principal, caller_binding
+from mcp_roundtrip.auth.callers import Principal, caller_binding
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import StoreError

@@ -134,7 +134,7 @@ def make_branding(
     options = {"icons": icons, "websiteUrl": website_url}
     given = {member: value for member, value in options.items() if value is not None}
     if given:
-        from mcp_roundtrip.content.members import definition_members  # most servers have neither
+        from mcp_roundtrip.content.member_checks import definition_members  # most servers have neither
 
         return definition_members("server", name, given)
     return given

@@ -16,10 +16,10 @@ from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
     answers_input_requests,
+    breaks_on_state_only_rounds,
     declares,
     shows_apps,
 )
-from mcp_roundtrip.protocol.client_behavior import breaks_on_state_only_rounds
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel

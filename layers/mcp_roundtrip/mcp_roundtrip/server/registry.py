@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcp_roundtrip.arguments.signature import check_callable
-from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.server.decorator_options import (
@@ -257,7 +257,7 @@ class Registry:
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
-            from mcp_roundtrip.protocol.uri_template import UriTemplate  # only servers with resources
+            from mcp_roundtrip.protocol.resource_uris import UriTemplate  # only servers with resources
             from mcp_roundtrip.server.resources import Resource
 
             resource = Resource(

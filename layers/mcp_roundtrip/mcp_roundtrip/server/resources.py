@@ -11,13 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.content.resource_contents import resource_contents
+from mcp_roundtrip.content.blocks import resource_contents
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.uri import spelling_key
-from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, spelling_key
 from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_uri
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.lists import FeatureList

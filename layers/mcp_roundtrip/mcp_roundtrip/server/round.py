@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.principal import caller_binding, user_binding
+from mcp_roundtrip.auth.callers import caller_binding, user_binding
 from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline

@@ -31,7 +31,7 @@ from mcp_roundtrip.protocol.constants import (
     SKILLS_LIST,
 )
 from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.protocol.uri import spelling_key
+from mcp_roundtrip.protocol.resource_uris import spelling_key
 from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
 from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext

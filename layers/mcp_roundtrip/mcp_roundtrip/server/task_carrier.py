@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import StateRejected, ToolError

@@ -8,13 +8,13 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
-from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
+from mcp_roundtrip.protocol.results import MalformedInputResponse
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.signature import CLIENT_ARGUMENTS
-from mcp_roundtrip.content.output import NO_STRUCTURED_CONTENT, Output
+from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath

@@ -23,7 +23,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import user_of
+from mcp_roundtrip.auth.callers import user_of
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical

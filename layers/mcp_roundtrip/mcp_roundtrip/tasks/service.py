@@ -17,7 +17,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.protocol.input_responses import read_response
+from mcp_roundtrip.protocol.results import read_response
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import (
     Flow,

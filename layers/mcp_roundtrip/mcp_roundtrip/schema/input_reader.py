@@ -16,13 +16,12 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.core_schemas import is_plain_to_read, nodes
-from mcp_roundtrip.schema.type_adapters import has_half_of_a_pair
+from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
+from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.checked_reader import CheckedReader
+    from mcp_roundtrip.schema.json_schema_validator import CheckedReader
 
 SHORT_INPUT: Final = 4_096
 """The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
@@ -87,7 +86,9 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     @cached_property
     def checked(self) -> CheckedReader:
         """The reader that asks the JSON Schema."""
-        from mcp_roundtrip.schema.checked_reader import CheckedReader  # plain types need no jsonschema-rs
+        from mcp_roundtrip.schema.json_schema_validator import (
+            CheckedReader,  # plain types need no jsonschema-rs
+        )
 
         return CheckedReader.compile(self.types.core_schema, self.json_schema(), self.root, self.nullable)
 

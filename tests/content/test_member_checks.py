@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.content.members import definition_members
+from mcp_roundtrip.content.member_checks import definition_members
 from mcp_roundtrip.errors import DefinitionError
 
 ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}

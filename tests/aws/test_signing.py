@@ -16,7 +16,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.sigv4 import AwsCredentials, canonical_request, sign
+from mcp_roundtrip.aws.signing import AwsCredentials, canonical_request, sign
 
 KEYS = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 AT = datetime(2015, 8, 30, 12, 36, tzinfo=UTC).timestamp()

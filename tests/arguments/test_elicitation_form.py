@@ -19,8 +19,8 @@ from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_valid
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip import one_of
+from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from support.interpreters import run_program
 
@@ -198,7 +198,7 @@ def test_the_schema_is_equal_in_every_process():
         "import json\n"
         "from typing import Literal\n"
         "from pydantic import BaseModel\n"
-        "from mcp_roundtrip.forms.form import Form\n"
+        "from mcp_roundtrip.arguments.elicitation_form import Form\n"
         "class M(BaseModel):\n"
         "    s: set[Literal['a', 'b', 'c', 'd', 'e']] = {'e', 'd', 'c', 'a'}\n"
         "print(json.dumps(Form.from_model(M).requested_schema))\n"

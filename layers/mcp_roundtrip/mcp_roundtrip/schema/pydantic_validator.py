@@ -24,15 +24,6 @@ from msgspec import Struct
 from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.schema.core_schemas import (
-    JSON_KINDS,
-    CoreSchema,
-    children,
-    definitions_of,
-    nodes,
-    transform,
-    with_definitions,
-)
 from mcp_roundtrip.schema.input_limits import (
     TooMuchWork,
     limit_choosing,
@@ -42,6 +33,15 @@ from mcp_roundtrip.schema.input_limits import (
 )
 from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching
 from mcp_roundtrip.schema.problem_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
+from mcp_roundtrip.schema.pydantic_core_schemas import (
+    JSON_KINDS,
+    CoreSchema,
+    children,
+    definitions_of,
+    nodes,
+    transform,
+    with_definitions,
+)
 from mcp_roundtrip.schema.validation_cost import value_size
 
 _FAIL_FAST: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})

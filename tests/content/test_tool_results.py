@@ -30,7 +30,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
-from mcp_roundtrip.content.output import NO_STRUCTURED_CONTENT, Output
+from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import DefinitionError, UsageError
 
 PIXEL = Image(b"\x89PNG", "image/png")

@@ -30,13 +30,12 @@ from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip import Context
-from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.arguments.elicitation_form import Form
+from mcp_roundtrip.arguments.typed_arguments import Arguments, StringArguments
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.json_schema import NUMBER_PATTERN
-from mcp_roundtrip.schema.schema_validator import SchemaValidator
+from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.costly_types import alike
 from support.json_values import values, verdicts

@@ -2,7 +2,7 @@
 
 Its own errors are not used. Those of alternatives within alternatives take exponential time, each error has a
 copy of the value (1.5 GB for 300 missing members of an object with 20,000 values), and their paths have the
-member "01" as 1. `explanation` finds the reasons of a refusal.
+member "01" as 1. `validation_errors` finds the reasons of a refusal.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any, Final, Self
 
 import jsonschema_rs
 from msgspec import Struct
+from pydantic.errors import PydanticUserError
+from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import format_location
+from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values, parse_json
-from mcp_roundtrip.schema.explanation import ValuePath, explain, problem_lines
+from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
 from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,
     TEXT_TOO_LONG,
@@ -27,6 +29,9 @@ from mcp_roundtrip.schema.patterns import (
     exceeds_matching,
     text_length,
 )
+from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema
+from mcp_roundtrip.schema.pydantic_core_schemas import nodes as core_nodes
+from mcp_roundtrip.schema.pydantic_validator import read_typed, typed_validator
 from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes
 from mcp_roundtrip.schema.validation_cost import (
     MAX_WORK,
@@ -35,6 +40,7 @@ from mcp_roundtrip.schema.validation_cost import (
     uncommon_weight,
     value_size,
 )
+from mcp_roundtrip.schema.validation_errors import ValuePath, explain, problem_lines
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -235,3 +241,43 @@ _BASE64_FORMATS: Final = ("base64", "base64url")
 
 # pydantic skips what is no Base64: it reads "%%" as no bytes.
 _BASE64: Final = "^([A-Za-z0-9+/_-]{4})*([A-Za-z0-9+/_-]{2}(==)?|[A-Za-z0-9+/_-]{3}=?)?$"
+
+
+class CheckedReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """The counterpart of `ExactReader`, whose fields have the same meaning, for all types and inputs."""
+
+    core_schema: CoreSchema
+    validator: SchemaValidator
+    root: str
+    nullable: frozenset[str]
+
+    @classmethod
+    def compile(
+        cls, core_schema: CoreSchema, json_schema: Mapping[str, Any], root: str, nullable: frozenset[str]
+    ) -> Self:
+        return cls(core_schema, SchemaValidator.compile(json_schema, "inputSchema"), root, nullable)
+
+    def read(self, raw: Mapping[str, Any], text: str) -> Any:
+        """Return the value of `raw`, whose JSON text is `text`. Raises InvalidValue."""
+        value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
+        if problems := self.validator.problems(value, self.root, len(text), self._own_patterns):
+            raise InvalidValue("\n".join(problems))
+        return read_typed(self._typed_validator, text, self.root)
+
+    @cached_property
+    def _own_patterns(self) -> frozenset[str]:
+        """The patterns of the type. The JSON Schema has others, such as that of a Decimal."""
+        return frozenset(node["pattern"] for node in core_nodes(self.core_schema) if "pattern" in node)
+
+    @cached_property
+    def _typed_validator(self) -> PydanticValidator:
+        return typed_validator(self.core_schema, self.validator.patterns, _compile_choice)
+
+
+def _compile_choice(schema: CoreSchema) -> SchemaValidator | None:
+    """Return the validator of a choice of a union; None if the JSON Schema of the union is the author's."""
+    made: Any = schema
+    try:
+        return SchemaValidator.compile(JsonSchemaGenerator().generate(made))
+    except PydanticUserError:
+        return None

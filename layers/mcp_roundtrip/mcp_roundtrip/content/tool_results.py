@@ -20,11 +20,21 @@ from mcp_roundtrip.arguments.signature import (
     type_name,
     unwrap_alias,
 )
-from mcp_roundtrip.content.block_base import ContentBlock, text_block
 from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.protocol.canonical import has_half_of_a_pair
 
 if TYPE_CHECKING:
     from mcp_roundtrip.content.structured_output import StructuredOutput
+
+
+class ContentBlock:
+    """The base class of `blocks`, whose dataclasses take 3 ms to create."""
+
+    __slots__ = ()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the block as JSON (server/tools, "Tool Result"). Raises UsageError."""
+        raise NotImplementedError
 
 
 class NoStructuredContent(Enum):
@@ -122,6 +132,13 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         return StructuredOutput(self.name, self.annotation)
 
 
+def text_block(text: str) -> dict[str, Any]:
+    """Return `TextContent`. Raises UsageError for half of a surrogate pair."""
+    if has_half_of_a_pair(text):
+        raise UsageError("Text.text must be text without half of a surrogate pair")
+    return {"type": "text", "text": text}
+
+
 def _text_and_data(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
     return [{"type": "text", "text": text}], data  # without Text: the text was UTF-8
 
@@ -157,7 +174,7 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
 
 def _serializers(annotation: Any) -> int:
     """Return how many serializers a type has. Those of content blocks are never used."""
-    from mcp_roundtrip.schema.core_schemas import nodes  # for Annotated only: imports pydantic
+    from mcp_roundtrip.schema.pydantic_core_schemas import nodes  # for Annotated only: imports pydantic
     from mcp_roundtrip.schema.type_adapters import type_adapter
 
     try:

@@ -1,0 +1,228 @@
+"""The events of each source, and the responses that it expects.
+
+- HTTP APIs, payload formats 2.0 and 1.0:
+  https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+- REST APIs: https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
+- Function URLs: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
+- Application Load Balancers:
+  https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html
+- Direct invocation: the event is a JSON-RPC message, and the result is the response message. The caller needs
+  `lambda:InvokeFunction`. It is anonymous, because no authorizer says whom it acts for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.adapters.endpoint_uri import api_uri, function_url
+from mcp_roundtrip.adapters.event import (
+    Adapter,
+    Event,
+    body,
+    decoded_query,
+    encoded_query,
+    headers,
+    members,
+    multi_value_headers,
+    text,
+    without_stage,
+)
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.constants import (
+    HEADER_METHOD,
+    HEADER_NAME,
+    HEADER_PROTOCOL_VERSION,
+    META_PROTOCOL_VERSION,
+    NAME_PARAMETER,
+)
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
+
+HTTP_API_LIMIT_MS: Final = 30_000
+"""The maximum integration timeout ("Quotas for configuring and running an HTTP API")."""
+
+REST_API_LIMIT_MS: Final = 29_000
+"""The default integration timeout ("Quotas for configuring and running a REST API").
+
+Regional and private APIs can have a longer one; the event does not contain it.
+"""
+
+ALB_LIMIT_MS: Final = 60_000
+"""The default idle timeout ("Edit attributes for your Application Load Balancer").
+
+The client receives nothing while the function runs. The event does not contain the configured value.
+"""
+
+ALB_MAX_RESPONSE_BYTES: Final = 990_000
+"""Limit of a response body. A load balancer allows 1 MB for the body, the headers and the envelope."""
+
+CHALLENGE_HEADER: Final = "x-mcp-challenge"
+"""The value of WWW-Authenticate in responses to API Gateway."""
+
+_IAM: Final = {
+    "accessKey": "accessKey",
+    "accountId": "accountId",
+    "callerId": "caller",
+    "userArn": "userArn",
+    "userId": "user",
+}
+"""Member of `authorizer.iam` in payload format 2.0 -> member of `requestContext.identity`."""
+
+
+def _parse_http_api(event: Event) -> HttpRequest:
+    context = members(event, "requestContext")
+    return _parse_payload_2_0(event, HTTP_API_LIMIT_MS, api_uri(context, text(context, "routeKey")))
+
+
+def _parse_function_url(event: Event) -> HttpRequest:
+    # A function URL waits as long as the function runs.
+    return _parse_payload_2_0(event, None, function_url(members(event, "requestContext")))
+
+
+def _parse_payload_2_0(event: Event, limit_ms: int | None, endpoint_uri: str | None) -> HttpRequest:
+    context = members(event, "requestContext")
+    return HttpRequest(
+        method=text(members(context, "http"), "method"),
+        headers=headers(event),
+        body=body(event),
+        authorizer=members(context, "authorizer"),
+        source_limit_ms=limit_ms,
+        path=without_stage(text(event, "rawPath"), text(context, "stage")),
+        query=text(event, "rawQueryString"),
+        endpoint_uri=endpoint_uri,
+    )
+
+
+def _parse_rest_api(event: Event) -> HttpRequest:
+    # The path begins with the base path of a custom domain, and has no stage.
+    resource = text(members(event, "requestContext"), "resourcePath")
+    return _parse_payload_1_0(event, REST_API_LIMIT_MS, text(event, "path"), resource)
+
+
+def _parse_http_api_1_0(event: Event) -> HttpRequest:
+    context = members(event, "requestContext")
+    path = without_stage(text(event, "path"), text(context, "stage"))
+    # `resourceId` is the key of the route. In AWS's example it is null, and `resourcePath` the caller's path.
+    return _parse_payload_1_0(event, HTTP_API_LIMIT_MS, path, text(context, "resourceId"))
+
+
+def _parse_payload_1_0(event: Event, limit_ms: int, path: str, route_key: str) -> HttpRequest:
+    context = members(event, "requestContext")
+    return HttpRequest(
+        method=text(event, "httpMethod"),
+        headers=multi_value_headers(event) or headers(event),  # `headers` has the last of several values
+        body=body(event),
+        authorizer=_authorizer(context),
+        source_limit_ms=limit_ms,
+        path=path,
+        query=decoded_query(event),
+        endpoint_uri=api_uri(context, route_key),
+    )
+
+
+def _authorizer(context: Event) -> Mapping[str, Any]:
+    """Return the authorizer context as payload format 2.0 has it.
+
+    Claims and the context of a Lambda authorizer are in the same object; only the latter has a principalId.
+    """
+    found: dict[str, Any] = {}
+    given = {name: value for name, value in members(context, "authorizer").items() if value is not None}
+    if isinstance(given.get("claims"), Mapping) and "principalId" not in given:
+        found["jwt"] = given
+    elif given:
+        found["lambda"] = given
+    identity = members(context, "identity")
+    if identity.get("userArn") is not None:
+        found["iam"] = {name: identity.get(member) for name, member in _IAM.items()}
+        if identity.get("cognitoIdentityId") is not None:
+            found["iam"]["cognitoIdentity"] = {"identityId": identity["cognitoIdentityId"]}
+    return found
+
+
+def _parse_alb(event: Event) -> HttpRequest:
+    # There is no authorizer context: `x-amzn-oidc-data` and its like are headers, which any caller that
+    # reaches the function in another way can forge.
+    return HttpRequest(
+        method=text(event, "httpMethod"),
+        headers=multi_value_headers(event) or headers(event),
+        body=body(event),
+        source_limit_ms=ALB_LIMIT_MS,
+        path=text(event, "path"),
+        query=encoded_query(event),
+        max_response_bytes=ALB_MAX_RESPONSE_BYTES,
+    )
+
+
+def _parse_message(event: Event) -> HttpRequest:
+    """Return the request that an HTTP client would send; its mirrored headers are derived from the body.
+
+    The body is None for an event with NaN or with a lone surrogate, which JSON or a header cannot contain.
+    """
+    try:
+        return HttpRequest("POST", _mirrored_headers(event), compact_json(event), is_direct=True)
+    except (ValueError, RecursionError):
+        return HttpRequest("POST", {}, None, is_direct=True)
+
+
+def _mirrored_headers(event: Event) -> dict[str, str]:
+    method = event.get("method")
+    params = members(event, "params")
+    values = {
+        HEADER_METHOD: method,
+        HEADER_NAME: params.get(NAME_PARAMETER.get(method, "")) if isinstance(method, str) else None,
+        HEADER_PROTOCOL_VERSION: members(params, "_meta").get(META_PROTOCOL_VERSION),
+    }
+    return {name: encode_header(value) for name, value in values.items() if isinstance(value, str)}
+
+
+def _format_response(response: HttpResponse) -> dict[str, Any]:
+    return {
+        "statusCode": response.status,
+        "headers": dict(response.headers),
+        "body": response.body,
+        "isBase64Encoded": False,
+    }
+
+
+def _format_gateway_response(response: HttpResponse) -> dict[str, Any]:
+    """Format a response for API Gateway.
+
+    It may rename WWW-Authenticate, so a second header has the same challenge: an integration can map it to
+    the name that clients read.
+    """
+    formatted = _format_response(response)
+    if (challenge := response.headers.get("www-authenticate")) is not None:
+        formatted["headers"][CHALLENGE_HEADER] = challenge
+    return formatted
+
+
+def _format_alb_response(response: HttpResponse) -> dict[str, Any]:
+    from http import HTTPStatus  # 1 ms, for load balancers only
+
+    description = f"{response.status} {HTTPStatus(response.status).phrase}"
+    return {**_format_response(response), "statusDescription": description}
+
+
+def _format_multi_value_response(response: HttpResponse) -> dict[str, Any]:
+    formatted = _format_alb_response(response)
+    # Such a target group ignores `headers`.
+    formatted["multiValueHeaders"] = {name: [value] for name, value in formatted.pop("headers").items()}
+    return formatted
+
+
+def _format_message(response: HttpResponse) -> Any:
+    return json.loads(response.body) if response.body else None  # a notification has no response
+
+
+ADAPTERS: Final = {
+    "http_api": Adapter(_parse_http_api, _format_gateway_response),
+    "function_url": Adapter(_parse_function_url, _format_response),
+    "rest_api": Adapter(_parse_rest_api, _format_gateway_response),
+    "http_api_1_0": Adapter(_parse_http_api_1_0, _format_gateway_response),
+    "alb": Adapter(_parse_alb, _format_alb_response),
+    "alb_multi_value": Adapter(_parse_alb, _format_multi_value_response),
+    "jsonrpc_event": Adapter(_parse_message, _format_message),
+}
+"""The adapter of each event source."""

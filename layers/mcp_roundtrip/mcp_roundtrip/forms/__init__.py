@@ -1,1 +1,0 @@
-"""Form elicitation: `form` reads answers, `form_schema` builds the `requestedSchema`."""
