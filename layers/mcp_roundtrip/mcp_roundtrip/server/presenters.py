@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.elicitation_form import SINGLE_FIELD
 from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.errors import ProtocolError, ToolError
-from mcp_roundtrip.forms.form import SINGLE_FIELD
 from mcp_roundtrip.internal_errors import ArgumentsError, CallAborted
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json

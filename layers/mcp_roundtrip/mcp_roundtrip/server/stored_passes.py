@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.channels import Channels, ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
