@@ -31,7 +31,8 @@ from typing_extensions import TypeAliasType
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.elicitation_form import Form
-from mcp_roundtrip.arguments.typed_arguments import Arguments, StringArguments
+from mcp_roundtrip.arguments.string_arguments import StringArguments
+from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.json_schema import NUMBER_PATTERN
