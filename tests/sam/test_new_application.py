@@ -46,7 +46,7 @@ from support.transformed_template import load_template, transformed_file
 from support.transformed_template import stack as stack_of_this_application
 
 PAGE = "docs/guides/your-own-project.md"
-BUILD_WHEEL, INSTALL, NEW, RUN, NEW_TOOL, TEST, *GROW, DEPLOY, UPGRADE, SAM_INIT = code_blocks(PAGE, "sh")
+NEW, RUN, NEW_TOOL, TEST, *GROW, DEPLOY, UPGRADE, SAM_INIT = code_blocks(PAGE, "sh")
 TUTORIAL, *_ = code_blocks("docs/tutorial/index.md", "python")
 
 PACKAGES = [
@@ -133,20 +133,9 @@ def source(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(setuptools: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the wheel that the guide builds."""
-    folder = tmp_path_factory.mktemp("wheel")
-    (folder / "mcp-roundtrip").symlink_to(source)
-    command = BUILD_WHEEL.replace("python3", sys.executable)
-    shell(
-        command,
-        folder,
-        PYTHONPATH=str(setuptools),
-        PIP_NO_BUILD_ISOLATION="0",
-        SOURCE_DATE_EPOCH=SOURCE_DATE_EPOCH,
-    )
-    [path] = folder.glob("wheels/*.whl")
-    return path
+def wheel(build: Build, source: Path) -> Path:
+    """Return the wheel that is built from the source distribution."""
+    return build(source, "wheel")
 
 
 def test_the_same_sources_are_the_same_wheel(build: Build, source: Path, wheel: Path, tmp_path: Path) -> None:
@@ -233,8 +222,8 @@ def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert installed.returncode == 0, installed.stderr
     shell(
-        for_this_computer(NEW).replace("tools/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_tools"),
-        folder,
+        for_this_computer(NEW).replace(".venv/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_tools"),
+        folder / "tools",
         PYTHONPATH=str(folder / "tools"),
     )
     return folder / "orders"
@@ -243,11 +232,6 @@ def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def for_this_computer(new: str) -> str:
     """Return the command `new` for the interpreter and the architecture of this computer."""
     return f"{new.rstrip()} --runtime {NATIVE_RUNTIME} --architecture {NATIVE_ARCHITECTURE}"
-
-
-def test_the_guide_installs_the_wheel_that_it_builds() -> None:
-    assert BUILD_WHEEL.startswith("python3 -m pip wheel --no-deps --wheel-dir wheels ")
-    assert 'pip install "$(echo wheels/mcp_roundtrip-*.whl)[local]"' in INSTALL
 
 
 def test_the_wheel_is_part_of_the_application(application: Path, wheel: Path) -> None:
