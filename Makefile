@@ -34,15 +34,6 @@
 # make ignores a variable that nothing reads. So the command line may have only those of the list above, for the goals there.
 given   := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 mistake := $(if $(filter 0,$(MAKELEVEL)),$(if $(given),$(shell awk -v given='$(given)' -v goals='$(or $(MAKECMDGOALS),help)' ' \
-    function likeness(one, other,  i, n) { \
-        for (i = 1; i <= length(one); i++) n += (index(other, substr(one, i, 1)) > 0) + (index(other, substr(one, i, 2)) > 0); \
-        return n / (length(one) + length(other)); \
-    } \
-    function nearest(name,  each, best, found) { \
-        best = 0.6; \
-        for (each in goals_of) if (likeness(name, each) > best) {best = likeness(name, each); found = each} \
-        return found == "" ? "make help lists the variables" : "did you mean " found "?"; \
-    } \
     function is_for(goal, list) {return index(list ",", " " goal ",") || index(list " ", " " goal " ")} \
     /^[A-Z_]+ *[:?]?=/ {sub(/ *[:?]?=.*/, ""); goals_of[$$0] = goals_of[$$0]} \
     /^\043   [A-Z]/ { \
@@ -52,7 +43,7 @@ mistake := $(if $(filter 0,$(MAKELEVEL)),$(if $(given),$(shell awk -v given='$(g
     } \
     END { \
         for (i = split(given, names); name = names[i]; i--) { \
-            if (!(name in goals_of)) {print "make has no variable " name "; " nearest(toupper(name)); continue} \
+            if (!(name in goals_of)) {print "make has no variable " name ": make help lists them"; continue} \
             used = goals_of[name] == ""; \
             for (n = split(goals, goal); n > 0; n--) used = used || is_for(goal[n], goals_of[name]); \
             if (!used) print "make " goals " has no variable " name ": it is for" goals_of[name]; \
@@ -155,13 +146,15 @@ export SAM_CLI_TELEMETRY := 0
 # Every shell has a variable USER, so only the command line counts.
 is_given = $(filter command,$(firstword $(origin $(1))))
 
-.PHONY: help
+.PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
+        first-hour simulate scale cost storm faults corpus events catalog clients-table reference docs new-tool \
+        new-function checked-parameters build lock deploy rollback url deployer-policy smoke prune dist clean
+
 help:  ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
 
-.PHONY: run
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
 run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools.run $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
@@ -172,43 +165,35 @@ run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:
 	    $(foreach variable,$(if $(TRACES),MCP_TRACES=on OTEL_EXPORTER_OTLP_ENDPOINT=$(TRACES)) $(VARIABLES),--env $(variable)))
 
 # The values come from the environment, because make would let the shell interpret them.
-.PHONY: call
 call: $(VENV)/.local  ## call a tool of make run or of an endpoint, and answer its questions here (TOOL=… ARGS=…)
 	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools.call $(if $(TOOL),"$$TOOL") $(if $(ARGS),--args "$$ARGS") \
 	    --url $(if $(URL),"$$URL",http://127.0.0.1:$(or $(PORT),3000)/mcp) $(if $(filter 1,$(JSON)),--json) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") $(if $(TASK),--task "$$TASK"))
 
-.PHONY: invoke
 invoke: $(VENV)/.local  ## run a function with an event, in make run or on its own, without Docker (FUNCTION=… EVENT=…)
 	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools.invoke $(if $(FUNCTION),"$$FUNCTION") $(if $(EVENT),--event "$$EVENT") \
 	    $(if $(ROUND),--round "$$ROUND") $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") \
 	    $(if $(PORT),--port $(PORT)) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
-.PHONY: sam-local
 sam-local: $(VENV)/.local  ## serve what sam local needs: keys, tables, variables and live events in a Docker network
 	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools sam-local $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
-.PHONY: check
 check: lint pure-tests  ## run ruff, mypy and the tests that need only Python
 
-.PHONY: pure-tests
 pure-tests: $(VENV)/.dev
 	@# They wait for nothing, and each process collects all of them: one for each core.
 	$(VENV)/bin/pytest $(IN_PARALLEL) $$(getconf _NPROCESSORS_ONLN) $(PURE)
 
-.PHONY: test
 test: lint all-tests  ## run ruff, mypy and all tests
 
 # Beside `lint`: many tests wait for other processes.
-.PHONY: all-tests
 all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
 	$(VENV)/bin/pytest $(IN_PARALLEL) auto -rs
 
-.PHONY: lint
 lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
@@ -217,74 +202,57 @@ lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	@# One run for each function: all of them name their module `app`.
 	@for app in functions/*/app.py; do folder=$${app%/app.py}; MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
 
-.PHONY: e2e
 e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambda emulator, and deployed to ministack
 	$(VENV)/bin/pytest tests/artefact -vv -rs --durations=0 --durations-min=5
 
-.PHONY: conformance
 conformance: $(VENV)/.dev  ## run the official MCP conformance suite, and write docs/reference/conformance.md
 	$(VENV)/bin/python tests/conformance/run.py
 
-.PHONY: newest
 newest: $(VENV)/.dev $(UV)  ## try newer MCP clients, conformance suites and dependencies than the pinned ones, and report
 	@PYTHONPATH=tests $(VENV)/bin/python -m newest $(if $(filter 1,$(ALL)),--all) $(GROUPS)
 
-.PHONY: hosts
 hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Gemini CLI and opencode, with a scripted model
 	$(VENV)/bin/python tests/hosts/run.py
 
-.PHONY: bench
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
-.PHONY: first-hour
 first-hour:  ## measure a new user's first answers, from a clean clone and from an empty folder
 	@$(PYTHON) benchmarks/first_hour.py
 
-.PHONY: simulate
 simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/explanation/scale.md)
 	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
 
-.PHONY: scale
 scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/explanation/scale.md)
 	$(VENV)/bin/python benchmarks/scale.py $(ARGUMENTS)
 
-.PHONY: cost
 cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/explanation/cost.md)
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
 
-.PHONY: storm
 storm: $(VENV)/.dev  ## lose a worker at every call of a task, in every way, and print how long the task waits
 	$(VENV)/bin/python tests/storm/run.py
 
-.PHONY: faults
 faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
 	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)
 
 # The order of a set does not differ from run to run then, so that the same behavior is the same file.
-.PHONY: corpus
 corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tests/corpus), after a change of it was asked for
 	@PYTHONHASHSEED=0 PYTHONPATH=tests $(VENV)/bin/python -m corpus.record
 
-.PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events
 	$(VENV)/bin/python -m mcp_roundtrip_tools.events
 
-.PHONY: catalog
 catalog: $(VENV)/.dev  ## regenerate the front door's catalog, platform/edge/ and manifests of skills, after a signature, docstring or skill changed
 	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog
 	@# The conformance suite calls tools by names, and with schemas, that models refuse.
 	$(VENV)/bin/python -W ignore -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
-.PHONY: clients-table
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
 
-.PHONY: reference
 reference: $(VENV)/.dev  ## regenerate the pages of docs/reference that are made from docstrings
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/docs/test_generated_reference.py
 
-.PHONY: docs
 docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
 	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --config-file development/mkdocs.yml
 	@mkdir -p build/site/javascripts
@@ -292,58 +260,46 @@ docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ int
 	-@cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
 	@echo "build/site/index.html: view it with '.venv-docs/bin/python -m http.server --directory build/site 8000'"
 
-.PHONY: new-tool
 new-tool: $(VENV)/.local  ## add a tool to a function: module, registration, test, events (NAME=… FUNCTION=… TASKS=1)
 	@# NAME comes from the environment: on the command line the shell would interpret it.
 	@$(VENV)/bin/mcp-roundtrip new-tool $(if $(filter 1,$(TASKS)),--tasks) $(if $(FUNCTION),--function "$$FUNCTION") "$$NAME"
 
-.PHONY: new-function
 new-function: $(VENV)/.local  ## add a function with a role of its own: test, events, template entry (NAME=… TASKS=1)
 	@$(VENV)/bin/mcp-roundtrip new-function $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
 
 # Before sam is installed, which takes a minute, a wrong parameter is refused.
-.PHONY: checked-parameters
 checked-parameters: $(VENV)/.local
 	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy --check $(TO) $(CHANGES)
 
-.PHONY: build
 build: $(VENV)/.local $(CHECKED) $(SAM)  ## build for the target of an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools build $(TO) $(CHANGES)
 
-.PHONY: lock
 lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.12 \
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
-.PHONY: deploy
 deploy: $(VENV)/.local $(CHECKED) $(SAM)  ## check, build and deploy to an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy $(TO) $(CHANGES) $(if $(filter 0,$(BUILD)),--built) \
 	    --options "$$DEPLOY_OPTIONS"
 
-.PHONY: rollback
 rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools rollback $(TO) --options "$$DEPLOY_OPTIONS"
 
-.PHONY: url
 url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools url --env "$$ENV"
 
-.PHONY: deployer-policy
 deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in platform/pipeline/template.yaml
 	mkdir -p .aws-sam
 	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none > .aws-sam/transformed.yaml
 	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/transformed.yaml platform/*.yaml
 
-.PHONY: smoke
 smoke: $(VENV)/.local  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
 	@$(VENV)/bin/python -m mcp_roundtrip_tools smoke
 
-.PHONY: prune
 prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
-.PHONY: dist
 dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/guides/releasing.md)
 	rm -rf build dist
 	@# The wheel is built from the source distribution, and all its files have the time of the commit.
@@ -352,7 +308,6 @@ dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/
 	@# W004: the modules of a new application cannot be imported. W009: the wheel has several packages.
 	.venv-dist/bin/check-wheel-contents --ignore W004,W009 dist/*.whl
 
-.PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
 	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-strands .venv-agents .venv-langchain $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +

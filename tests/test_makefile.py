@@ -187,11 +187,8 @@ def test_parameters_are_checked_before_sam_is_installed(goal: str, makefile: Pat
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("run PARAMETRES=x", "make has no variable PARAMETRES; did you mean PARAMETERS?"),
-        ("deploy PARAMETER=AuthMode=none", "make has no variable PARAMETER; did you mean PARAMETERS?"),
-        ("run PROT=3001", "make has no variable PROT; did you mean PORT?"),
-        ("run port=3001", "make has no variable port; did you mean PORT?"),
-        ("run WXYZ=1", "make has no variable WXYZ; make help lists the variables"),
+        ("run PARAMETRES=x", "make has no variable PARAMETRES: make help lists them"),
+        ("run port=3001", "make has no variable port: make help lists them"),
         ("run NAME=x", "make run has no variable NAME: it is for new-tool"),
         ("PORT=3001", "make help has no variable PORT: it is for run, call and invoke"),
     ],
@@ -257,7 +254,8 @@ def runs_of_make() -> Iterator[tuple[set[str], set[str]]]:
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
 def test_the_workflows_use_goals_and_variables_of_both_makefiles(makefile: Path) -> None:
-    listed, known = variables(makefile), {*re.findall(r"^\.PHONY: (.*)$", makefile.read_text(), re.MULTILINE)}
+    listed, text = variables(makefile), makefile.read_text()
+    known = {*re.findall(r"^([a-z][a-z-]*):", text, re.MULTILINE)}
     found = [*runs_of_make()]
     assert {goal for goals, _ in found for goal in goals} == {
         *("test", "build", "deploy", "url", "smoke", "rollback")
