@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs/reference/api"
 INDEX = REFERENCE / "index.md"
 PAGES = sorted(page for page in REFERENCE.glob("*.md") if page != INDEX)
-LINKED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+LINKED = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 MODULES = (mcp_roundtrip, s3, testing)
 """The modules that the pages document."""
