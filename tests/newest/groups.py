@@ -17,7 +17,7 @@ CLIENTS_OF_TESTS: Final = ("mcp", "fastmcp", "fastmcp-tasks")
 CLIENT_FILES: Final = tuple(
     f"tests/clients/requirements-{name}.txt" for name in ("agents", "langchain", "strands")
 )
-NODE_CLIENTS: Final = ("TYPESCRIPT_NPM", "INSPECTOR_NPM")
+NODE_CLIENTS: Final = ("typescript_NPM", "inspector_NPM")
 SUITE: Final = "tests/conformance/suite.py"
 LAYER: Final = "layers/mcp_roundtrip/requirements"
 PROFILES: Final = "development/mcp_roundtrip_testing/profiles"

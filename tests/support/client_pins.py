@@ -27,5 +27,5 @@ def pinned_versions(environment: str) -> dict[str, str]:
 
 def _npm_pins(name: str) -> str:
     makefile = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
-    [pins] = re.findall(rf"^{name.upper()}_NPM\s*:= (.*)$", makefile, re.MULTILINE)
+    [pins] = re.findall(rf"^{name}_NPM\s*:= (.*)$", makefile, re.MULTILINE)
     return str(pins)
