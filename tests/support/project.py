@@ -10,14 +10,14 @@ TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 
 COPIED = (
     *("development", "events", "functions", "layers", "platform", "tests"),
-    *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml"),
-    *("setup.py", "template.yaml"),
+    *("CHANGELOG.md", "LICENSE", "Makefile", "README.md", "pyproject.toml", "samconfig.toml"),
+    "template.yaml",
 )
 
 
 def copy_project(folder: Path) -> Path:
     """Copy the sources, without installed and built files, into `folder`, and return it."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "live")
+    ignored = shutil.ignore_patterns("__pycache__", "live")
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():

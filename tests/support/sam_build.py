@@ -23,7 +23,7 @@ CACHE = ROOT / ".cache"
 NATIVE_RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 MAX_AGE_S = 3600  # another test run may still use an outdated build
-IGNORED = {"__pycache__", "mcp_roundtrip.egg-info"}
+IGNORED = {"__pycache__"}
 
 
 @dataclass(frozen=True, slots=True)
