@@ -4,7 +4,6 @@
 """
 
 import argparse
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -12,12 +11,10 @@ from pathlib import Path
 import aws_usage
 import kms_usage
 from assumptions import add_options, option
-from aws_usage import TOOL
 from markdown_tables import markdown_table, write_tables
 from scale_loads import (
     LOADS,
     QUOTAS,
-    RENEWAL_S,
     Assumptions,
     Quotas,
     Workload,
@@ -28,8 +25,11 @@ from scale_loads import (
 
 COMMENTS = "<!-- make scale -->\n", "<!-- end of make scale -->\n"
 
-RATES = (10, 1_000, 10_000, 100_000)
+RATES = (1_000, 10_000, 100_000)
 """Calls a second."""
+
+LARGEST = 1_000_000
+"""Quotas that carry more calls a second are left out."""
 
 
 # -- tables ---------------------------------------------------------------------------------------------
@@ -45,10 +45,6 @@ def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) 
             *parts,
             "### Accounts and Regions, at default quotas\n",
             _regions_table(found, quotas),
-            "### A sudden start from zero\n",
-            _start_table(found, quotas),
-            "### A change of the epoch key, for calls with a question\n",
-            _epoch_table(found[1]),
             "### Assumptions\n",
             _assumptions_table(assumptions),
             f"### Quotas ({quotas.region}, read on {quotas.read_on})\n",
@@ -60,6 +56,8 @@ def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) 
 def _limits_table(workload: Workload, quotas: Quotas) -> str:
     rows = []
     for name, each_load, carries in carried(workload, quotas):
+        if carries > LARGEST:
+            continue
         limit = quotas.by_name[name].value
         cells = [_marked(each_load * rate, limit) for rate in RATES]
         rows.append([LOADS[name][0], number(limit), *cells, number(carries)])
@@ -74,31 +72,8 @@ def _regions_table(found: Sequence[Workload], quotas: Quotas) -> str:
     return markdown_table(["", *_rate_headers(), "decided by"], rows, right=range(1, 1 + len(RATES)))
 
 
-def _start_table(found: Sequence[Workload], quotas: Quotas) -> str:
-    scaling, streams = quotas.by_name["lambda_scaling"].value, quotas.by_name["log_streams"].value
-    rows = []
-    for workload in found:
-        largest, total = max(workload.environments.values()), workload.concurrency
-        rows.append([workload.title, "environments", *(number(whole(total * rate)) for rate in RATES)])
-        rows.append(["", "seconds until they run", *(number(largest * rate / scaling) for rate in RATES)])
-        rows.append(["", "seconds until all can log", *(number(total * rate / streams) for rate in RATES)])
-    return markdown_table(["", "", *_rate_headers()], rows, right=range(2, 2 + len(RATES)))
-
-
-def _epoch_table(workload: Workload) -> str:
-    environments = [workload.environments[TOOL] * rate for rate in RATES]
-    rows = {
-        "environments with keys": [whole(each) for each in environments],
-        "`kms:GenerateMac` a second, spread as they are": [each / RENEWAL_S for each in environments],
-        "`kms:GenerateMac`, if all were in one second": [whole(each) for each in environments],
-    }
-    return markdown_table(
-        ["", *_rate_headers()], ([title, *map(number, each)] for title, each in rows.items())
-    )
-
-
 def _rate_headers() -> list[str]:
-    return [f"at {rate:,} calls a second" for rate in RATES]
+    return [f"at {rate:,}" for rate in RATES]
 
 
 def _assumptions_table(assumptions: Assumptions) -> str:
@@ -122,14 +97,9 @@ def _marked(load: float, limit: float) -> str:
     return f"**{number(load)}**" if load > limit else number(load)
 
 
-def whole(value: float) -> int:
-    """Round up, but not a rounding error."""
-    return math.ceil(round(value, 6))
-
-
 def number(value: float) -> str:
     """Return a number with two significant digits below 100, and as a whole number above."""
-    if value > 1_000_000:
+    if value > LARGEST:
         return "> 1 million"
     if value >= 100 or value == int(value):
         return f"{round(value):,}"
