@@ -110,6 +110,8 @@ function verbs(page) {
       const { activeElement } = document;
       return activeElement.labels?.[0]?.innerText ?? activeElement.getAttribute("aria-label") ?? activeElement.innerText.split("\n")[0];
     }),
+    // Opens the cards of answered rounds.
+    unfold: () => page.evaluate(() => { for (const card of document.querySelectorAll(".round > details")) card.open = true; }),
     overflow: () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
     size: (width, height) => page.setViewportSize({ width, height }),
     // The rules of accessibility that the page violates.

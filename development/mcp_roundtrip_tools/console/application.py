@@ -33,6 +33,7 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "mcpUrl": f"http://{request.endpoint_host}{path}",
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
+        "asking": _asking_tools(app),
         "defaultOwner": _default_owner(app),
         "authMode": min(modes, default=None),
         "users": list_users(app),
@@ -109,6 +110,12 @@ def _owners_by_feature(app: LocalApp) -> dict[str, str]:
             if owner is not None:
                 found.setdefault(name, owner.name)
     return found
+
+
+def _asking_tools(app: LocalApp) -> list[str]:
+    """Return the tools that may ask, if a catalog says so."""
+    rows = (row for _, catalog in _catalogs(app) for row in catalog.get("tools", ()))
+    return [row["definition"]["name"] for row in rows if row.get("asks")]
 
 
 def _scopes(app: LocalApp) -> list[str]:

@@ -6,9 +6,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from mcp_roundtrip import question_ui
 from mcp_roundtrip_tools.run.http.messages import Response, json_response
 
 WEB: Final = Path(__file__).with_name("web")
+
+FORM: Final = Path(question_ui.__file__).with_name("form.js")
+"""The form of questions, which the question app has, too."""
 
 INDEX: Final = "index.html"
 
@@ -39,9 +43,6 @@ def page_file(name: str, folder: Path = WEB) -> Response:
 
 @cache
 def _files(folder: Path) -> dict[str, Path]:
-    """Return the files by name. A page has sixty: looking for each would take longer than reading them."""
-    return {
-        path.relative_to(folder).as_posix(): path
-        for path in folder.rglob("*")
-        if path.suffix in CONTENT_TYPES and path.is_file()
-    }
+    """Return the files by name. A page has fifty: looking for each would take longer than reading them."""
+    found = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES and path.is_file())
+    return {FORM.name: FORM, **{path.relative_to(folder).as_posix(): path for path in found}}

@@ -48,11 +48,6 @@ def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict
     journals = read_run_journals(task, items, writes.of(task.pk))
     return {
         **_summary(found, runs),
-        "arguments": {} if found.call is None else found.call.arguments,
-        "requests": {
-            name: {"key": asked.key, "channel": asked.channel, "request": asked.request}
-            for name, asked in task.requests.items()
-        },
         "result": _result(task, items),
         "error": task.error,
         "changedQuestions": changes_document(open_changed_questions(task.task_id, app.recorder)),
@@ -86,6 +81,7 @@ def _summary(found: FoundTask, runs: list[WorkerRun]) -> dict[str, Any]:
     return {
         "id": task.task_id,
         "tool": None if call is None else call.name,
+        "arguments": {} if call is None else call.arguments,
         "dialect": task.dialect,
         "status": task.visible_status,
         "statusMessage": task.message,

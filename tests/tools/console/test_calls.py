@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from support.console_browser import Console
@@ -44,6 +44,8 @@ def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
         DONE,
         RECORDED,
         ("texts", ".round h2"),
+        ("texts", ".answer"),
+        ("unfold",),
         ("texts", ".call-head .chip"),
         ("texts", ".values"),
         ("texts", ".given dd"),
@@ -51,8 +53,9 @@ def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
         ("texts", ".logs"),
     )
     assert (visit.seen[3], visit.seen[9]) == ("vcpus", "Yes")  # the focus moves to the newest question
-    rounds, status, result, given, environments, logs = visit.seen[14:]
+    rounds, answers, _, status, result, given, environments, logs = visit.seen[14:]
     assert rounds == ["Round 1", "Round 2", "Round 3"]
+    assert answers == given, "an answered round is one line"
     assert status == ["completed"]
     assert compact(result) == values(
         *("address", "orders.db.internal", "vcpus", 4, "zone", "c"),
@@ -106,7 +109,6 @@ def test_a_form_has_a_field_for_every_type_of_argument(console: Console) -> None
         ("fill", "decimal", "-2e3"),
         ("check", "No"),
         ("check", "two"),
-        ("click", "Add an item"),
         ("fill", "address", '{"street": "Main'),
         ("fill", "pattern", "ABC"),
         CALL,
@@ -114,8 +116,11 @@ def test_a_form_has_a_field_for_every_type_of_argument(console: Console) -> None
         ("fill", "whole", "7"),
         ("fill", "address", '{"street": "Main", "number": 3}'),
         ("fill", "pattern", "abc"),
-        ("focus", "[aria-label='Item 1']"),
-        ("type", "Ada"),
+        ("fill", "names", "Ada\n\nBob"),
+        ("fill", "numbers", "1\n2.5"),
+        CALL,
+        ("texts", ".field .error"),
+        ("fill", "numbers", "1\n2"),
         ("click", "Edit as JSON"),
         ("evaluate", "JSON.parse(document.querySelector('textarea.code').value)"),
         ("fill", "Arguments", '{"text": 5}'),
@@ -126,19 +131,26 @@ def test_a_form_has_a_field_for_every_type_of_argument(console: Console) -> None
         CALL,
         ("texts", ".field .error"),
     )
-    assert visit.seen[1] == ["Enter a value."] * 3 + ["Choose an option."] * 2 + ["Enter a value."] * 3
+    choose = ["Choose an option."] * 2
+    assert visit.seen[1] == ["Enter a value."] * 3 + choose + ["Enter a value."] * 3
     assert visit.seen[2] == names[0]
-    whole, first, second, address, pattern = visit.seen[12]
+    whole, first, second, address, pattern = visit.seen[11]
     assert whole == "Enter a whole number."
     assert first == second == "Enter a value."
     assert address.startswith("This is not JSON")
     assert pattern == "Enter a text that matches ^[a-z]+$"
-    assert visit.seen[19] == {
+    assert visit.seen[18] == ["Enter a whole number."]
+    assert visit.seen[21] == {
         **{"text": "two\nlines", "whole": 7, "decimal": -2000, "flag": False, "choice": "two"},
-        **{"names": ["Ada"], "address": {"street": "Main", "number": 3}, "pattern": "abc"},
+        **{
+            "names": ["Ada", "Bob"],
+            "numbers": [1, 2],
+            "address": {"street": "Main", "number": 3},
+            "pattern": "abc",
+        },
     }
-    assert visit.seen[23] == ["failed"]  # JSON is sent as it is; the server has the last word
-    assert len(visit.seen[26]) == 1
+    assert visit.seen[25] == ["failed"]  # JSON is sent as it is; the server has the last word
+    assert len(visit.seen[28]) == 1
 
 
 def test_several_questions_are_answered_in_one_round(console: Console) -> None:
@@ -150,10 +162,12 @@ def test_several_questions_are_answered_in_one_round(console: Console) -> None:
         ("evaluate", "document.querySelector('input[value=decline]').click()"),
         ("fill", "Which number?", "12"),
         ("fill", "Reply of the model", "Roses are red."),
-        ("click", "Add a root"),
-        ("type", "file:///srv"),
+        ("focus", "section:last-of-type textarea"),
+        ("press", "End"),
+        ("type", "\nfile:///srv"),
         ("click", "Send the answers"),
         DONE,
+        ("unfold",),
         ("texts", ".given dd"),
         ("click", "Answer differently"),
         ("fill", "Which colour?", "blue"),
@@ -163,8 +177,8 @@ def test_several_questions_are_answered_in_one_round(console: Console) -> None:
         ("texts", ".round:nth-child(3) .result"),
     )
     assert visit.seen[2] == ["colour", "number", "poem", "roots"]
-    assert visit.seen[10] == ["declined", "12", "Roses are red.", "file:///home/ada/engine, file:///srv"]
-    [result] = visit.seen[16]
+    assert visit.seen[12] == ["declined", "12", "Roses are red.", "file:///home/ada/engine, file:///srv"]
+    [result] = visit.seen[18]
     assert '"colour": "blue"' in result
     assert '"number": 12' in result
     assert '"file:///srv"' in result
@@ -178,6 +192,7 @@ def test_a_question_is_declined_cancelled_and_answered_differently(console: Cons
         ASKED,
         ("click", "Decline"),
         DONE,
+        ("unfold",),
         ("texts", ".given dd"),
         ("texts", ".round:last-child .result"),
         ("click", "Answer differently"),
@@ -191,10 +206,10 @@ def test_a_question_is_declined_cancelled_and_answered_differently(console: Cons
         ("texts", ".chip.experiment"),
         ("texts", ".call-head .chip"),
     )
-    assert visit.seen[4] == ["declined"]
-    assert "declined" in visit.seen[5][0]
+    assert visit.seen[5] == ["declined"]
+    assert "declined" in visit.seen[6][0]
     # The call keeps its answer and its state; each other answer is on the card of its own round.
-    assert visit.seen[13:] == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
+    assert visit.seen[14:] == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
 
 
 def test_texts_of_tools_are_never_markup(console: Console) -> None:
@@ -204,7 +219,7 @@ def test_texts_of_tools_are_never_markup(console: Console) -> None:
         CALL,
         ASKED,
         RECORDED,
-        ("texts", ".question-message"),
+        ("texts", ".question .label-name"),
         ("texts", ".logs p"),
         ("check", "Yes"),
         ("click", "Accept"),
@@ -309,27 +324,25 @@ def test_results_have_images_and_links(console: Console) -> None:
     assert visit.complaints == []
 
 
+SUGGESTED: Final = """(async () => {
+  const values = () => [...document.activeElement.list.options].map(({ value }) => value);
+  while (values().length !== 2) await new Promise(requestAnimationFrame);
+  return values();
+})()"""
+
+
 def test_arguments_of_prompts_are_completed_while_typing(console: Console) -> None:
     visit = console(
         "#/prompts/greet",
         ("fill", "name", "Ada"),
-        ("focus", "[role=combobox] >> nth=1"),
-        ("press", "ControlOrMeta+a"),
+        ("focus", "input[list] >> nth=1"),
         ("type", "E"),
-        ("see", "Esperanto"),
-        ("texts", "[role=option]"),
-        ("press", "ArrowDown", "ArrowDown"),
-        (
-            "evaluate",
-            "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).innerText",
-        ),
-        ("press", "Enter"),
-        ("count", "[role=option]"),
+        ("evaluate", SUGGESTED),
+        ("type", "speranto"),
         ("press", "Enter"),
         DONE,
         ("texts", ".result .prose"),
     )
-    assert visit.seen[5] == ["English", "Esperanto"]
-    assert visit.seen[7:10] == ["Esperanto", None, 0]
-    assert visit.seen[12] == ["Greet Ada in Esperanto."]
+    assert visit.seen[3] == ["English", "Esperanto"]
+    assert visit.seen[7] == ["Greet Ada in Esperanto."]
     assert visit.complaints == []

@@ -48,7 +48,11 @@ def click_in(number: int, *labels: str) -> tuple[str, str]:
     card = f"document.querySelector('.timeline > .round:nth-child({number})')"
     find = f"(test) => [...{card}.querySelectorAll('button')].find(({{ textContent }}) => test(textContent))"
     click = "(find((text) => text === label) ?? find((text) => text.startsWith(label))).click()"
-    return ("evaluate", f"(() => {{ const find = {find}; for (const label of {list(labels)}) {click}; }})()")
+    opened = f"{card}.querySelector('details').open = true"
+    return (
+        "evaluate",
+        f"(() => {{ {opened}; const find = {find}; for (const label of {list(labels)}) {click}; }})()",
+    )
 
 
 def experiments(number: int, rounds: int, *labels: str) -> list[tuple[Any, ...]]:
@@ -86,7 +90,7 @@ def test_a_completed_call_stays_completed(console: Console) -> None:
         *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
         *(click_in(1, "Answer differently"), click_in(1, "Decline"), ended(8)),
         *as_another_client(WEATHER, 2, 8),
-        *(("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
+        *(("unfold",), ("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
     )
     given, _, marks, outcomes = [seen for seen in visit.seen if isinstance(seen, list)]
     assert facts(visit) == ("completed", "2 rounds · 7 experiments")
@@ -102,7 +106,7 @@ def test_a_failed_call_stays_failed(console: Console) -> None:
         *(*ASK_FOR_PLACE, ("click", "Decline"), ended(2)),
         *experiments(2, 2, *ALL),
         *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
-        *(("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
+        *(("unfold",), ("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
     )
     given, _, marks, outcomes = [seen for seen in visit.seen if isinstance(seen, list)]
     assert facts(visit) == ("failed", "2 rounds · 5 experiments")
@@ -143,10 +147,11 @@ def test_a_call_that_became_a_task_stays_that_task(console: Console) -> None:
         *(click_in(1, "Answer differently"), click_in(1, "Cancel"), ended(7)),
         ("texts", ".became-task a"),
         ("see", "The call has become this task before."),
+        ("evaluate", "dispatchEvent(new Event('pagehide'))"),
         ("evaluate", "JSON.parse(sessionStorage['mcp-roundtrip-console-session']).calls[0].taskId"),
         *(HEAD, CARDS, OUTCOMES),
     )
     assert facts(visit) == ("became a task", "3 rounds · 4 experiments")
     assert visit.seen[-2][1:] == ["damaged state", "other user", "older state"]
     assert visit.seen[-1] == ["asking", "asking", "task", "task", "failed", "failed", "task"]
-    assert visit.seen[-6] == [visit.seen[-4]] * 3, "the task of the call, and that of both experiments"
+    assert visit.seen[-7] == [visit.seen[-4]] * 3, "the task of the call, and that of both experiments"

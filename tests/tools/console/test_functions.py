@@ -1,4 +1,4 @@
-"""Functions of the console's modules that need no page: capabilities, channels, and parts of copied texts."""
+"""Functions of the console's modules that need no page; headers, URIs and bodies agree with the server's."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_roundtrip.protocol.http import build_response
+from mcp_roundtrip.protocol.mirrored_headers import build_parameter_headers, encode_header
+from mcp_roundtrip.protocol.uri import normalize_uri
+from mcp_roundtrip.protocol.uri_template import UriTemplate
 from support import skips
 from support.project import FUNCTIONS
 
@@ -39,12 +43,20 @@ def call() -> Call:
     return run
 
 
-PROFILE, CHANNELS, TEXT, VOLATILE = (
-    "mcp/profile.js",
-    "mcp/channels.js",
-    "copy_as/python_text.js",
-    "copy_as/volatile.js",
-)
+PROFILE, CHANNELS = "mcp/profile.js", "mcp/channels.js"
+TEXT, PLAYER = "copy_as/python_text.js", "copy_as/player.js"
+
+NAMES = [
+    "get_weather",
+    "a b",
+    "",
+    " x",
+    "Ünïcode",
+    "weather://forecast/Tokyo, Japan",
+    "=?base64?eA==?=",
+    "a\tb",
+    "🙂",
+]
 
 
 def test_the_newest_calls_that_have_room_are_kept_for_a_reload(call: Call) -> None:
@@ -63,23 +75,14 @@ def test_the_newest_calls_that_have_room_are_kept_for_a_reload(call: Call) -> No
     assert [each["id"] for each in json.loads(short)["calls"]] == ["c1", "c2"]
 
 
-def test_a_capability_is_declared_and_removed_with_its_members(call: Call) -> None:
-    form, url, tools = ["elicitation", "form"], ["elicitation", "url"], ["sampling", "tools"]
-    assert call(
-        (PROFILE, "declares", {"elicitation": {}}, form),
-        (PROFILE, "declares", {"elicitation": {"url": {}}}, form),
-        (PROFILE, "declare", {"elicitation": {}}, url, True),
-        (PROFILE, "declare", {"elicitation": {"form": {}}, "roots": {}}, form, False),
-        (PROFILE, "declare", {"sampling": {"tools": {}}}, tools, False),
-        (PROFILE, "declare", {}, ["extensions", "io.modelcontextprotocol/tasks"], True),
-    ) == [
-        True,
-        False,
-        {"elicitation": {"form": {}, "url": {}}},
-        {"roots": {}},
-        {"sampling": {}},
-        {"extensions": {"io.modelcontextprotocol/tasks": {}}},
-    ]
+def test_a_client_declares_the_capabilities_with_these_names(call: Call) -> None:
+    names = ["Forms", "Pages", "Sampling", "Sampling with tools", "Tasks"]
+    declared: dict[str, Any] = {
+        "elicitation": {"form": {}, "url": {}},
+        "sampling": {"tools": {}},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
+    }
+    assert call((PROFILE, "capabilitiesOf", names), (PROFILE, "declaredIn", declared)) == [declared, names]
 
 
 def test_a_question_is_found_in_the_channel_that_it_took(call: Call) -> None:
@@ -128,22 +131,22 @@ def test_values_are_written_as_python_reads_them(call: Call, value: Any) -> None
 
 
 def test_keys_that_are_no_names_are_passed_as_a_dictionary(call: Call) -> None:
-    pairs = [["size", 4], ["class", 1], ["city 1/place", "x"]]
-    (parts,) = call((TEXT, "keywords", pairs))
+    given = {"size": 4, "class": 1, "city 1/place": "x"}
+    (parts,) = call((TEXT, "keywords", given))
     assert parts == ["size=4", '**{"class": 1, "city 1/place": "x"}']
 
 
 def test_a_copied_test_does_not_compare_what_differs_in_the_next_run(call: Call) -> None:
     varying = ["db-1d7d7f8e9a0b1c2d", "at 2026-11-23T03:00", "see http://127.0.0.1:3000/x", "0" * 40]
     stable = ["$26.28 a month", "Hyderabad, India", "2026-11-23", "order 1234567"]
-    found = call(*((VOLATILE, "isVolatile", text) for text in varying + stable))
+    found = call(*((PLAYER, "isVolatile", text) for text in varying + stable))
     assert found == [True] * len(varying) + [False] * len(stable)
     part, value = call(
-        (VOLATILE, "stablePart", "Keep db-1d7d7f8e9a0b1c2d at $26.28 a month?"),
-        (VOLATILE, "withoutVolatile", {"id": varying[0], "price": [stable[0]]}, "ANY"),
+        (PLAYER, "stablePart", "Keep db-1d7d7f8e9a0b1c2d at $26.28 a month?"),
+        (PLAYER, "withoutVolatile", {"id": varying[0], "price": [stable[0]]}),
     )
     assert part == "at $26.28 a month?"
-    assert value == {"id": "ANY", "price": ["$26.28 a month"]}
+    assert value == {"id": {"text": "ANY"}, "price": ["$26.28 a month"]}
 
 
 def test_copied_texts_contain_nothing_that_a_terminal_or_a_shell_changes(call: Call) -> None:
@@ -168,18 +171,86 @@ def test_copied_texts_contain_nothing_that_a_terminal_or_a_shell_changes(call: C
 
 
 def test_an_error_code_of_a_server_is_no_source_text_in_a_copied_test(call: Call) -> None:
-    round_ = {"response": {"body": {"error": {"code": "0\n    breakpoint()"}}}}
-    (lines,) = call(("copy_as/player_assertions.js", "assertions", "done", round_))
-    assert lines == ['    assert done.error["code"] == "0\\n    breakpoint()"']
+    error = {"error": {"code": "0\n    breakpoint()"}}
+    body = {"method": "tools/call", "params": {"name": "a"}}
+    sent = {"request": {"body": body, "headers": {}}, "response": {"body": error}, "answers": {}}
+    profile = {"protocolVersion": "2026-07-28", "capabilities": {}}
+    recorded = {"name": 'a"""\n', "profile": profile, "rounds": [sent], "taskUpdates": []}
+    (text,) = call((PLAYER, "player", recorded, {"file": "app.py"}))
+    assert '    assert done.error["code"] == "0\\n    breakpoint()"\n' in text
+    ast.parse(text)
 
 
 def test_a_curl_command_quotes_what_a_shell_would_read(call: Call) -> None:
-    body = '{"it\'s": "$(id) `id` EOF"}'
-    request = {"url": "http://127.0.0.1:3000/mcp", "headers": {"x-a": "it's", "x-console": "1"}, "body": body}
+    body = {"it's": "$(id) `id` EOF"}
+    request = {"url": "http://127.0.0.1:3000/mcp", "headers": {"x-a": "it's"}, "body": body}
     (command,) = call(("copy_as/curl.js", "curl", {"request": request}))
     script = f"curl() {{ printf '%s\\n' \"$@\"; cat; }}\n{command}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert "x-a: it's" in lines
-    assert lines[-1] == body
-    assert not any("x-console" in line for line in lines)
+    assert json.loads(lines[-1]) == body
+
+
+def test_headers_are_those_that_the_server_expects(call: Call) -> None:
+    schema = {
+        "properties": {
+            "region": {"x-mcp-header": "Region"},
+            "count": {"x-mcp-header": "Count"},
+            "dry": {"x-mcp-header": "Dry"},
+            "left_out": {"x-mcp-header": "Left-Out"},
+            "inner": {"properties": {"name": {"x-mcp-header": "Name"}}},
+            "list": {"x-mcp-header": "List"},
+        }
+    }
+    arguments = {"region": "Zürich", "count": 3.5, "dry": True, "left_out": None, "inner": {"name": "x"}}
+    names, parameters, uri = call(
+        ("mcp/headers.js", "nameHeader", "tools/call", {"name": "Ä"}),
+        ("mcp/headers.js", "parameterHeaders", schema, {**arguments, "list": [1]}),
+        ("mcp/headers.js", "nameHeader", "resources/read", {"uri": "notes://a"}),
+    )
+    paths = {("region",): "Region", ("count",): "Count", ("dry",): "Dry", ("inner", "name"): "Name"}
+    assert names == {"mcp-name": encode_header("Ä")}
+    assert parameters == build_parameter_headers(paths, arguments)
+    assert uri == {"mcp-name": "notes://a"}
+    assert call(*(("mcp/headers.js", "encodeHeader", name) for name in NAMES)) == [*map(encode_header, NAMES)]
+
+
+@pytest.mark.parametrize(
+    ("template", "values"),
+    [
+        ("notes://{folder}/{name}", {"folder": "a/b ü", "name": "?&#"}),
+        ("file:///{+path}", {"path": "home/ada/notes.md"}),
+        ("search://all{?q,page}", {"q": "a&b=c", "page": "2"}),
+        ("search://all{?q,page}", {"page": "2"}),
+        ("books://{id}{/page}", {"id": "1", "page": "7"}),
+        ("books://{id}{/page}", {"id": "1"}),
+    ],
+)
+def test_the_server_reads_from_a_uri_what_was_filled_in(
+    call: Call, template: str, values: dict[str, str]
+) -> None:
+    parsed = UriTemplate.parse(template)
+    names, uri = call(
+        ("mcp/uri_template.js", "variablesOf", template), ("mcp/uri_template.js", "expand", template, values)
+    )
+    assert names == [*parsed.variables]
+    match = parsed.match(normalize_uri(uri))
+    assert match is not None
+    assert match.values == values
+
+
+def test_bodies_of_the_server_are_read(call: Call) -> None:
+    notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
+    response = {"jsonrpc": "2.0", "id": 4, "result": {"text": "a\n\ndata: b\u2028"}}
+    accepts = {"accept": "text/event-stream"}
+    stream = build_response(json.dumps(response), [json.dumps(notification)], accepts)
+    kind = stream.headers["content-type"]
+    [events, plain, text] = call(
+        ("mcp/body.js", "readBody", kind, stream.body, 4),
+        ("mcp/body.js", "readBody", "application/json", json.dumps(response), 4),
+        ("mcp/body.js", "readBody", "text/html", "<h1>Bad Gateway</h1>", 4),
+    )
+    assert events == {"body": response, "notifications": [notification]}
+    assert plain == {"body": response, "notifications": []}
+    assert text == {"body": "<h1>Bad Gateway</h1>", "notifications": []}

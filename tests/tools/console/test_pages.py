@@ -37,7 +37,7 @@ def test_everything_the_server_offers_is_listed(console: Console) -> None:
         ("texts", ".sidebar h2"),
         ("texts", ".sidebar .name"),
         ("texts", "main h1"),
-        ("texts", "tbody th"),
+        ("texts", ".home .rows li > code:first-child"),
         ("evaluate", "document.title"),
         ("open", "#/tools/no_such_tool"),
         ("texts", "main h1"),
@@ -150,7 +150,7 @@ def test_a_call_is_made_without_a_mouse(console: Console) -> None:
         DONE,
         ("focused",),
         ("texts", "#announcements"),
-        ("texts", ".given dd"),
+        ("texts", ".answer"),
     )
     assert (visit.seen[1], visit.seen[3]) == ("Skip to the content", "Copy the URL")
     assert (visit.seen[6], visit.seen[8], visit.seen[11]) == ("Definition", "text", "Yes")
@@ -333,9 +333,7 @@ def test_what_was_typed_survives_a_change_of_the_lists(console: Console) -> None
 
 
 def test_a_task_that_does_not_exist_is_not_followed(console: Console) -> None:
-    visit = console(
-        "#/tasks/unknown", ("see", "no longer follows the task"), ("count", "main input[type=checkbox]")
-    )
+    visit = console("#/tasks/unknown", ("see", "no longer follows the task"), ("count", ".task-status"))
     assert visit.seen[1] == 0
     assert len(visit.complaints) == 1, "the browser reports the 404"
 

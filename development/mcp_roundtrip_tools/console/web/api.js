@@ -1,36 +1,25 @@
 // The console API of the local runner: what happened on the server, decoded states, tasks, experiments.
 
+import { parseJson } from "./format.js";
+
 /** A refused request; the message is a sentence of the server. */
 export class ApiError extends Error {
-  constructor(status, message, body) {
+  constructor(status, message, body = null) {
     super(message);
-    this.status = status;
-    this.body = body;
+    Object.assign(this, { status, body });
   }
 }
 
 async function request(method, path, body, signal) {
-  const response = await fetch(`/console/api/${path}`, {
-    method,
-    signal,
-    // A page of another origin cannot send this header without a preflight, which the server refuses.
-    headers: { "x-console": "1", ...(body === undefined ? {} : { "content-type": "application/json" }) },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  }).catch((error) => {
-    throw error instanceof TypeError ? new ApiError(0, "The server does not answer. Is make run still running?", null) : error;
+  // A page of another origin cannot send this header without a preflight, which the server refuses.
+  const headers = { "x-console": "1", ...(body && { "content-type": "application/json" }) };
+  const options = { method, signal, headers, body: body && JSON.stringify(body) };
+  const response = await fetch(`/console/api/${path}`, options).catch((error) => {
+    throw error instanceof TypeError ? new ApiError(0, "The server does not answer. Is make run still running?") : error;
   });
-  const text = await response.text();
-  const document = parse(text);
+  const document = parseJson(await response.text());
   if (!response.ok) throw new ApiError(response.status, document?.message ?? `HTTP ${response.status}`, document);
   return document;
-}
-
-function parse(text) {
-  try {
-    return text === "" ? null : JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 const segment = encodeURIComponent;
@@ -40,7 +29,7 @@ export const api = {
   exchange: (id) => request("GET", `exchanges/${segment(id)}`),
   activity: (after, waitMs, signal) => request("GET", `activity?after=${after}&waitMs=${waitMs}`, undefined, signal),
   decodeState: (requestState, before) => request("POST", "states", { requestState, before }),
-  damageState: (requestState, position) => request("POST", "states/damage", { requestState, position }),
+  damageState: (requestState) => request("POST", "states/damage", { requestState }),
   tasks: () => request("GET", "tasks"),
   task: (id) => request("GET", `tasks/${segment(id)}`),
   expireLease: (taskId) => request("POST", `tasks/${segment(taskId)}/expire-lease`, {}),

@@ -3,20 +3,24 @@
 import { announce } from "./dom.js";
 import { withoutBodies } from "./exchange.js";
 import { awaitNews } from "./news.js";
+import { isAwaited, outcomeOf, resultOf, stateOf } from "./rounds.js";
 
 /** Rounds without a question that follow each other, before the user decides whether to go on. */
 const MAX_FOLLOWED = 60;
 const RECORD_DELAYS_MS = [0, 60, 150, 400, 1000];
 
+/** Outcome of a round -> words. */
+const OUTCOMES = {
+  asking: "asks a question", continue: "continues", task: "became a task", completed: "completed", failed: "failed",
+};
+
 let lastId = 0;
 
 export function createCalls({ store, client, api }) {
   /** Start a call of a feature and send its first round. Return the call at once. */
-  function start({ kind, name, feature = null, arguments: given = {}, values = given }) {
+  function start({ kind, name, feature, arguments: given = {}, values = given }) {
     const profile = structuredClone(store.state.profile);
-    const call = {
-      id: `c${++lastId}`, kind, name, feature, arguments: given, values, profile, rounds: [], task: null, taskUpdates: [],
-    };
+    const call = { id: `c${++lastId}`, kind, name, feature, arguments: given, values, profile, rounds: [], taskUpdates: [] };
     store.update({ calls: [...store.state.calls, call] });
     sendRound(call);
     return call;
@@ -60,7 +64,7 @@ export function createCalls({ store, client, api }) {
     if (outcome === "task" && round.branch === undefined) call.taskId = resultOf(round).taskId;
     store.notify(`call:${call.id}`);
     const names = [call.name, `round ${round.number}`, round.experiment].filter(Boolean).join(", ");
-    announce(`${names}: ${describeOutcome(outcome)}`);
+    announce(`${names}: ${OUTCOMES[outcome]}`);
   }
 
   /** Fetch what the server recorded of a round, and the decoded state that it returned. */
@@ -137,48 +141,4 @@ function requestOf(call, given, answers, requestState) {
     case "prompt": return ["prompts/get", { name: call.name, arguments: given, ...retry }];
     default: return ["resources/read", { uri: call.name, ...retry }];
   }
-}
-
-/** Return the result of a round's response, or null. */
-export const resultOf = (round) => round.response?.body?.result ?? null;
-
-/** Return the requestState that a round's response carries, or null. */
-export const stateOf = (round) => resultOf(round)?.requestState ?? null;
-
-/** Return the input requests of a round's response by key; empty if it asks nothing. */
-export const questionsOf = (round) =>
-  (resultOf(round)?.resultType === "input_required" ? resultOf(round).inputRequests ?? {} : {});
-
-export const isAwaited = (round) => round.durationMs === null;
-
-/** Return the round that follows another one, such as with answers; undefined if there is none yet. */
-export const followerOf = (call, round) => call.rounds.find((each) => each.follows === round.number && !each.experiment);
-
-/** Return the rounds of the call without its experiments, and without what continues these. */
-export const ownRounds = (call) => call.rounds.filter((round) => round.branch === undefined);
-
-/** Return the state of a call: "running", "asking", "task", "completed", "failed" or "stopped". Experiments do not change it. */
-export function statusOf(call) {
-  const last = ownRounds(call).at(-1);
-  const outcome = outcomeOf(last);
-  if (outcome === null) return "running";
-  return last.isStopped || outcome === "continue" ? "stopped" : outcome;
-}
-
-/** Return how a round ended: null (not yet), "asking", "continue", "task", "completed" or "failed". */
-export function outcomeOf(round) {
-  if (isAwaited(round)) return null;
-  const result = resultOf(round);
-  if (round.error || result === null) return "failed";
-  if (result.resultType === "input_required") return Object.keys(questionsOf(round)).length > 0 ? "asking" : "continue";
-  if (result.resultType === "task") return "task";
-  return result.isError ? "failed" : "completed";
-}
-
-/** Return an outcome in words. */
-export function describeOutcome(outcome) {
-  return {
-    asking: "asks a question", continue: "continues", task: "became a task", completed: "completed",
-    failed: "failed",
-  }[outcome] ?? "waiting";
 }

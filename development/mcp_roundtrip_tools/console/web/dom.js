@@ -1,28 +1,21 @@
 // Builds DOM nodes. Every value becomes text or an attribute; nothing is ever parsed as HTML.
 
-const PROPERTIES = new Set(["value", "checked", "selected", "indeterminate", "disabled", "readOnly", "open", "hidden"]);
+import { element, uniqueId } from "./form.js";
+
+export { uniqueId };
+
+const isAttributes = (value) => value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
 
 /**
- * Create an element. `onclick` and the like are event listeners; `dataset` is an object; null, undefined and
- * false leave an attribute out, and true sets it without a value.
- * @param {string} tag
- * @param {Record<string, any>} attributes
- * @param {...(Node|string|number|null|undefined|false|Array)} children
- * @returns {HTMLElement}
+ * Create an element: `h("p.hint", { id }, "text")`.
+ * @param {string} selector  the name of the element, and its classes
+ * @param {...any} rest  attributes (see `element` in form.js), which may be left out, and children: lists are flattened,
+ *     and null, undefined and false are left out
  */
-export function element(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) setAttribute(node, name, value);
-  append(node, children);
-  return node;
-}
-
-function setAttribute(node, name, value) {
-  if (value === null || value === undefined || value === false) return;
-  if (typeof value === "function") node.addEventListener(name.slice(2), value);
-  else if (name === "dataset") Object.assign(node.dataset, value);
-  else if (PROPERTIES.has(name)) node[name] = value;
-  else node.setAttribute(name, value === true ? "" : String(value));
+export function h(selector, ...rest) {
+  const [tag, ...classes] = selector.split(".");
+  const attributes = isAttributes(rest[0]) ? rest.shift() : {};
+  return append(element(tag, { class: classes.join(" ") || null, ...attributes }), rest);
 }
 
 /** Append nodes and texts; lists are flattened, and null, undefined and false are left out. */
@@ -60,11 +53,29 @@ export function rebuild(node, ...children) {
   (same ?? node.querySelector("[tabindex='-1']"))?.focus({ preventScroll: true });
 }
 
-let lastId = 0;
+/** Return a button: `button("Send", send)`, `button("Call.primary", null, { type: "submit" })`. */
+export function button(label, onclick, attributes = {}) {
+  return h("button", { type: "button", onclick, ...attributes }, label);
+}
 
-/** Return an id that no other element has. */
-export function uniqueId(prefix = "id") {
-  return `${prefix}-${++lastId}`;
+/** Return details that are built when they are opened: they can be long. */
+export function lazyDetails(summary, build, attributes = {}) {
+  const place = h("div");
+  const ontoggle = ({ target }) => target.open && !place.hasChildNodes() && append(place, [build()]);
+  return h("details", { ontoggle, ...attributes }, h("summary", summary), place);
+}
+
+/** Return a text field with its label above. */
+export function textField(label, input) {
+  const id = uniqueId("field");
+  input.id = id;
+  return h("div.field", h("label.label-name", { for: id }, label), input);
+}
+
+/** Return a list of facts; those without a value are left out. */
+export function factList(facts) {
+  const rows = facts.filter(([, value]) => value).map(([name, value]) => h("div", h("dt", name), h("dd", value)));
+  return h("dl.state-facts", rows);
 }
 
 const ICONS = {
@@ -82,27 +93,19 @@ const ICONS = {
   task: "M3 3h10v10H3zM5.5 8l2 2 3.2-4",
   activity: "M1.5 8.5h3l2-5 3 9 2-4h3",
   client: "M2.5 3h11v8h-11zM6 13.5h4",
-  home: "M2.5 7.5 8 3l5.5 4.5V13h-11z",
   warning: "M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.4v.1",
 };
 
 /** Return an icon that screen readers skip: the text beside it, or the button's label, says what it means. */
 export function icon(name) {
-  const namespace = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(namespace, "svg");
+  const create = (tag) => document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const [svg, path] = [create("svg"), create("path")];
   svg.setAttribute("viewBox", "0 0 16 16");
   svg.setAttribute("class", `icon icon-${name}`);
   svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(namespace, "path");
-  path.setAttribute("d", ICONS[name] ?? "");
+  path.setAttribute("d", ICONS[name]);
   svg.append(path);
   return svg;
-}
-
-/** Return a radio button with its label. `control` names it, so that the focus finds it in a page that is built again. */
-export function radioOption(name, control, checked, onchange, ...label) {
-  return element("label", { class: "option" },
-    element("input", { type: "radio", name, dataset: { control }, checked, onchange }), element("span", {}, label));
 }
 
 /** Tell a screen reader something that changed elsewhere on the page. */

@@ -19,17 +19,16 @@ export function environmentOf(exchange) {
   return found;
 }
 
-/** Return the calls of AWS services in words, such as "2 KMS". Invocations of functions are not counted. */
-export function serviceSummary(exchange) {
-  const counts = new Map();
-  for (const { serviceCalls = [] } of invocationsOf(exchange)) {
-    for (const { service } of serviceCalls) counts.set(service, (counts.get(service) ?? 0) + 1);
-  }
-  counts.delete("lambda");
-  return [...counts].map(([service, number]) => `${number} ${SERVICES[service] ?? service}`);
-}
-
 export const SERVICES = { kms: "KMS", dynamodb: "DynamoDB", s3: "S3", sqs: "SQS", lambda: "Lambda" };
+
+/** Return the number of calls of each AWS service, by its name. Invocations of functions are not counted. */
+export function serviceCounts(exchange) {
+  const names = invocationsOf(exchange).flatMap(({ serviceCalls = [] }) => serviceCalls.map(({ service }) => service));
+  const counts = new Map();
+  for (const name of names.filter((each) => each !== "lambda"))
+    counts.set(SERVICES[name] ?? name, (counts.get(SERVICES[name] ?? name) ?? 0) + 1);
+  return [...counts];
+}
 
 /** Return the lines that functions logged, in order. */
 export function logLinesOf(exchange) {

@@ -15,22 +15,16 @@ let latestTurn = 0;
 /** Load discovery and lists into the store, unless it is loaded again meanwhile. Problems become `featuresError`. */
 export async function loadFeatures({ store, client }) {
   const turn = ++latestTurn;
+  const update = (changes) => turn === latestTurn && store.update({ areFeaturesLoaded: true, ...changes });
   try {
-    const discovered = await client.discover();
-    const serverCapabilities = discovered.capabilities ?? {};
-    const found = {
-      serverCapabilities, instructions: discovered.instructions ?? null,
-      serverInfo: discovered.serverInfo ?? discovered._meta?.[SERVER_INFO] ?? null,
-    };
+    const { capabilities = {}, instructions = null, serverInfo, _meta } = await client.discover();
     const features = { tools: [], prompts: [], resources: [], templates: [] };
-    for (const list of LISTS.filter((each) => each.capability in serverCapabilities)) {
+    for (const list of LISTS.filter((each) => each.capability in capabilities))
       features[list.group] = await loadList(client, list); // one after another: they share an execution environment
-    }
-    if (turn === latestTurn) store.update({ ...found, features, featuresError: null, areFeaturesLoaded: true });
+    const found = { serverCapabilities: capabilities, serverInfo: serverInfo ?? _meta?.[SERVER_INFO] ?? null, instructions };
+    update({ ...found, featuresError: null, features });
   } catch (error) {
-    if (turn !== latestTurn) return;
-    store.update({ featuresError: error.message, areFeaturesLoaded: true });
-    store.notify("features");
+    update({ featuresError: error.message, features: store.state.features });
   }
 }
 

@@ -18,16 +18,24 @@ export function bytes(count) {
 }
 
 /** 14:03:07 in the user's time zone. */
-export function clockTime(ms) {
-  return new Date(ms).toLocaleTimeString("en-GB");
-}
+export const clockTime = (ms) => new Date(ms).toLocaleTimeString("en-GB");
 
 /** "1 call", "2 calls". */
-export function count(number, noun, plural = `${noun}s`) {
-  return `${number.toLocaleString("en-US")} ${number === 1 ? noun : plural}`;
+export const count = (number, noun) => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+
+/** A value in one line of JSON, cut after 120 characters. */
+export function shortJson(value) {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }
 
-/** A value as JSON on several lines. */
-export function json(value) {
-  return JSON.stringify(value, null, 2) ?? "undefined";
+export const sameJson = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** Return the value of a JSON text, or `otherwise`. */
+export function parseJson(text, otherwise = null) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
 }

@@ -1,5 +1,7 @@
 // Log lines of functions as a person reads them: JSON objects become a sentence, tracebacks get their lines back.
 
+import { parseJson } from "./format.js";
+
 const OWN_EVENT = /^[a-z]+(_[a-z]+)+$/;
 const ROUTINE_LEVELS = new Set(["DEBUG", "INFO"]);
 const NOT_SHOWN = new Set([
@@ -14,31 +16,19 @@ const NOT_SHOWN = new Set([
  *     `isRoutine`: it is that of a normal request
  */
 export function readLogLine(text) {
-  const record = parse(text);
+  const record = text.startsWith("{") ? parseJson(text) : null;
   if (record?._aws !== undefined && record.message === undefined) return { level: "metric", text, isRoutine: true };
-  if (record === null) return { level: "print", text, isRoutine: false };
+  if (typeof record?.level !== "string" || !("message" in record)) return { level: "print", text, isRoutine: false };
   const { level, message } = record;
   const isOwn = OWN_EVENT.test(message) && "correlation_id" in record;
-  return { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level), ...(isOwn && { event: message }) };
-}
-
-function parse(text) {
-  if (!text.startsWith("{")) return null;
-  try {
-    const record = JSON.parse(text);
-    const isLogged = typeof record.level === "string" && "message" in record;
-    return isLogged || record._aws !== undefined ? record : null;
-  } catch {
-    return null;
-  }
+  const shown = { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level) };
+  return isOwn ? { ...shown, event: message } : shown;
 }
 
 function describe(record) {
-  const message = typeof record.message === "string" ? record.message : JSON.stringify(record.message);
-  const details = Object.entries(record)
-    .filter(([name]) => !NOT_SHOWN.has(name))
-    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const details = Object.entries(record).filter(([name]) => !NOT_SHOWN.has(name));
+  const line = [textOf(record.message), ...details.map(([name, value]) => `${name}=${textOf(value)}`)].join("  ");
   const trace = record.exception ?? record.stack_trace;
-  return [[message, ...details].join("  "), typeof trace === "string" ? trace : trace && JSON.stringify(trace, null, 2)]
-    .filter(Boolean).join("\n");
+  return trace ? `${line}\n${typeof trace === "string" ? trace : JSON.stringify(trace, null, 2)}` : line;
 }

@@ -2,8 +2,9 @@
 
 import { api } from "./api.js";
 import { createCalls } from "./calls.js";
-import { element, fill, icon } from "./dom.js";
+import { fill, h, icon } from "./dom.js";
 import { loadFeatures } from "./features.js";
+import { sameJson } from "./format.js";
 import { createClient } from "./mcp/client.js";
 import { loadProfile, summary, withUser } from "./mcp/profile.js";
 import { watchNews } from "./news.js";
@@ -14,9 +15,7 @@ import { clientPage } from "./views/client.js";
 import { featurePage } from "./views/feature.js";
 import { homePage } from "./views/home.js";
 import { featureList } from "./views/lists.js";
-import { problemList } from "./views/problems.js";
-import { taskPage } from "./views/task.js";
-import { tasksPage } from "./views/tasks.js";
+import { taskPage, tasksPage } from "./views/task.js";
 
 const store = createStore({
   application: null, profile: loadProfile(), calls: [], roots: [{ uri: "file:///home/ada/engine", name: "engine" }],
@@ -26,32 +25,32 @@ const store = createStore({
 const client = createClient(store);
 const context = { store, api, client, calls: createCalls({ store, client, api }), refresh };
 
-/** Address -> view: a function of the context, the decoded parameter and a signal that aborts when the view is left. */
+/** Address -> view: a function of the context, the decoded parameters and a signal that aborts when the view is left. */
 const ROUTES = [
-  [/^#\/(tools|prompts|resources|templates)\/(.+)$/, (group, id, signal) => featurePage(context, group, id, signal)],
-  [/^#\/tasks$/, (signal) => tasksPage(context, signal)],
-  [/^#\/tasks\/(.+)$/, (id, signal) => taskPage(context, id, signal)],
-  [/^#\/activity$/, (signal) => activityPage(context, signal)],
-  [/^#\/client$/, (signal) => clientPage(context, signal)],
-  [/^$|^#\/$/, (signal) => homePage(context, signal)],
+  [/^#\/(tools|prompts|resources|templates)\/(.+)$/, featurePage],
+  [/^#\/tasks$/, tasksPage],
+  [/^#\/tasks\/(.+)$/, taskPage],
+  [/^#\/activity$/, activityPage],
+  [/^#\/client$/, clientPage],
+  [/^$|^#\/$/, homePage],
 ];
 
 /** How soon to ask again while changed sources are checked. */
 const CHECK_MS = 500;
 
+const part = (id) => document.getElementById(id);
 let leave = new AbortController();
 
 /** Show the view of the address. The focus moves to its heading if the user went there. */
 function show({ movesFocus = true } = {}) {
-  const hash = location.hash.split("?")[0];
+  const [hash] = location.hash.split("?");
   if (hash !== "" && !hash.startsWith("#/")) return; // the skip link
   leave.abort();
   leave = new AbortController();
-  const main = document.getElementById("main");
-  fill(main, viewOf(hash, leave.signal));
-  const heading = main.querySelector("h1");
+  fill(part("main"), viewOf(hash, leave.signal));
+  const heading = part("main").querySelector("h1");
   const server = store.state.serverInfo?.name ?? "mcp-roundtrip";
-  document.title = heading === null ? server : `${heading.firstChild?.textContent ?? ""} · ${server}`;
+  document.title = [heading?.firstChild.textContent, server].filter(Boolean).join(" · ");
   setMenu(false);
   if (!movesFocus) return;
   window.scrollTo(0, 0);
@@ -62,22 +61,20 @@ function viewOf(hash, signal) {
   try {
     for (const [pattern, view] of ROUTES) {
       const match = pattern.exec(hash);
-      if (match) return view(...match.slice(1).map(decodeURIComponent), signal);
+      if (match) return view(context, ...match.slice(1).map(decodeURIComponent), signal);
     }
   } catch (error) {
     reportError(error);
-    return element("article", {}, element("h1", { tabindex: -1 }, "This page cannot be shown"), element("p", {}, error.message));
+    return h("article", h("h1", { tabindex: -1 }, "This page cannot be shown"), h("p", error.message));
   }
-  return element("h1", { tabindex: -1 }, "There is no such page");
+  return h("h1", { tabindex: -1 }, "There is no such page");
 }
 
 async function start() {
-  const list = featureList(context);
-  document.getElementById("columns").prepend(list);
-  const menu = document.getElementById("menu");
-  menu.prepend(icon("menu"));
-  menu.addEventListener("click", () => setMenu(menu.getAttribute("aria-expanded") !== "true"));
-  watchNews(document.getElementById("main"));
+  part("columns").prepend(featureList(context));
+  part("menu").prepend(icon("menu"));
+  part("menu").addEventListener("click", () => setMenu(part("menu").getAttribute("aria-expanded") !== "true"));
+  watchNews(part("main"));
   store.subscribe("application", showProblems);
   store.subscribe("profile", showProfile);
   showProfile();
@@ -86,25 +83,24 @@ async function start() {
   window.addEventListener("focus", refresh);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
-    document.getElementById("main").focus();
+    part("main").focus();
   });
-  store.update({ application: await api.application().catch(() => null) });
-  if (store.state.application?.isChecking) setTimeout(refresh, CHECK_MS);
-  store.update({ profile: withUser(store.state.profile, store.state.application) });
-  resumeSession(store.state.application);
+  const application = await api.application().catch(() => null);
+  store.update({ application, profile: withUser(store.state.profile, application) });
+  if (application?.isChecking) setTimeout(refresh, CHECK_MS);
+  if (application !== null) resumeSession(application);
   await loadFeatures(context);
   showServer();
   show({ movesFocus: false });
 }
 
 /** Show the calls of this window again after a reload of the page. */
-function resumeSession(application) {
-  if (application === null) return;
-  const session = readSession(application.run);
+function resumeSession({ run, users }) {
+  const session = readSession(run);
   if (session !== null) {
     context.calls.restore(session.calls);
-    const isUser = application.users.some(({ name }) => name === session.user.user);
-    store.update({ roots: session.roots, profile: { ...store.state.profile, ...(isUser ? session.user : {}) } });
+    const isUser = users.some(({ name }) => name === session.user.user);
+    store.update({ roots: session.roots, profile: { ...store.state.profile, ...(isUser && session.user) } });
   }
   keepSession(store);
 }
@@ -113,13 +109,11 @@ function resumeSession(application) {
 async function refresh() {
   const before = store.state.application;
   const application = await api.application().catch(() => before);
-  const areUsersSame = JSON.stringify(application?.users) === JSON.stringify(before?.users);
-  const isSame = ["sourcesDigest", "run"].every((name) => application?.[name] === before?.[name]) &&
-    JSON.stringify(application?.problems) === JSON.stringify(before?.problems);
   if (application?.isChecking) setTimeout(refresh, CHECK_MS);
-  if (isSame && areUsersSame && store.state.featuresError === null) return;
+  const isSame = (...names) => names.every((name) => sameJson(application?.[name], before?.[name]));
+  if (isSame("sourcesDigest", "run", "problems", "users") && store.state.featuresError === null) return;
   store.update({ application });
-  if (!areUsersSame) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
+  if (!isSame("users")) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
   await loadFeatures(context);
   showServer();
   // Other pages follow what they show, and keep what was typed.
@@ -128,21 +122,24 @@ async function refresh() {
 
 function showServer() {
   const { serverInfo, application } = store.state;
-  document.getElementById("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";
-  document.getElementById("endpoint").textContent = application?.mcpUrl ?? "";
+  part("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";
+  part("endpoint").textContent = application?.mcpUrl ?? "";
 }
 
+/** Show what keeps functions of the application from running, above every page. */
 function showProblems() {
-  fill(document.getElementById("problems"), problemList(store.state.application?.problems));
+  const card = ({ name, text }) => h("section.card.problem",
+    h("h2", h("code", name), " does not run until this is corrected"), h("pre", { tabindex: 0 }, text));
+  fill(part("problems"), (store.state.application?.problems ?? []).map(card));
 }
 
 function showProfile() {
-  fill(document.getElementById("profile"), icon("client"), element("span", {}, summary(store.state.profile)));
+  fill(part("profile"), icon("client"), h("span", summary(store.state.profile)));
 }
 
 function setMenu(isOpen) {
-  document.getElementById("menu").setAttribute("aria-expanded", String(isOpen));
-  document.getElementById("columns").classList.toggle("menu-open", isOpen);
+  part("menu").setAttribute("aria-expanded", String(isOpen));
+  part("columns").classList.toggle("menu-open", isOpen);
 }
 
 function focusSearch(event) {
@@ -150,7 +147,7 @@ function focusSearch(event) {
   if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   setMenu(true);
-  document.getElementById("search").focus();
+  part("search").focus();
 }
 
 start();

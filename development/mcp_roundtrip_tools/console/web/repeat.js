@@ -18,21 +18,9 @@ export async function repeat(action, intervalMs, signal, onError) {
       onError(error);
       wait = Math.max(wait, PAUSE_AFTER_ERROR_MS);
     }
-    await pause(wait, signal);
+    await new Promise((resolve) => {
+      setTimeout(resolve, wait);
+      signal.addEventListener("abort", resolve, { once: true });
+    });
   }
-}
-
-/** Wait for a time, or until the signal aborts. */
-export function pause(ms, signal) {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }

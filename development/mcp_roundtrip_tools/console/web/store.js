@@ -1,45 +1,24 @@
 // The state of the console, in one object. Views subscribe to its members, and to calls.
 
 /**
- * @typedef {Object} Profile  The client that the console plays.
- * @property {string} protocolVersion
- * @property {Object} capabilities
- * @property {{name: string, version: string}} clientInfo
- * @property {string|null} user      a user of the local issuer, or null for an anonymous caller
- * @property {string[]} scopes
- *
  * @typedef {Object} Call  A call of a tool, a prompt or a resource, over all its rounds.
- * @property {string} id
  * @property {"tool"|"prompt"|"resource"} kind
  * @property {string} name           for a resource, its URI
- * @property {Object} arguments
  * @property {Object|null} feature   the definition from the list
- * @property {Profile} profile
  * @property {Round[]} rounds
  * @property {Object} values         what was typed into the form: the arguments, or the variables of a template
- * @property {string} [taskId]
- * @property {Object|null} task      the latest result of tasks/get
+ * @property {Object} [task]         the latest result of tasks/get
  * @property {{requests: Object, responses: Object}[]} taskUpdates   the answers to the task's questions
  *
- * @typedef {Object} Round  One request of a call, and its response.
- * @property {number} number
- * @property {{url: string, headers: Record<string, string>, body: Object}} request
- * @property {{status: number, headers: Record<string, string>, body: any, notifications: Object[]}|null} response
- * @property {{message: string, code?: number, data?: any, status?: number}} [error]
- * @property {string|null} exchangeId
- * @property {number} startedAtMs
+ * @typedef {Object} Round  One request of a call, and its response (see `createClient`).
  * @property {number|null} durationMs    null while the response is awaited
  * @property {Object|null} exchange      what happened on the server, from the console API; comes later
  * @property {Object|null} state         the decoded requestState of the response, from the console API; comes later
  * @property {Record<string, any>} answers   the input responses that the request carried, by key
- * @property {Profile} profile           the client and the user who sent it
- * @property {AbortController} abort     stops waiting for the response
  * @property {string|null} sentState     the requestState that the request carried
- * @property {Object} arguments      of the request
  * @property {number|null} follows   the number of the round whose state or question it goes on with
  * @property {number} [branch]       of a round that belongs to an experiment: the number of the round that began it
- * @property {boolean} [isStopped]   the user stopped waiting for the response
- * @property {string} [experiment]       "resent", "older state", "damaged state", "other version", "other user" or "other client"
+ * @property {string} [experiment]   "resent", "older state", "damaged state", "other version", "other user" or "other client"
  */
 
 /** Return a store: `update` changes members of the state, `subscribe` hears of changes by member or topic. */

@@ -51,7 +51,8 @@ export function makeForm(schema, { message, values = {}, labelOf = labelOfAnswer
     const [label, note] = labelOf(each, property, required.has(each));
     const value = values[each] ?? property.default ?? undefined;
     const control = controlOf(property, { name: each, value }) ?? controlFor(property, value, required.has(each));
-    fields.set(each, makeField(property, hasMessage ? message : label, note, required.has(each), control));
+    const texts = hasMessage ? [message, required.has(each) ? "" : "(optional)"] : [label, note];
+    fields.set(each, makeField(property, texts, required.has(each), control));
   }
   let invalid = null;
   const check = () => [...fields].map(([each, field]) => ({ each, field, ...field.read() }));
@@ -82,11 +83,11 @@ export function titleOf(name) {
   return words.replace(/(^|\s)\S/g, (first) => first.toUpperCase()) || name;
 }
 
-function makeField(schema, label, note, isRequired, control) {
+function makeField(schema, [label, note], isRequired, control) {
   const text = (kind, content, tag = "p") => element(tag, { class: kind, id: uniqueId(), dir: "auto" }, content);
   const caption = text("label-name", label, control.isGroup ? "span" : "label");
   const notes = [
-    text("label-note", note ?? "", "span"),
+    text("label-note", note, "span"),
     text("hint", [schema.description, limitsOf(schema)].filter(Boolean).join(" · ")),
     text("error", ""),
   ];
@@ -276,7 +277,7 @@ function makeCheckboxes({ minItems }, choices, given, isRequired) {
     read() {
       const chosen = choices.filter((_, index) => boxes[index].input.checked).map((choice) => choice.value);
       // No choice at all is an answer to a field that is required, or whose default was removed.
-      const isAnswer = chosen.length > 0 || ((isRequired || given) && !(minItems > 0));
+      const isAnswer = chosen.length > 0 || ((isRequired || given?.length > 0) && !(minItems > 0));
       return { value: isAnswer ? chosen : undefined };
     },
   };

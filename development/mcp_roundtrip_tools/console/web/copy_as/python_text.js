@@ -1,19 +1,21 @@
-// Writes JSON values as Python source text, with lines of at most 100 characters where that is possible.
+// Writes JSON values as Python source text.
 
-import { escapeUnsafe } from "./unsafe.js";
-
-const WIDTH = 100;
+/** Characters that a terminal interprets, or that are invisible or reorder the text around them. */
+const UNSAFE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 const KEYWORDS = new Set(
-  (
-    "False None True and as assert async await break class continue def del elif else except finally for from global if import " +
-    "in is lambda nonlocal not or pass raise return try while with yield"
-  ).split(" "),
+  ("False None True and as assert async await break class continue def del elif else except finally for from global if import " +
+    "in is lambda nonlocal not or pass raise return try while with yield").split(" "),
 );
 
-/**
- * A piece of source text that `literal` writes as it is, such as the name of a constant.
- */
+/** Return a JSON text with such characters, and `more`, as escapes, which JSON and Python read alike. */
+export function escapeUnsafe(text, more = "") {
+  const escape = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const escaped = text.replace(UNSAFE, escape);
+  return more === "" ? escaped : escaped.replaceAll(more, escape);
+}
+
+/** A piece of source text that `literal` writes as it is, such as the name of a constant. */
 export class Source {
   /** @param {string} text */
   constructor(text) {
@@ -21,41 +23,15 @@ export class Source {
   }
 }
 
-/**
- * Return a value as a Python expression that starts `column` characters into its line.
- * @param {*} value a JSON value, which may contain `Source`
- * @param {number} indent the indentation of the line in which the expression starts
- * @param {number} column
- */
-export function literal(value, indent = 0, column = indent) {
-  const line = oneLine(value);
-  const isNested = typeof value === "object" && value !== null && !(value instanceof Source);
-  if (!isNested || column + line.length <= WIDTH || line.length <= 2) return line;
-  const inner = indent + 4;
-  const pad = " ".repeat(inner);
-  const [open, close] = Array.isArray(value) ? "[]" : "{}";
-  const rows = Array.isArray(value)
-    ? value.map((each) => pad + literal(each, inner))
-    : Object.entries(value).map(([name, each]) => {
-        const label = `${pad}${text(name)}: `;
-        return label + literal(each, inner, label.length);
-      });
-  return `${open}\n${rows.map((row) => `${row},\n`).join("")}${" ".repeat(indent)}${close}`;
-}
-
-function oneLine(value) {
+/** Return a JSON value, which may contain `Source`, as a Python expression on one line. */
+export function literal(value) {
   if (value instanceof Source) return value.text;
   if (value === null || value === undefined) return "None";
-  if (value === true) return "True";
-  if (value === false) return "False";
+  if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "string") return text(value);
-  if (Array.isArray(value)) return `[${value.map(oneLine).join(", ")}]`;
-  if (typeof value === "object") {
-    return `{${Object.entries(value)
-      .map(([name, each]) => `${text(name)}: ${oneLine(each)}`)
-      .join(", ")}}`;
-  }
-  return String(value);
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value !== "object") return String(value);
+  return `{${Object.entries(value).map(([name, each]) => `${text(name)}: ${literal(each)}`).join(", ")}}`;
 }
 
 /** Return a string literal, with the quotes that need fewer escapes. JSON's escapes are Python's, too. */
@@ -71,39 +47,10 @@ export function remark(value) {
   return escapeUnsafe(value.replace(/[\s\u0000-\u001f]+/g, " ").replace(/["\\]/g, "'"));
 }
 
-/**
- * Return keyword arguments: `size=4, keep=True`, and `**{"city 1/place": …}` for names that Python does not allow.
- * @param {Array<[string, *]>} pairs
- */
-export function keywords(pairs) {
-  const allowed = pairs.filter(([name]) => isName(name));
-  const others = pairs.filter(([name]) => !isName(name));
-  const parts = allowed.map(([name, value]) => `${name}=${oneLine(value)}`);
-  if (others.length > 0) parts.push(`**${oneLine(Object.fromEntries(others))}`);
-  return parts;
-}
-
-function isName(name) {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !KEYWORDS.has(name);
-}
-
-/**
- * Return a call of a function, on one line or with one argument in each line.
- * @param {string} start the text before the parenthesis, such as `done = play.call`
- * @param {string[]} parts the arguments
- */
-export function invocation(start, parts, indent = 0) {
-  const line = `${" ".repeat(indent)}${start}(${parts.join(", ")})`;
-  if (line.length <= WIDTH && !line.includes("\n")) return line;
-  const pad = " ".repeat(indent + 4);
-  return `${" ".repeat(indent)}${start}(\n${parts.map((part) => `${pad}${part},\n`).join("")}${" ".repeat(indent)})`;
-}
-
-/** Return a name for a function or a file: lower-case letters, digits and underscores. */
-export function identifier(value) {
-  const name = value
-    .replace(/[^A-Za-z0-9]+/g, "_")
-    .replace(/^_+|_+$/g, "")
-    .toLowerCase();
-  return /^[a-z]/.test(name) ? name : `call_${name}`;
+/** Return keyword arguments: `size=4, keep=True`, and `**{"city 1/place": …}` for names that Python does not allow. */
+export function keywords(values) {
+  const isName = (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !KEYWORDS.has(name);
+  const others = Object.entries(values).filter(([name]) => !isName(name));
+  const parts = Object.entries(values).filter(([name]) => isName(name)).map(([name, value]) => `${name}=${literal(value)}`);
+  return others.length > 0 ? [...parts, `**${literal(Object.fromEntries(others))}`] : parts;
 }

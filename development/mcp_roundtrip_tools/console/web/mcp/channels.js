@@ -1,6 +1,8 @@
 // Questions that do not come as input requests: a link to the question page, a page to open, or a text for the model.
 // A client that cannot show questions gets them in this way; the next call with the same arguments continues.
 
+import { parseJson } from "../format.js";
+
 const PAGE_LINK = /https?:\/\/[^\s"'<>]+\/questions\?token=[\w-]+/;
 const URL_REQUIRED = -32042;
 const MODEL_QUESTION = /^Key: ("(?:[^"\\]|\\.)*")\. The answer is .*? that fits this JSON Schema: (\{.*\})$/;
@@ -37,22 +39,14 @@ export function modelQuestions(text) {
   let message = [];
   for (const line of text.split("\n")) {
     const found = MODEL_QUESTION.exec(line);
-    const requestedSchema = found && parse(found[2]);
+    const requestedSchema = found && parseJson(found[2]); // null: a tool's own text that looks like a question
     if (requestedSchema) {
       const params = { mode: "form", message: message.join("\n"), requestedSchema };
-      requests[parse(found[1])] = { method: "elicitation/create", params };
+      requests[parseJson(found[1])] = { method: "elicitation/create", params };
     }
     message = requestedSchema || line === "" ? [] : [...message, line];
   }
   return requests;
-}
-
-function parse(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null; // a tool's own text that looks like a question
-  }
 }
 
 /** Return the arguments of the call that continues another one: its own, and the code for a caller without an identity. */

@@ -3,10 +3,8 @@
 
 import { readBody } from "./body.js";
 import { nameHeader, parameterHeaders } from "./headers.js";
-import { isLegacy, prepareLegacy, sessionOf } from "./legacy.js";
-import { authorization, forgetTokens } from "./profile.js";
-
-const META = "io.modelcontextprotocol/";
+import { prepareLegacy, sessionOf } from "./legacy.js";
+import { authorization, forgetTokens, isLegacy, metaOf } from "./profile.js";
 
 /** An answer that is no result: a JSON-RPC error, an HTTP status, or no answer. */
 export class McpError extends Error {
@@ -42,28 +40,14 @@ export function createClient(store) {
 
   async function prepare(id, method, params, profile, tool) {
     const url = store.state.application?.mcpUrl ?? "/mcp";
-    const common = {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      ...(await authorization(profile)),
-    };
-    if (isLegacy(profile)) return prepareLegacy({ id, url, method, params, profile, headers: common, send: post });
-    const meta = {
-      [`${META}protocolVersion`]: profile.protocolVersion,
-      [`${META}clientInfo`]: profile.clientInfo,
-      [`${META}clientCapabilities`]: profile.capabilities,
-      [`${META}logLevel`]: "debug",
-      progressToken: id,
-    };
+    const accept = "application/json, text/event-stream";
+    const headers = { "content-type": "application/json", accept, ...(await authorization(profile)) };
+    if (isLegacy(profile)) return prepareLegacy({ id, url, method, params, profile, headers, send: post });
+    const mirrored = { ...nameHeader(method, params), ...parameterHeaders(tool?.inputSchema, params.arguments) };
+    const meta = { ...metaOf(profile), "io.modelcontextprotocol/logLevel": "debug", progressToken: id };
     return {
       url,
-      headers: {
-        ...common,
-        "mcp-protocol-version": profile.protocolVersion,
-        "mcp-method": method,
-        ...nameHeader(method, params),
-        ...parameterHeaders(tool?.inputSchema, params.arguments),
-      },
+      headers: { ...headers, "mcp-protocol-version": profile.protocolVersion, "mcp-method": method, ...mirrored },
       body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: meta } },
     };
   }
@@ -72,12 +56,9 @@ export function createClient(store) {
   async function post(request, signal) {
     // The page may send requests to its own origin only, which passes them to the endpoint's port.
     const response = await fetch(new URL(request.url, location.href).pathname, {
-      method: "POST",
+      method: "POST", signal, credentials: "omit", body: JSON.stringify(request.body),
       // The runner drops this header with Origin: the console plays a client that is no browser.
       headers: { ...request.headers, "x-console": "1" },
-      body: JSON.stringify(request.body),
-      signal,
-      credentials: "omit",
     });
     if (response.status === 401) forgetTokens();
     const headers = Object.fromEntries(response.headers);
@@ -93,7 +74,8 @@ export function createClient(store) {
   }
 
   /** Return what the server says of itself: `capabilities`, `serverInfo`, `instructions`. Throws McpError. */
-  async function discover({ profile = store.state.profile } = {}) {
+  async function discover() {
+    const { profile } = store.state;
     if (!isLegacy(profile)) return request("server/discover", {}, { profile });
     await request("ping", {}, { profile }); // opens a session if there is none: the response to initialize says it
     return sessionOf(profile);

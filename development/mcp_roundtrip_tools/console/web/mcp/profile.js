@@ -1,5 +1,8 @@
 // The client that the console plays: its protocol version, what it declares, and its user.
 
+import { api } from "../api.js";
+import { parseJson } from "../format.js";
+
 /**
  * @typedef {object} Profile
  * @property {string} protocolVersion
@@ -9,48 +12,62 @@
  * @property {string[] | null} scopes the scopes of the user's token; null for all that the user has
  */
 
-export const PROTOCOL_VERSION = "2026-07-28";
-export const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18"];
-
 const TASKS = "io.modelcontextprotocol/tasks";
 
-/** What a client can declare, in the order of the page. */
-export const CAPABILITIES = [
-  { path: ["elicitation", "form"], label: "Forms", help: "The client shows questions as forms (elicitation.form)." },
-  { path: ["elicitation", "url"], label: "Pages", help: "The client opens a page for its user (elicitation.url)." },
-  { path: ["sampling"], label: "Sampling", help: "The client has a model that answers. Here, you write its text." },
-  { path: ["sampling", "tools"], label: "Sampling with tools", help: "The model may call tools of the request." },
-  { path: ["sampling", "context"], label: "Sampling with context", help: "The model may see context of this server." },
-  { path: ["roots"], label: "Roots", help: "The client lists its folders. Here, you write the list." },
-  { path: ["extensions", TASKS], label: "Tasks", help: "The client polls calls that become tasks." },
+/** The protocol versions, each with its title. */
+export const VERSIONS = [
+  ["2026-07-28", "2026-07-28"],
+  ["2025-11-25", "2025-11-25, opens with initialize"],
+  ["2025-06-18", "2025-06-18, opens with initialize"],
 ];
+
+/** What a client can declare: its name, the path in the ClientCapabilities, and what it means. */
+export const CAPABILITIES = [
+  ["Forms", ["elicitation", "form"], "the client shows questions as forms (elicitation.form)"],
+  ["Pages", ["elicitation", "url"], "the client opens a page for its user (elicitation.url)"],
+  ["Sampling", ["sampling"], "the client has a model that answers; here, you write its text"],
+  ["Sampling with tools", ["sampling", "tools"], "the model may call tools of the request"],
+  ["Sampling with context", ["sampling", "context"], "the model may see context of this server"],
+  ["Roots", ["roots"], "the client lists its folders; here, you write the list"],
+  ["Tasks", ["extensions", TASKS], "the client polls calls that become tasks"],
+];
+
+/** Return the capabilities with these names, as a client declares them. */
+export function capabilitiesOf(names) {
+  const declared = {};
+  for (const [, path] of CAPABILITIES.filter(([name]) => names.includes(name)))
+    path.reduce((node, member) => (node[member] ??= {}), declared);
+  return declared;
+}
+
+/** Return the names of the capabilities that a client declares. */
+export function declaredIn(capabilities) {
+  const isDeclared = (path) => path.reduce((node, member) => node?.[member], capabilities) !== undefined;
+  return CAPABILITIES.filter(([, path]) => isDeclared(path)).map(([name]) => name);
+}
 
 /** Return a client of the newest version that supports everything. */
 export function defaultProfile() {
   return {
-    protocolVersion: PROTOCOL_VERSION,
-    capabilities: {
-      elicitation: { form: {}, url: {} },
-      sampling: { tools: {}, context: {} },
-      roots: {},
-      extensions: { [TASKS]: {} },
-    },
-    clientInfo: { name: "mcp-roundtrip-console", version: "1" },
-    user: null,
-    scopes: null,
+    protocolVersion: VERSIONS[0][0], capabilities: capabilitiesOf(CAPABILITIES.map(([name]) => name)),
+    clientInfo: { name: "mcp-roundtrip-console", version: "1" }, user: null, scopes: null,
   };
 }
 
-/** Clients to choose from. Each function changes what the client declares. */
+/** Clients to choose from, by what they declare. */
 export const PRESETS = [
-  { name: "Everything", capabilities: defaultProfile().capabilities },
-  { name: "Forms only", capabilities: { elicitation: { form: {} } } },
-  { name: "Forms and tasks", capabilities: { elicitation: { form: {} }, extensions: { [TASKS]: {} } } },
-  { name: "Nothing", capabilities: {} },
+  ["Everything", CAPABILITIES.map(([name]) => name)], ["Forms only", ["Forms"]], ["Forms and tasks", ["Forms", "Tasks"]],
+  ["Nothing", []],
 ];
 
 /** Whether the client speaks a version that opens with `initialize`. */
-export const isLegacy = (profile) => LEGACY_VERSIONS.includes(profile.protocolVersion);
+export const isLegacy = ({ protocolVersion }) => protocolVersion !== VERSIONS[0][0];
+
+/** Return the members of `_meta` that introduce the client in each request. */
+export function metaOf({ protocolVersion, clientInfo, capabilities: clientCapabilities }) {
+  const members = Object.entries({ protocolVersion, clientInfo, clientCapabilities });
+  return Object.fromEntries(members.map(([name, value]) => [`io.modelcontextprotocol/${name}`, value]));
+}
 
 const TOKEN_LIFE_MS = 60_000;
 const tokens = new Map();
@@ -59,54 +76,21 @@ const tokens = new Map();
 export const forgetTokens = () => tokens.clear();
 
 /** Return the Authorization header of the profile's user; `{}` for an anonymous caller. Throws ApiError. */
-export async function authorization({ user, scopes }, clock = Date.now) {
+export async function authorization({ user, scopes }) {
   if (user === null) return {};
   const key = JSON.stringify([user, scopes]);
   const known = tokens.get(key);
-  if (known !== undefined && known.until > clock()) return { authorization: `Bearer ${known.token}` };
-  const { api } = await import("../api.js");
+  if (known !== undefined && known.until > Date.now()) return { authorization: `Bearer ${known.token}` };
   const { token } = await api.token(user, scopes);
-  tokens.set(key, { token, until: clock() + TOKEN_LIFE_MS });
+  tokens.set(key, { token, until: Date.now() + TOKEN_LIFE_MS });
   return { authorization: `Bearer ${token}` };
 }
 
-/** Whether capabilities contain this path. `elicitation: {}` means forms. */
-export function declares(capabilities, path) {
-  let node = capabilities;
-  for (const name of path) {
-    if (name === "form" && node !== undefined && Object.keys(node).length === 0) return true;
-    node = node?.[name];
-  }
-  return node !== undefined;
-}
-
-/** Return the capabilities with or without this path. A capability whose last member is removed is removed, too. */
-export function declare(capabilities, [name, ...rest], isDeclared) {
-  const { [name]: inner, ...others } = capabilities;
-  if (rest.length === 0) return isDeclared ? { ...capabilities, [name]: inner ?? {} } : others;
-  const members = name === "elicitation" && inner && Object.keys(inner).length === 0 ? { form: {} } : (inner ?? {});
-  const changed = declare(members, rest, isDeclared);
-  const isEmpty = Object.keys(changed).length === 0 && name !== "sampling"; // sampling means something without members
-  return isEmpty ? others : { ...capabilities, [name]: changed };
-}
-
 /** Return the client in a few words: `2026-07-28 · forms, pages, tasks · ada`. */
-export function summary(profile) {
-  const labels = CAPABILITIES.filter(({ path }) => path.length < 2 || path[0] !== "sampling")
-    .filter(({ path }) => declares(profile.capabilities, path))
-    .map(({ label }) => label.toLowerCase());
-  const parts = [profile.protocolVersion, labels.join(", ") || "declares nothing"];
-  return [...parts, ...(profile.user ? [profile.user] : [])].join(" · ");
-}
-
-/** Return the problem of a ClientCapabilities object that a user typed; "" if there is none. */
-export function capabilitiesProblem(text) {
-  try {
-    const value = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? "" : "This must be a JSON object.";
-  } catch (error) {
-    return `This is not JSON: ${error.message}`;
-  }
+export function summary({ protocolVersion, capabilities, user }) {
+  const names = declaredIn(capabilities).filter((name) => !name.startsWith("Sampling with"));
+  const declared = names.join(", ").toLowerCase() || "declares nothing";
+  return [protocolVersion, declared, ...(user ? [user] : [])].join(" · ");
 }
 
 /** Return the profile with the first user of the local issuer, if there are users. */
@@ -118,16 +102,15 @@ export function withUser(profile, application) {
 const STORED = "mcp-roundtrip-console-profile";
 
 /** Return the client of the last visit without its user, because users belong to one run of the server. */
-export function loadProfile(storage) {
+export function loadProfile() {
   try {
-    const stored = JSON.parse((storage ?? localStorage).getItem(STORED) ?? "{}");
-    return { ...defaultProfile(), ...stored, user: null, scopes: null };
+    return { ...defaultProfile(), ...parseJson(localStorage.getItem(STORED)), user: null, scopes: null };
   } catch {
-    return defaultProfile();
+    return defaultProfile(); // the storage is forbidden: the page works without it
   }
 }
 
 /** Store the client for the next visit. */
-export function saveProfile({ protocolVersion, capabilities, clientInfo }, storage = localStorage) {
-  storage.setItem(STORED, JSON.stringify({ protocolVersion, capabilities, clientInfo }));
+export function saveProfile({ protocolVersion, capabilities, clientInfo }) {
+  localStorage.setItem(STORED, JSON.stringify({ protocolVersion, capabilities, clientInfo }));
 }

@@ -1,9 +1,10 @@
 // A call as a timeline: one card for each round.
 
-import { element, fill, icon } from "../dom.js";
-import { isAwaited, ownRounds, statusOf } from "../calls.js";
-import { clockTime, count, duration } from "../format.js";
-import { roundCard } from "./round_card.js";
+import { button, fill, h, icon } from "../dom.js";
+import { isAwaited, ownRounds, statusOf } from "../rounds.js";
+import { clockTime, count, duration, shortJson } from "../format.js";
+import { meaningOf } from "../words.js";
+import { roundCard } from "./round.js";
 
 const STATUS = {
   running: "running", asking: "waiting for an answer", completed: "completed", failed: "failed",
@@ -13,20 +14,17 @@ const STATUS = {
 /** Return the view of a call, which follows it until the signal aborts. */
 export function callView(context, call, signal, isOpen = true) {
   const cards = [];
-  const timeline = element("ol", { class: "timeline" });
-  const status = element("span", {});
-  const facts = element("span", { class: "facts" });
-  const stop = element("button", { type: "button", class: "quiet", onclick: () => context.calls.stop(call) }, "Stop");
-  const node = element("details", { class: "call", open: isOpen, ontoggle: update },
-    element("summary", { class: "call-head" }, icon("chevron"),
-      element("h2", { class: "call-title" }, status,
-        element("span", { class: "call-arguments" }, describeArguments(call))),
-      facts),
-    element("div", { class: "call-body" }, timeline, stop));
+  const timeline = h("ol.timeline");
+  const [status, facts] = [h("span"), h("span.facts")];
+  const stop = button("Stop", () => context.calls.stop(call), { class: "quiet" });
+  const given = call.kind === "resource" ? call.name : shortJson(call.arguments);
+  const title = h("h2.call-title", status, h("span.call-arguments", given));
+  const node = h("details.call", { open: isOpen, ontoggle: update },
+    h("summary.call-head", icon("chevron"), title, facts), h("div.call-body", timeline, stop));
 
   function update() {
     const state = statusOf(call);
-    fill(status, element("span", { class: `chip status-${state}` }, STATUS[state]));
+    fill(status, h(`span.chip.status-${state}`, { title: meaningOf(STATUS[state]) }, STATUS[state]));
     fill(facts, factsOf(call));
     const isBusy = call.rounds.some(isAwaited); // also with an experiment
     stop.hidden = !isBusy;
@@ -51,10 +49,4 @@ function factsOf(call) {
   const total = own.reduce((sum, round) => sum + (round.durationMs ?? 0), 0);
   const parts = [count(own.length, "round"), experiments > 0 && count(experiments, "experiment"), duration(total)];
   return [...parts, clockTime(own[0].startedAtMs)].filter(Boolean).join(" · ");
-}
-
-function describeArguments(call) {
-  if (call.kind === "resource") return call.name;
-  const text = JSON.stringify(call.arguments);
-  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }

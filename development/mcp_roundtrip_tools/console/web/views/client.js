@@ -1,207 +1,105 @@
 // The page of the client that the console plays: protocol version, capabilities, name, user and scopes.
 
-import { announce, element, fill, radioOption, rebuild, uniqueId } from "../dom.js";
+import { announce, button, fill, h } from "../dom.js";
 import { loadFeatures } from "../features.js";
-import { group, userGroup } from "./client_user.js";
+import { sameJson } from "../format.js";
+import { makeForm } from "../form.js";
+import { CAPABILITIES, PRESETS, VERSIONS, capabilitiesOf, declaredIn, isLegacy, metaOf, saveProfile } from "../mcp/profile.js";
 import { jsonView } from "./json_view.js";
-import {
-  CAPABILITIES,
-  LEGACY_VERSIONS,
-  PRESETS,
-  PROTOCOL_VERSION,
-  capabilitiesProblem,
-  declare,
-  declares,
-  isLegacy,
-  saveProfile,
-} from "../mcp/profile.js";
 
 /** Return the page. Each change counts for the next call, and loads the lists again: they can depend on the client. */
 export function clientPage(context, signal) {
-  const place = element("div", { class: "client-sections" });
-  const problem = element("p", { class: "error", role: "status" });
+  const { store } = context;
+  const [place, introduction] = [h("div.card.call-form"), h("div")];
+  const problem = h("p.error", { role: "status" });
 
   async function change(changes) {
-    const profile = { ...context.store.state.profile, ...changes };
-    context.store.update({ profile });
+    const profile = { ...store.state.profile, ...changes };
+    store.update({ profile });
     saveProfile(profile);
     await loadFeatures(context);
-    fill(problem, context.store.state.featuresError);
+    fill(problem, store.state.featuresError);
     announce("The client was changed.");
   }
 
-  function render() {
-    const { profile, application } = context.store.state;
-    rebuild(
-      place,
-      version(profile, change),
-      capabilities(profile, change),
-      name(profile, change),
-      userGroup(profile, application, change),
-      messages(profile),
-    );
+  function showForm() {
+    const { profile, application } = store.state;
+    const labelOf = (name, { title }) => [title, ""];
+    const form = makeForm(schemaOf(profile, application), { values: valuesOf(profile), labelOf });
+    form.node.addEventListener("change", () => {
+      const { user } = store.state.profile;
+      const changed = profileOf(form.read());
+      change({ ...changed, ...(changed.user !== user && { scopes: null }) });
+      if (changed.user !== user) showForm(); // with the scopes of this user
+    });
+    const presets = PRESETS.map(([name, declared]) => {
+      const capabilities = capabilitiesOf(declared);
+      const choose = () => { change({ capabilities }); showForm(); };
+      return button(name, choose, { class: "quiet", "aria-pressed": String(sameJson(capabilities, profile.capabilities)) });
+    });
+    fill(place, h("div.actions", { role: "group", "aria-label": "Capabilities of other clients" }, presets), form.node);
   }
 
-  context.store.subscribe("profile", render, signal);
-  render();
-  return element(
-    "article",
-    { class: "client" },
-    element(
-      "header",
-      { class: "page-head" },
-      element("h1", { tabindex: -1 }, "Client"),
-      element(
-        "p",
-        { class: "description" },
-        "The client that this console plays. Calls that were started keep the client with which they started.",
-      ),
-    ),
-    problem,
-    place,
-  );
+  /** Show what the client sends to introduce itself. */
+  function introduce() {
+    const { profile } = store.state;
+    const { protocolVersion, clientInfo, capabilities } = profile;
+    const [title, sent] = isLegacy(profile)
+      ? ["The first request of this client", { method: "initialize", params: { protocolVersion, clientInfo, capabilities } }]
+      : ["The _meta of each request of this client", { _meta: metaOf(profile) }];
+    fill(introduction, h("details.definition", h("summary", title), jsonView(sent, "message")));
+  }
+
+  store.subscribe("profile", introduce, signal);
+  showForm();
+  introduce();
+  return h("article.client",
+    h("header.page-head",
+      h("h1", { tabindex: -1 }, "Client"),
+      h("p.description", "The client that this console plays. Calls that were started keep the client with which they started.")),
+    problem, place, introduction);
 }
 
-function version(profile, change) {
-  const name = uniqueId("version");
-  const choose = (each) =>
-    radioOption(
-      name,
-      each,
-      profile.protocolVersion === each,
-      () => change({ protocolVersion: each }),
-      each,
-      each === PROTOCOL_VERSION ? "" : ", opens with initialize",
-    );
-  return group(
-    "Protocol version",
-    "Clients of the earlier versions cannot be asked in a response: their questions take other ways.",
-    element(
-      "div",
-      { class: "choices", role: "radiogroup", "aria-label": "Protocol version" },
-      [PROTOCOL_VERSION, ...LEGACY_VERSIONS].map(choose),
-    ),
-  );
-}
-
-function capabilities({ capabilities: declared }, change) {
-  const box = ({ path, label, help }) => {
-    const id = uniqueId("help");
-    const input = element("input", {
-      type: "checkbox",
-      dataset: { control: path.join(".") },
-      checked: declares(declared, path),
-      "aria-describedby": id,
-      onchange: () => change({ capabilities: declare(declared, path, input.checked) }),
-    });
-    return element(
-      "div",
-      { class: path.length > 1 && path[0] === "sampling" ? "capability inner" : "capability" },
-      element("label", { class: "option" }, input, label),
-      element("span", { class: "hint", id }, help),
-    );
-  };
-  return group(
-    "Capabilities",
-    "What the client declares in each request.",
-    element(
-      "div",
-      { class: "actions" },
-      PRESETS.map((preset) =>
-        element(
-          "button",
-          {
-            type: "button",
-            class: "quiet",
-            dataset: { control: `preset ${preset.name}` },
-            "aria-pressed": String(sameJson(preset.capabilities, declared)),
-            onclick: () => change({ capabilities: preset.capabilities }),
-          },
-          preset.name,
-        ),
-      ),
-    ),
-    CAPABILITIES.map(box),
-    capabilitiesText(declared, change),
-  );
-}
-
-/** An editor of the whole object, also for capabilities that this page does not list. */
-function capabilitiesText(declared, change) {
-  const [id, errorId] = [uniqueId("capabilities"), uniqueId("error")];
-  const error = element("p", { class: "error", id: errorId });
-  const text = element("textarea", {
-    id,
-    class: "input code growing",
-    rows: 4,
-    spellcheck: "false",
-    "aria-describedby": errorId,
-    value: JSON.stringify(declared, null, 2),
-    onchange: () => {
-      const problem = capabilitiesProblem(text.value);
-      fill(error, problem);
-      if (problem === "") change({ capabilities: JSON.parse(text.value) });
+/** Return the schema of the form: the user and the scopes are there if the run has users. */
+function schemaOf({ user }, application) {
+  const { users = [], scopes = [] } = application ?? {};
+  const own = users.find(({ name }) => name === user)?.scopes ?? [];
+  const known = [...new Set([...own, ...scopes])];
+  const options = (listed) => listed.map(([value, title]) => ({ const: value, title }));
+  const properties = {
+    version: {
+      title: "Protocol version", oneOf: options(VERSIONS),
+      description: "Clients of the earlier versions cannot be asked in a response: their questions take other ways.",
     },
-  });
-  return element(
-    "details",
-    {},
-    element("summary", {}, "As JSON"),
-    element(
-      "div",
-      { class: "field" },
-      element("label", { for: id, class: "visually-hidden" }, "Capabilities as JSON"),
-      text,
-      error,
-    ),
-  );
-}
-
-function name({ clientInfo }, change) {
-  const field = (member, label) => {
-    const id = uniqueId(member);
-    const input = element("input", {
-      id,
-      class: "input",
-      type: "text",
-      value: clientInfo[member] ?? "",
-      spellcheck: "false",
-      dataset: { control: `client ${member}` },
-      onchange: () => change({ clientInfo: { ...clientInfo, [member]: input.value } }),
-    });
-    return element(
-      "div",
-      { class: "field" },
-      element("label", { for: id }, element("span", { class: "label-name" }, label)),
-      input,
-    );
+    capabilities: {
+      type: "array", title: "Capabilities", description: "What the client declares in each request.",
+      items: { oneOf: options(CAPABILITIES.map(([name, , meaning]) => [name, `${name}: ${meaning}`])) },
+    },
+    name: {
+      type: "string", title: "Name",
+      description: "For display and logs. The server knows faults of some released clients by their names.",
+    },
+    clientVersion: { type: "string", title: "Version of the client" },
+    user: {
+      title: "User", oneOf: options([...users.map(({ name }) => [name, name]), ["", "no token"]]),
+      description: users.length > 0 ? "A token of the local issuer goes with each request."
+        : 'Every caller is anonymous. Start with make run USER="ada bob" SCOPES="weather:read" to have users of a local issuer.',
+    },
+    scopes: {
+      type: "array", title: "Scopes of the token", items: { enum: known }, default: own,
+      description: "A token can have fewer scopes than its user, and others, so that a refusal can be seen.",
+    },
   };
-  return group(
-    "Name",
-    "For display and logs. The server knows faults of some released clients by their names.",
-    element("div", { class: "client-name" }, field("name", "Name"), field("version", "Version")),
-  );
+  if (user === null || known.length === 0) delete properties.scopes;
+  return { properties, required: Object.keys(properties).filter((name) => properties[name].type !== "string") };
 }
 
-/** What the client sends to introduce itself. */
-function messages({ protocolVersion, clientInfo, capabilities: declared }) {
-  const profile = { protocolVersion, clientInfo, capabilities: declared };
-  const sent = isLegacy(profile)
-    ? { method: "initialize", params: profile }
-    : {
-        _meta: Object.fromEntries(
-          Object.entries({ protocolVersion, clientInfo, clientCapabilities: declared }).map(([name, value]) => [
-            `io.modelcontextprotocol/${name}`,
-            value,
-          ]),
-        ),
-      };
-  return element(
-    "details",
-    { class: "definition" },
-    element("summary", {}, isLegacy(profile) ? "The first request of this client" : "The _meta of each request of this client"),
-    jsonView(sent, { label: "message" }),
-  );
+function valuesOf({ protocolVersion, capabilities, clientInfo, user, scopes }) {
+  const values = { version: protocolVersion, capabilities: declaredIn(capabilities), user: user ?? "" };
+  return { ...values, name: clientInfo.name, clientVersion: clientInfo.version, ...(scopes && { scopes }) };
 }
 
-const sameJson = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+function profileOf({ version, capabilities, name = "", clientVersion = "", user, scopes = null }) {
+  const clientInfo = { name, version: clientVersion };
+  return { protocolVersion: version, capabilities: capabilitiesOf(capabilities), clientInfo, user: user || null, scopes };
+}

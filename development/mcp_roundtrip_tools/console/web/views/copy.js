@@ -1,6 +1,6 @@
 // "Copy as": a round as a curl command, its call as a Python program or as a Player test.
 
-import { element, fill } from "../dom.js";
+import { button, fill, h } from "../dom.js";
 import { curl } from "../copy_as/curl.js";
 import { player } from "../copy_as/player.js";
 import { python } from "../copy_as/python.js";
@@ -8,60 +8,39 @@ import { remark } from "../copy_as/python_text.js";
 import { jsonView } from "./json_view.js";
 
 const FORMATS = [
+  { label: "curl", hint: "This round, as it was sent. Its state is valid until it expires.", write: (call, round) => curl(round) },
+  { label: "Python client", hint: "The whole call, with the answers that were given.", write: python },
   {
-    id: "curl",
-    label: "curl",
-    hint: "This round, as it was sent. Its state is valid until it expires.",
-    write: (call, round) => curl(round),
-  },
-  {
-    id: "python",
-    label: "Python client",
-    hint: "The whole call, with the answers that were given.",
-    write: (call) => python(call),
-  },
-  {
-    id: "player",
-    label: "Player test",
-    hint: "A test of what was clicked, without a server.",
-    write: (call, round, application) => player(call, describe(call, application)),
+    label: "Player test", hint: "A test of the call, with the answers that were given. It needs no server.",
+    write: (call, round, application) => player(call, projectOf(call, application)),
   },
 ];
 
 /** Return the panel with the texts of a round and its call. */
 export function copyPanel({ store }, call, round) {
-  const place = element("div", {});
-  const buttons = FORMATS.map((format) =>
-    element("button", { type: "button", class: "tab", "aria-pressed": "false", onclick: () => show(format) }, format.label),
-  );
+  const place = h("div");
+  const buttons = FORMATS.map((format) => button(format.label, () => show(format), { class: "tab" }));
 
   function show(format) {
-    buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(FORMATS[index] === format)));
-    fill(place, element("p", { class: "hint" }, format.hint), jsonView(text(format), { label: format.label }));
+    buttons.forEach((each, index) => each.setAttribute("aria-pressed", String(FORMATS[index] === format)));
+    fill(place, h("p.hint", format.hint), jsonView(textOf(format), format.label));
   }
 
-  function text(format) {
+  function textOf({ write, label }) {
     try {
-      return format.write(call, round, store.state.application);
+      return write(call, round, store.state.application);
     } catch (error) {
-      return `# This call cannot be written as ${format.label}: ${remark(error.message)}`;
+      return `# This call cannot be written as ${label}: ${remark(error.message)}`;
     }
   }
 
   show(FORMATS[0]);
-  return element(
-    "div",
-    { class: "copy-as" },
-    element("div", { class: "segments", role: "group", "aria-label": "Copy as" }, buttons),
-    place,
-  );
+  return h("div.copy-as", h("div.segments", { role: "group", "aria-label": "Copy as" }, buttons), place);
 }
 
 /** Return what a Player test needs to know of the application: the file of the function that owns the feature. */
-function describe(call, application) {
-  const id = call.feature?.uriTemplate ?? call.name;
-  const functions = application?.functions ?? [];
-  const owner = application?.owners?.[id] ?? application?.owners?.[call.name] ?? application?.defaultOwner;
-  const found = functions.find(({ name }) => name === owner) ?? functions.find(({ kind }) => kind === "tool") ?? functions[0];
-  return { file: found?.file ?? "app.py", template: application?.template, hasStandIns: application?.hasStandIns };
+function projectOf(call, { functions = [], owners = {}, defaultOwner, template, hasStandIns }) {
+  const owner = owners[call.feature?.uriTemplate] ?? owners[call.name] ?? defaultOwner;
+  const found = functions.find(({ name }) => name === owner) ?? functions.find(({ kind }) => kind === "tool");
+  return { file: found?.file ?? "app.py", template, hasStandIns };
 }

@@ -1,54 +1,82 @@
 // The page of a tool, a prompt, a resource or a resource template: what it is, its form, and its calls.
 
-import { element, fill, icon } from "../dom.js";
+import { fill, h, lazyDetails } from "../dom.js";
+import { parseJson } from "../format.js";
 import { expand, variablesOf } from "../mcp/uri_template.js";
-import { argumentsEditor } from "./form.js";
+import { argumentsEditor } from "./arguments.js";
 import { callView } from "./call.js";
 import { jsonView } from "./json_view.js";
 
+/** Group of the lists -> what one is called, what calls it, its id, its schema, and the start of a call. */
 const KINDS = {
-  tools: { title: "Tool", find: (entry, id) => entry.name === id, verb: "Call", start: startTool },
-  prompts: { title: "Prompt", find: (entry, id) => entry.name === id, verb: "Get the prompt", start: startPrompt },
-  resources: { title: "Resource", find: (entry, id) => entry.uri === id, verb: "Read", start: startResource },
-  templates: { title: "Resource template", find: (entry, id) => entry.uriTemplate === id, verb: "Read", start: startTemplate },
+  tools: {
+    title: "Tool", verb: "Call", idOf: ({ name }) => name, schemaOf: ({ inputSchema }) => inputSchema ?? { type: "object" },
+    callOf: ({ name }, given) => ({ kind: "tool", name, arguments: given }),
+  },
+  prompts: {
+    title: "Prompt", verb: "Get the prompt", idOf: ({ name }) => name, schemaOf: ({ arguments: listed = [] }) => textsSchema(listed),
+    callOf: ({ name }, given) => ({ kind: "prompt", name, arguments: given }),
+    refOf: ({ name }) => ({ type: "ref/prompt", name }),
+  },
+  resources: {
+    title: "Resource", verb: "Read", idOf: ({ uri }) => uri, schemaOf: () => textsSchema([]),
+    callOf: ({ uri }) => ({ kind: "resource", name: uri }),
+  },
+  templates: {
+    title: "Resource template", verb: "Read", idOf: ({ uriTemplate }) => uriTemplate,
+    schemaOf: ({ uriTemplate }) => textsSchema(variablesOf(uriTemplate).map((name) => ({ name, required: true }))),
+    callOf: ({ uriTemplate }, given) => ({ kind: "resource", name: expand(uriTemplate, given), values: given }),
+    refOf: ({ uriTemplate: uri }) => ({ type: "ref/resource", uri }),
+  },
 };
+
+/** Prompts and templates have arguments of text, which tools describe by a schema. */
+function textsSchema(listed) {
+  const property = ({ name, description, title }) => [name, { type: "string", title, description }];
+  const required = listed.filter((each) => each.required).map(({ name }) => name);
+  return { type: "object", properties: Object.fromEntries(listed.map(property)), required };
+}
 
 /**
  * Return the page of a feature, which follows its definition: an edited version of the function can change it.
- * `group` is a key of `store.state.features`.
+ * `group` is a key of `store.state.features`. The address may have arguments: `#/tools/get_weather?{"location":"Tokyo"}`.
  */
 export function featurePage(context, group, id, signal) {
   const kind = KINDS[group];
   const { store } = context;
-  const [head, form] = [element("div", {}), element("div", {})];
-  const calls = element("div", { class: "calls" });
+  const [head, form, calls] = [h("div"), h("div"), h("div.calls")];
+  const own = store.state.calls.filter((call) => isCallOf(call, group, id));
+  const given = parseJson(decodeURIComponent(location.hash.split("?")[1] ?? ""));
   let shown = null;
   let editor = null;
 
   function update() {
-    const feature = findFeature(store, group, id);
+    // A result may link a resource that no list has.
+    const unlisted = group === "resources" ? { uri: id, name: id } : null;
+    const feature = store.state.features[group].find((entry) => kind.idOf(entry) === id) ?? unlisted;
     const definition = JSON.stringify(feature);
     if (definition === shown) return;
     shown = definition;
-    if (feature === null) fill(head, missing(kind, id, store));
+    if (feature === null) fill(head, missing(kind, id, store.state));
     else showFeature(feature);
   }
 
   function showFeature(feature) {
     fill(head, header(kind, group, feature, store, signal));
-    editor = argumentsEditor(schemaOf(group, feature), {
-      values: latestArguments(store, group, feature), completions: completions(context, group, feature), draft: editor?.draft(),
+    const schema = kind.schemaOf(feature);
+    editor = argumentsEditor(schema, {
+      values: given ?? own.at(-1)?.values, completions: completions(context, kind, feature, schema), draft: editor?.draft(),
     });
-    const start = (event) => {
+    const onsubmit = (event) => {
       event.preventDefault();
-      const given = editor.read();
-      if (given !== null) show(kind.start(context, feature, given), true);
+      const values = editor.read();
+      if (values === null) editor.focus();
+      else show(context.calls.start({ feature, ...kind.callOf(feature, values) }), true);
     };
-    fill(form, element("form", { class: "card call-form", novalidate: true, onsubmit: start },
-      editor.node,
-      element("div", { class: "actions" },
-        element("button", { type: "submit", class: "primary" }, kind.verb),
-        hasArguments(group, feature) && editor.toggle)));
+    const hasArguments = Object.keys(schema.properties ?? {}).length > 0;
+    const submit = h("button.primary", { type: "submit" }, kind.verb);
+    fill(form, h("form.card.call-form", { novalidate: true, onsubmit },
+      editor.node, h("div.actions", submit, hasArguments && editor.toggle)));
   }
 
   function show(call, isOpen) {
@@ -58,111 +86,8 @@ export function featurePage(context, group, id, signal) {
 
   store.subscribe("features", update, signal);
   update();
-  const own = store.state.calls.filter((call) => isCallOf(call, group, id));
   own.forEach((call, index) => show(call, index === own.length - 1));
-  return element("article", { class: "feature" }, head, form, calls);
-}
-
-/** Return the definition of a feature; null if it is not listed. */
-function findFeature(store, group, id) {
-  const listed = store.state.features[group]?.find((entry) => KINDS[group].find(entry, id));
-  // A result may link a resource that no list has.
-  return listed ?? (group === "resources" ? { uri: id, name: id } : null);
-}
-
-function header(kind, group, feature, store, signal) {
-  const isNamed = group === "tools" || group === "prompts";
-  const uri = feature.uri ?? feature.uriTemplate;
-  const name = isNamed ? feature.name : feature.title ?? feature.name ?? uri;
-  const { owners = {}, defaultOwner } = store.state.application ?? {};
-  const owner = owners[uri ?? feature.name] ?? defaultOwner;
-  const source = store.state.application?.functions?.find((each) => each.name === owner)?.file;
-  return element("header", { class: "page-head" },
-    element("p", { class: "eyebrow" }, kind.title,
-      owner && [" of the function ", element("code", {}, owner)], source && [" in ", element("code", {}, source)]),
-    element("h1", { tabindex: -1, dir: "auto" }, name,
-      feature.title && name !== feature.title && element("span", { class: "subtitle" }, feature.title)),
-    uri && element("p", {}, element("code", {}, uri)),
-    feature.description && element("p", { class: "description prose", dir: "auto" }, feature.description),
-    element("div", { class: "chips" },
-      facts(feature).map((fact) => element("span", { class: "chip" }, fact)), owner && editedChip(store, owner, signal)),
-    element("details", { class: "definition" }, element("summary", {}, "Definition"), definition(feature)));
-}
-
-/** Say while an edited version of the function runs: its files in the project are others. */
-function editedChip(store, owner, signal) {
-  const chip = element("span", { class: "chip experiment" }, "an edited version runs");
-  const update = () => { chip.hidden = !store.state.application?.functions?.find((each) => each.name === owner)?.isEdited; };
-  store.subscribe("application", update, signal);
-  update();
-  return chip;
-}
-
-/** A definition can be long: it is formatted when it is opened. */
-function definition(feature) {
-  const place = element("div", {});
-  queueMicrotask(() => place.closest("details").addEventListener("toggle", () => {
-    if (!place.hasChildNodes()) fill(place, jsonView(feature, { label: "definition" }));
-  }));
-  return place;
-}
-
-function facts(feature) {
-  const annotations = feature.annotations ?? {};
-  return [
-    feature.execution?.taskSupport && feature.execution.taskSupport !== "forbidden" && `task: ${feature.execution.taskSupport}`,
-    annotations.readOnlyHint && "reads only",
-    annotations.destructiveHint && "may destroy",
-    annotations.idempotentHint && "idempotent",
-    feature.mimeType,
-  ].filter(Boolean);
-}
-
-function missing(kind, id, store) {
-  const isLoading = store.state.featuresError === null && !store.state.areFeaturesLoaded;
-  if (isLoading) return element("p", { class: "hint" }, "Loading…");
-  return element("div", {},
-    element("h1", { tabindex: -1 }, `No such ${kind.title.toLowerCase()}`),
-    element("p", {}, element("code", {}, id), " is not in the list of the server."));
-}
-
-// -- arguments ----------------------------------------------------------------------------------------------------------
-
-/** Prompts and templates have arguments of text, which tools describe by a schema. */
-function schemaOf(group, feature) {
-  if (group === "tools") return feature.inputSchema ?? { type: "object" };
-  if (group === "prompts") {
-    const listed = feature.arguments ?? [];
-    const properties = listed.map(({ name, title, description }) => [name, { type: "string", title, description }]);
-    const required = listed.filter((each) => each.required).map((each) => each.name);
-    return { type: "object", properties: Object.fromEntries(properties), required };
-  }
-  const names = group === "templates" ? variablesOf(feature.uriTemplate) : [];
-  return { type: "object", properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])), required: names };
-}
-
-const hasArguments = (group, feature) => Object.keys(schemaOf(group, feature).properties ?? {}).length > 0;
-
-function completions({ store, client }, group, feature) {
-  if (!store.state.serverCapabilities?.completions) return {};
-  const ref = {
-    prompts: { type: "ref/prompt", name: feature.name },
-    templates: { type: "ref/resource", uri: feature.uriTemplate },
-  }[group];
-  if (ref === undefined) return {};
-  const complete = (name) => async (value, others) => {
-    const { [name]: own, ...context } = others;
-    const given = Object.keys(context).length > 0 ? { context: { arguments: context } } : {};
-    const { completion } = await client.request("completion/complete", { ref, argument: { name, value }, ...given });
-    return completion.values;
-  };
-  return Object.fromEntries(Object.keys(schemaOf(group, feature).properties).map((name) => [name, complete(name)]));
-}
-
-function latestArguments(store, group, feature) {
-  const id = feature.uriTemplate ?? feature.uri ?? feature.name;
-  const latest = store.state.calls.findLast((call) => isCallOf(call, group, id));
-  return latest?.values ?? latest?.arguments ?? {};
+  return h("article.feature", head, form, calls);
 }
 
 function isCallOf(call, group, id) {
@@ -170,18 +95,55 @@ function isCallOf(call, group, id) {
   return call.kind === group.slice(0, -1) && call.name === id;
 }
 
-function startTool({ calls }, feature, given) {
-  return calls.start({ kind: "tool", name: feature.name, feature, arguments: given });
+function header(kind, group, feature, store, signal) {
+  const uri = feature.uri ?? feature.uriTemplate;
+  const name = uri === undefined ? feature.name : feature.title ?? feature.name ?? uri;
+  const { owners = {}, defaultOwner, functions = [] } = store.state.application ?? {};
+  const owner = owners[uri ?? feature.name] ?? defaultOwner;
+  const source = functions.find((each) => each.name === owner)?.file;
+  return h("header.page-head",
+    h("p.eyebrow", kind.title, owner && [" of the function ", h("code", owner)], source && [" in ", h("code", source)]),
+    h("h1", { tabindex: -1, dir: "auto" }, name,
+      feature.title && name !== feature.title && h("span.subtitle", feature.title)),
+    uri && h("p", h("code", uri)),
+    feature.description && h("p.description.prose", { dir: "auto" }, feature.description),
+    h("div.chips", facts(feature).map((fact) => h("span.chip", fact)), owner && editedChip(store, owner, signal)),
+    lazyDetails("Definition", () => jsonView(feature, "definition"), { class: "definition" }));
 }
 
-function startPrompt({ calls }, feature, given) {
-  return calls.start({ kind: "prompt", name: feature.name, feature, arguments: given });
+/** Say while an edited version of the function runs: its files in the project are others. */
+function editedChip(store, owner, signal) {
+  const chip = h("span.chip.experiment", "an edited version runs");
+  const update = () => { chip.hidden = !store.state.application?.functions.find((each) => each.name === owner)?.isEdited; };
+  store.subscribe("application", update, signal);
+  update();
+  return chip;
 }
 
-function startResource({ calls }, feature) {
-  return calls.start({ kind: "resource", name: feature.uri, feature });
+function facts({ execution = {}, annotations = {}, mimeType }) {
+  const { taskSupport = "forbidden" } = execution;
+  return [
+    taskSupport !== "forbidden" && `task: ${taskSupport}`, annotations.readOnlyHint && "reads only",
+    annotations.destructiveHint && "may destroy", annotations.idempotentHint && "idempotent", mimeType,
+  ].filter(Boolean);
 }
 
-function startTemplate({ calls }, feature, given) {
-  return calls.start({ kind: "resource", name: expand(feature.uriTemplate, given), feature, values: given });
+function missing(kind, id, { featuresError, areFeaturesLoaded }) {
+  if (featuresError === null && !areFeaturesLoaded) return h("p.hint", "Loading…");
+  return [
+    h("h1", { tabindex: -1 }, `No such ${kind.title.toLowerCase()}`),
+    h("p", h("code", id), " is not in the list of the server."),
+  ];
+}
+
+/** Return what suggests values for the arguments of a prompt or a template. */
+function completions({ client, store }, kind, feature, { properties }) {
+  if (kind.refOf === undefined || !store.state.serverCapabilities.completions) return {};
+  const complete = (name) => async (value, others) => {
+    const { [name]: own, ...context } = others;
+    const given = Object.keys(context).length > 0 ? { context: { arguments: context } } : {};
+    const asked = { ref: kind.refOf(feature), argument: { name, value }, ...given };
+    return (await client.request("completion/complete", asked)).completion.values;
+  };
+  return Object.fromEntries(Object.keys(properties).map((name) => [name, complete(name)]));
 }

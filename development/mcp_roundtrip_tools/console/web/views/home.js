@@ -1,73 +1,73 @@
-// The first page: what runs, what does not, and what to try.
+// The first page: a first call to try, what runs, and what does not.
 
-import { element, fill } from "../dom.js";
-import { count } from "../format.js";
+import { fill, h } from "../dom.js";
+import { count, shortJson } from "../format.js";
+import { exampleArguments } from "../mcp/schema.js";
+import { meaningOf } from "../words.js";
 import { copyButton } from "./json_view.js";
 import { featureHash } from "./lists.js";
 
+const MAX_TILES = 60;
+const KINDS = { front_door: "front door", tool: "tool", worker: "worker" };
+
 export function homePage({ store, api }, signal) {
-  const table = element("div", { class: "home" });
+  const place = h("div.home");
   const update = () => {
     const { application } = store.state;
-    fill(table, application && [
-      functions(application),
-      lines("Warnings", application.warnings),
-      lines("Not served here", application.leftOut),
+    fill(place, application && [
+      section("Functions", application.functions.length, h("ul.rows", application.functions.map(functionRow))),
+      lines("Warnings", application.warnings), lines("Not served here", application.leftOut),
     ]);
   };
   store.subscribe("application", update, signal);
   update();
   // Execution environments come and go. The page stays as it is if the server does not answer.
   api.application().then((application) => { if (!signal.aborted) store.update({ application }); }, () => {});
-  return content(store, table);
+  const { application, features: { tools }, serverInfo, instructions, featuresError } = store.state;
+  return h("article.home",
+    h("header.page-head",
+      h("p.eyebrow", "MCP server on this computer"),
+      h("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
+      instructions && h("p.description.prose", instructions)),
+    !application?.problems.length && featuresError && h("p.card.error", featuresError),
+    application && h("p.endpoint", "Endpoint ", h("code", application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
+    tools.length > 0 && [firstCall(tools, application?.asking ?? []), tileSection(tools)],
+    place);
 }
 
-function content(store, table) {
-  const { application, features, serverInfo, instructions, featuresError } = store.state;
-  return element("article", { class: "home" },
-    element("header", { class: "page-head" },
-      element("p", { class: "eyebrow" }, "MCP server on this computer"),
-      element("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
-      instructions && element("p", { class: "description prose" }, instructions)),
-    !application?.problems?.length && featuresError && element("p", { class: "card error" }, featuresError),
-    application && element("p", { class: "endpoint" },
-      "Endpoint ", element("code", {}, application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
-    tools(features.tools ?? []),
-    table);
+/** Suggest a tool that asks, with arguments filled in. */
+function firstCall(tools, asking) {
+  const tool = tools.find(({ name }) => asking.includes(name));
+  if (tool === undefined) return null;
+  const given = exampleArguments(tool);
+  const href = `${featureHash("tools", tool.name)}?${encodeURIComponent(JSON.stringify(given))}`;
+  return h("section.card.first-call",
+    h("div", h("h2", "Try a call that asks"),
+      h("p.hint", "The tool stops and asks you. Each request and its response become a card."),
+      h("code", `${tool.name} ${shortJson(given)}`)),
+    h("a.button.primary", { href }, "Open it with these arguments"));
 }
 
-function tools(listed) {
-  if (listed.length === 0) return null;
-  return element("section", {},
-    element("h2", {}, "Tools", element("span", { class: "count" }, listed.length)),
-    element("ul", { class: "tiles" }, listed.slice(0, 60).map((tool) => element("li", {},
-      element("a", { class: "tile card", href: featureHash("tools", tool.name) },
-        element("strong", {}, tool.name), element("span", {}, firstSentence(tool.description ?? "")))))),
-    listed.length > 60 && element("p", { class: "hint" }, `${count(listed.length - 60, "more tool")} in the list.`));
+function section(title, number, ...children) {
+  return h("section", h("h2", title, h("span.count", number)), children);
 }
 
-const firstSentence = (text) => text.split(/(?<=[.!?])\s/)[0];
+function tileSection(tools) {
+  const firstSentence = (text) => text.split(/(?<=[.!?])\s/)[0];
+  const tile = ({ name, description = "" }) => h("li", h("a.tile.card", { href: featureHash("tools", name) },
+    h("strong", name), h("span", firstSentence(description))));
+  const more = tools.length - MAX_TILES;
+  return section("Tools", tools.length, h("ul.tiles", tools.slice(0, MAX_TILES).map(tile)),
+    more > 0 && h("p.hint", `${count(more, "more tool")} in the list.`));
+}
 
-const COLUMNS = ["Function", "Kind", "Source", "Environments"];
-
-function functions({ functions: listed = [] }) {
-  const kinds = { front_door: "front door", tool: "tool", worker: "worker" };
-  return element("section", {},
-    element("h2", {}, "Functions", element("span", { class: "count" }, listed.length)),
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Functions" },
-      element("table", {},
-        element("thead", {}, element("tr", {}, COLUMNS.map((name) => element("th", { scope: "col" }, name)))),
-        element("tbody", {}, listed.map((each) => element("tr", {},
-          element("th", { scope: "row" }, element("code", {}, each.name)),
-          element("td", {}, kinds[each.kind] ?? each.kind),
-          element("td", {}, element("code", {}, each.file ?? "")),
-          element("td", {}, each.environments.join(", ") || "none yet")))))));
+function functionRow({ name, kind, file, environments }) {
+  const running = environments.length > 0 ? environments.join(", ") : "no environment yet";
+  return h("li", h("code", name), h("span.chip", KINDS[kind]), h("code.hint", file),
+    h("span.hint", { title: meaningOf("environment") }, running));
 }
 
 /** Return a list of sentences with its heading: the settings that functions may need, or what is left out, with its reasons. */
-function lines(heading, listed = []) {
-  if (listed.length === 0) return null;
-  return element("section", {},
-    element("h2", {}, heading, element("span", { class: "count" }, listed.length)),
-    element("ul", { class: "left-out" }, listed.map((line) => element("li", {}, line))));
+function lines(title, listed) {
+  return listed.length > 0 && section(title, listed.length, h("ul.left-out", listed.map((line) => h("li", line))));
 }

@@ -1,7 +1,7 @@
 // The list of everything that the server offers, with a search field. Arrow keys move in it; it is one stop of
 // the Tab key, however many tools there are.
 
-import { element, fill, icon } from "../dom.js";
+import { fill, h, icon } from "../dom.js";
 
 const GROUPS = [
   { name: "tools", title: "Tools", id: (tool) => tool.name },
@@ -10,20 +10,14 @@ const GROUPS = [
   { name: "templates", title: "Resource templates", id: (template) => template.uriTemplate },
 ];
 
-const NOTHING = "Nothing has these words in its name or description.";
-
-const PAGES = [
-  { hash: "#/tasks", title: "Tasks", icon: "task" },
-  { hash: "#/activity", title: "Activity", icon: "activity" },
-  { hash: "#/client", title: "Client", icon: "client" },
-];
+const PAGES = [["#/tasks", "Tasks", "task"], ["#/activity", "Activity", "activity"], ["#/client", "Client", "client"]];
 
 /** Return the address of the page of a feature. */
 export const featureHash = (group, id) => `#/${group}/${encodeURIComponent(id)}`;
 
 export function featureList({ store }) {
-  const search = element("input", {
-    id: "search", type: "search", class: "input", placeholder: "Search", autocomplete: "off", spellcheck: "false",
+  const search = h("input.input", {
+    id: "search", type: "search", placeholder: "Search", autocomplete: "off", spellcheck: "false",
     "aria-label": "Search tools, prompts and resources", "aria-keyshortcuts": "/", oninput: render,
     onkeydown: (event) => {
       if (event.key !== "ArrowDown" && event.key !== "Enter") return;
@@ -32,38 +26,35 @@ export function featureList({ store }) {
       else links()[0]?.focus();
     },
   });
-  const list = element("div", { class: "groups", onkeydown: onKey, onfocusin: (event) => setStop(event.target) });
-  const found = element("p", { class: "visually-hidden", role: "status" });
+  const list = h("div.groups", { onkeydown: onKey, onfocusin: (event) => setStop(event.target) });
+  const found = h("p.visually-hidden", { role: "status" });
   const links = () => [...list.querySelectorAll("a")];
 
   function render() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (entry) => words.every((word) => searchText(entry).includes(word));
-    const groups = GROUPS.map((group) => ({ ...group, entries: (store.state.features[group.name] ?? []).filter(matches) }));
+    const { features, application, featuresError } = store.state;
+    const groups = GROUPS.map((group) => ({ ...group, entries: features[group.name].filter(matches) }));
     const total = groups.reduce((sum, group) => sum + group.entries.length, 0);
+    const isSearch = words.length > 0;
     fill(list,
       groups.filter((group) => group.entries.length > 0).map(groupView),
-      total === 0 && words.length > 0 && element("p", { class: "hint empty" }, NOTHING),
-      !store.state.application?.problems?.length && store.state.featuresError && element("p", { class: "error" }, store.state.featuresError),
-      words.length === 0 && pages());
-    found.textContent = words.length > 0 ? `${total} found` : "";
+      isSearch && total === 0 && h("p.hint.empty", "Nothing has these words in its name or description."),
+      !application?.problems.length && featuresError && h("p.error", featuresError),
+      !isSearch && h("section", h("h2", "Runner"), h("ul", PAGES.map(([href, title, name]) =>
+        h("li", h("a", { href, tabindex: -1 }, icon(name), title))))));
+    found.textContent = isSearch ? `${total} found` : "";
     markCurrent();
   }
 
   function groupView({ name, title, id, entries }) {
-    return element("section", {},
-      element("h2", {}, title, element("span", { class: "count" }, entries.length)),
-      element("ul", {}, entries.map((entry) => element("li", {},
-        element("a", { href: featureHash(name, id(entry)), tabindex: -1, title: entry.description }, shownName(entry))))));
-  }
-
-  function pages() {
-    return element("section", {}, element("h2", {}, "Runner"), element("ul", {}, PAGES.map((page) =>
-      element("li", {}, element("a", { href: page.hash, tabindex: -1 }, icon(page.icon), page.title)))));
+    const entryView = (entry) =>
+      h("li", h("a", { href: featureHash(name, id(entry)), tabindex: -1, title: entry.description }, shownName(entry)));
+    return h("section", h("h2", title, h("span.count", entries.length)), h("ul", entries.map(entryView)));
   }
 
   function markCurrent() {
-    const hash = location.hash.split("?")[0];
+    const [hash] = location.hash.split("?");
     const all = links();
     const current = all.find((link) => link.hash === hash) ?? all.find((link) => hash.startsWith(`${link.hash}/`));
     for (const link of all) link.toggleAttribute("aria-current", false);
@@ -89,20 +80,17 @@ export function featureList({ store }) {
   store.subscribe("features", render);
   window.addEventListener("hashchange", markCurrent);
   render();
-  return element("nav", { class: "sidebar", id: "features", "aria-label": "Tools, prompts and resources" },
-    element("div", { class: "search" }, icon("search"), search), found, list);
+  return h("nav.sidebar", { id: "features", "aria-label": "Tools, prompts and resources" },
+    h("div.search", icon("search"), search), found, list);
 }
 
 /** Tools and prompts are called by their names; resources have titles for people, and URIs. */
 function shownName({ name, title, uri, uriTemplate }) {
   const address = uri ?? uriTemplate;
   const [first, second] = address ? [title ?? name ?? address, address] : [name, title];
-  return [
-    element("span", { class: "name" }, first),
-    second && second !== first && element("span", { class: "note" }, second),
-  ];
+  return [h("span.name", first), second && second !== first && h("span.note", second)];
 }
 
-function searchText(entry) {
-  return [entry.name, entry.title, entry.description, entry.uri, entry.uriTemplate].filter(Boolean).join(" ").toLowerCase();
+function searchText({ name, title, description, uri, uriTemplate }) {
+  return [name, title, description, uri, uriTemplate].filter(Boolean).join(" ").toLowerCase();
 }

@@ -1,136 +1,104 @@
 // The questions of a round as forms: elicitation, pages to open, sampling answered by hand, roots.
 
-import { element, fill, icon, uniqueId, webAddress } from "../dom.js";
-import { questionsOf } from "../calls.js";
-import { schemaFields } from "./form.js";
-import { parseJson } from "./fields.js";
+import { button, fill, h, icon, textField, uniqueId, visible, webAddress } from "../dom.js";
+import { makeChoice, makeForm } from "../form.js";
+import { questionsOf } from "../rounds.js";
+import { jsonControl, labelOf } from "./arguments.js";
 import { jsonView, textView } from "./json_view.js";
-import { rootsEditor } from "./roots.js";
 
 /**
- * Return the form for all questions of a round.
- * @param {{round: Round, roots: Object[], send: (answers: Object, roots: Object[]|null) => void}} options
- * @returns {{node: HTMLElement, focus: () => void}}
+ * Return the form for questions.
+ * @param {{requests: Object, roots: Object[], send: (answers: Object, roots?: Object[]) => void}} options  the questions by key
+ * @returns {HTMLElement}
  */
-export function questionForm({ round, roots, send }) {
-  const requests = Object.entries(questionsOf(round));
-  const isSingle = requests.length === 1;
-  const sections = requests.map(([key, request]) => section(key, request, { isSingle, roots }));
+export function questionForm({ requests, roots, send }) {
+  const isSingle = Object.keys(requests).length === 1;
+  const sections = Object.entries(requests).map(([key, request]) => ({ key, ...section(key, request, isSingle, roots) }));
   const [only] = sections;
-  const form = element("form", { class: "questions", novalidate: true, onsubmit: submit },
-    sections.map((each) => each.node),
-    element("div", { class: "actions" },
-      element("button", { type: "submit", class: "primary" }, isSingle ? only.submitLabel : "Send the answers"),
-      isSingle && only.canRefuse && ["decline", "cancel"].map((action) =>
-        element("button", { type: "button", onclick: () => send({ [only.key]: { action } }, null) }, capitalized(action)))));
+  const refuse = (action) => button(capitalized(action), () => send({ [only.key]: { action } }));
+  const submit = h("button.primary", { type: "submit" }, isSingle ? only.submitLabel : "Send the answers");
+  const refusals = isSingle && only.canRefuse && ["decline", "cancel"].map(refuse);
 
-  function submit(event) {
+  function onsubmit(event) {
     event.preventDefault();
     const answers = {};
-    for (const each of sections) {
-      const answer = each.read();
-      if (answer === null) return;
-      answers[each.key] = answer;
+    for (const { key, read, focus } of sections) {
+      answers[key] = read();
+      if (answers[key] === null) return focus();
     }
-    send(answers, sections.find((each) => each.roots)?.roots() ?? null);
+    send(answers, Object.values(answers).find((answer) => answer.roots)?.roots);
   }
 
-  return { node: form, focus: () => sections[0]?.focus() };
+  return h("form.questions", { novalidate: true, onsubmit }, sections.map(({ node }) => node), h("div.actions", submit, refusals));
 }
 
 const capitalized = (text) => text[0].toUpperCase() + text.slice(1);
 
-function section(key, { method, params = {} }, options) {
-  if (method === "elicitation/create") return elicitation(key, params, options);
+/** Return the node of a question; `read` returns the answer, or null after it has marked what is wrong. */
+function section(key, { method, params = {} }, isSingle, roots) {
+  if (method === "elicitation/create") return elicitation(key, params, isSingle);
   if (method === "sampling/createMessage") return sampling(key, params);
-  if (method === "roots/list") return roots(key, options.roots);
+  if (method === "roots/list") return rootsQuestion(key, roots);
   return anything(key, method, params);
 }
 
 function frame(key, kind, message, ...children) {
   const id = uniqueId("question");
-  return element("section", { class: "question", "aria-labelledby": id },
-    kind && element("p", { class: "question-kind" }, icon("asked"), kind, element("code", {}, key)),
-    message && element("p", { class: "question-message", id, dir: "auto" }, message),
-    !message && element("span", { id, hidden: true }, kind),
+  return h("section.question", { "aria-labelledby": (kind || message) && id },
+    kind && h("p.question-kind", { id: message ? null : id }, icon("asked"), kind, h("code", key)),
+    message && h("p.question-message", { id, dir: "auto" }, message),
     children);
 }
 
-// -- elicitation ------------------------------------------------------------------------------------------------------
+// -- elicitation --------------------------------------------------------------------------------------------------------
 
-function elicitation(key, params, { isSingle }) {
-  const body = params.mode === "url" || params.url !== undefined ? page(params) : fieldsOf(params, isSingle);
-  const refusal = isSingle ? null : refusalChoice();
-  const sync = () => { body.node.hidden = refusal.value() !== "accept"; };
-  refusal?.node.addEventListener("change", sync);
+function elicitation(key, params, isSingle) {
+  const isPage = params.mode === "url" || params.url !== undefined;
+  const body = isPage ? page(params.url) : makeForm(params.requestedSchema ?? {}, { message: visible(params.message ?? ""), labelOf });
+  const refusal = isSingle ? null : refusalChoice((action) => { body.node.hidden = action !== "accept"; });
+  const message = body.hasMessage ? null : params.message;
+  const kind = isPage ? "Page to open" : isSingle ? null : "Question";
   return {
-    key, canRefuse: true, submitLabel: body.submitLabel, focus: body.focus,
-    node: frame(key, body.kind, params.message, body.node, refusal?.node),
+    canRefuse: true, submitLabel: isPage ? "Continue" : "Accept", focus: body.focus,
+    node: frame(key, kind, message, body.node, refusal?.node),
     read() {
       const action = refusal?.value() ?? "accept";
-      if (action !== "accept") return { action };
-      const content = body.read();
-      return content === null ? null : { action, ...content };
+      const content = action === "accept" && body.read();
+      return content === null ? null : { action, ...(content && !isPage && { content }) };
     },
   };
 }
 
-function fieldsOf(params, isSingle) {
-  const schema = params.requestedSchema ?? {};
-  // A question for a single value has a field of this name, which says nothing.
-  const isLone = Object.keys(schema.properties ?? {}).join() === "value";
-  const fields = schemaFields(schema, isLone ? { loneLabel: params.message } : {});
-  return {
-    kind: isSingle ? null : "Question", node: fields.node, focus: fields.focus, submitLabel: "Accept",
-    read() {
-      const content = fields.read();
-      return content === null ? null : { content };
-    },
-  };
-}
-
-function page(params) {
-  const address = webAddress(params.url);
+function page(url) {
+  const address = webAddress(url);
   const link = address === null
-    ? element("p", { class: "error" }, "This address is no web page, so it is not opened.")
-    : element("a", { class: "button", href: address, target: "_blank", rel: "noopener noreferrer" },
-      icon("open"), "Open the page");
-  return {
-    kind: "Page to open", submitLabel: "Continue", focus: () => (address === null ? null : link.focus()),
-    node: element("div", { class: "page" }, element("code", { class: "address" }, String(params.url)), link),
-    read: () => ({}),
-  };
+    ? h("p.error", "This address is no web page, so it is not opened.")
+    : h("a.button", { href: address, target: "_blank", rel: "noopener noreferrer" }, icon("open"), "Open the page");
+  return { node: h("div.page", h("code.address", String(url)), link), focus: () => link.focus(), read: () => ({}) };
 }
 
 /** With several questions in a round, each is accepted, declined or cancelled. */
-function refusalChoice() {
+function refusalChoice(onchange) {
   const name = uniqueId("action");
-  const inputs = ["accept", "decline", "cancel"].map((value) =>
-    element("input", { type: "radio", name, value, checked: value === "accept" }));
-  return {
-    node: element("div", { class: "choices inline", role: "radiogroup", "aria-label": "Action" },
-      inputs.map((input) => element("label", { class: "option" }, input, element("span", {}, capitalized(input.value))))),
-    value: () => inputs.find((input) => input.checked).value,
-  };
+  const choices = ["accept", "decline", "cancel"].map((value) =>
+    makeChoice(capitalized(value), { type: "radio", name, value, checked: value === "accept", onchange: () => onchange(value) }));
+  const node = h("div.choices.inline", { role: "radiogroup", "aria-label": "Action" }, choices.map((each) => each.node));
+  return { node, value: () => choices.find(({ input }) => input.checked).input.value };
 }
 
 // -- sampling, roots, and any other request -----------------------------------------------------------------------------
 
-function sampling(key, params) {
-  const [textId, modelId] = [uniqueId("reply"), uniqueId("model")];
-  const reply = element("textarea", { id: textId, class: "input growing", rows: 3 });
-  const model = element("input", { id: modelId, class: "input", type: "text", value: "by-hand", spellcheck: "false" });
-  const messages = (params.messages ?? []).map(({ role, content }) =>
-    element("li", {}, element("span", { class: "role" }, role), textView(textOf(content), `message of the ${role}`)));
-  const { messages: shown, systemPrompt, ...rest } = params;
+function sampling(key, { messages = [], systemPrompt, ...parameters }) {
+  const reply = h("textarea.input.growing", { rows: 3 });
+  const model = h("input.input", { type: "text", value: "by-hand", spellcheck: "false" });
+  const shown = messages.map(({ role, content }) =>
+    h("li", h("span.role", role), textView(textOf(content), `message of the ${role}`)));
   return {
-    key, canRefuse: false, submitLabel: "Send the reply", focus: () => reply.focus(),
+    submitLabel: "Send the reply", focus: () => reply.focus(),
     node: frame(key, "Prompt for the client’s model", null,
-      systemPrompt && element("p", { class: "system-prompt" }, element("span", { class: "role" }, "system"), systemPrompt),
-      element("ol", { class: "messages" }, messages),
-      element("details", {}, element("summary", {}, "Parameters"), jsonView(rest, { label: "parameters" })),
-      element("div", { class: "field" }, element("label", { for: textId, class: "label-name" }, "Reply of the model"), reply),
-      element("div", { class: "field" }, element("label", { for: modelId, class: "label-name" }, "Model"), model)),
+      systemPrompt && h("p", h("span.role", "system"), systemPrompt), h("ol.messages", shown),
+      h("details", h("summary", "Parameters"), jsonView(parameters, "parameters")),
+      textField("Reply of the model", reply), textField("Model", model)),
     read: () => ({
       role: "assistant", content: { type: "text", text: reply.value }, model: model.value || "by-hand", stopReason: "endTurn",
     }),
@@ -142,53 +110,52 @@ export function textOf(content) {
   return [content].flat().map((block) => block?.text ?? `[${block?.type}]`).join("\n");
 }
 
-function roots(key, current) {
-  const editor = rootsEditor(current);
+/** The roots that the client exposes, one in each line: a URI, and its name if it has one. */
+function rootsQuestion(key, roots) {
+  const lines = roots.map(({ uri, name }) => [uri, name].filter(Boolean).join(" ")).join("\n");
+  const text = h("textarea.input.growing", { rows: 2, value: lines, spellcheck: "false", placeholder: "file:///home/ada/engine engine" });
+  const rootOf = ([, uri, name]) => ({ uri, ...(name && { name }) });
   return {
-    key, canRefuse: false, submitLabel: "Send the roots", focus: editor.focus, roots: editor.read,
-    node: frame(key, "Roots of the client", "The tool asks which folders it may see.", editor.node),
-    read: () => ({ roots: editor.read() }),
+    submitLabel: "Send the roots", focus: () => text.focus(),
+    node: frame(key, "Roots of the client", "The tool asks which folders it may see.", textField("One root in each line", text)),
+    read: () => ({ roots: [...text.value.matchAll(/^\s*(\S+)[^\S\n]*(.*?)\s*$/gm)].map(rootOf) }),
   };
 }
 
 function anything(key, method, params) {
-  const [id, error] = [uniqueId("answer"), element("p", { class: "error", hidden: true })];
-  const text = element("textarea", { id, class: "input code growing", rows: 3, value: "{}", spellcheck: "false" });
+  const { input, read } = jsonControl({ type: "any" }, "{}");
+  const error = h("p.error");
   return {
-    key, canRefuse: false, submitLabel: "Send", focus: () => text.focus(),
-    node: frame(key, method, params.message, jsonView(params, { label: "parameters" }),
-      element("div", { class: "field" }, element("label", { for: id, class: "label-name" }, "Answer in JSON"), text, error)),
+    submitLabel: "Send", focus: () => input.focus(),
+    node: frame(key, method, params.message, jsonView(params, "parameters"), textField("Answer in JSON", input), error),
     read() {
-      try {
-        return parseJson(text.value);
-      } catch (problem) {
-        error.hidden = false;
-        fill(error, problem.message);
-        text.focus();
-        return null;
-      }
+      const { value = {}, problem } = read();
+      fill(error, problem);
+      return problem ? null : value;
     },
   };
 }
 
+// -- answers that were given ----------------------------------------------------------------------------------------------
+
 /** Return the answers that were given to a round, as a list to read. */
 export function givenAnswers(round, answers) {
   const requests = questionsOf(round);
-  return element("dl", { class: "given" }, Object.entries(answers).map(([key, answer]) => [
-    element("dt", { dir: "auto" }, requests[key]?.params?.message ?? key),
-    element("dd", { dir: "auto" }, describeAnswer(answer)),
+  return h("dl.given", Object.entries(answers).map(([key, answer]) => [
+    h("dt", { dir: "auto" }, requests[key]?.params?.message ?? key), h("dd", { dir: "auto" }, describeAnswer(answer)),
   ]));
 }
 
-function describeAnswer(answer) {
-  const refusal = { decline: "declined", cancel: "cancelled" }[answer.action];
-  if (refusal) return element("span", { class: "refused" }, refusal);
-  if (answer.roots) return answer.roots.map((root) => root.uri).join(", ") || "no roots";
-  if (answer.role) return textOf(answer.content);
-  if (answer.action && answer.content === undefined) return "accepted";
-  const values = Object.entries(answer.content ?? answer);
+/** Return an answer in one line. */
+export function describeAnswer(answer) {
+  const { action, content, roots, role } = answer;
+  if (action === "decline" || action === "cancel") return { decline: "declined", cancel: "cancelled" }[action];
+  if (roots) return roots.map((root) => root.uri).join(", ") || "no roots";
+  if (role) return textOf(content);
+  const values = Object.entries((action ? content : answer) ?? {});
+  const words = { true: "yes", false: "no" };
   const texts = values.map(([name, value]) => {
-    const text = typeof value === "string" ? value : value === true ? "yes" : value === false ? "no" : JSON.stringify(value);
+    const text = typeof value === "string" ? value : words[value] ?? JSON.stringify(value);
     return values.length === 1 ? text : `${name}: ${text}`;
   });
   return texts.join(" · ") || "accepted";

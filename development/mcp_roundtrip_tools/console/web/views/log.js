@@ -1,0 +1,43 @@
+// What a round reported: progress and log notifications of the response, and what the functions logged and printed.
+
+import { h } from "../dom.js";
+import { logLinesOf } from "../exchange.js";
+import { readLogLine } from "../log_lines.js";
+
+/** Return the log of a round. The package's records of normal requests are left out. */
+export function logOf(round) {
+  const notified = (round.response?.notifications ?? []).map(describeNotification);
+  const logged = logLinesOf(round.exchange).map((line) => readLogLine(line.text)).filter((line) => !line.isRoutine);
+  const changed = changedQuestions(round.exchange ?? {}).map((text) => ({ level: "warning", text }));
+  const others = logged.filter(({ event }) => changed.length === 0 || event !== "question_changed");
+  const lines = [...notified, ...others, ...changed].map(({ level, text }) => [level, text]);
+  return lines.length > 0 && logView(lines, `Log of round ${round.number}`);
+}
+
+/** Return a log: where each line is from, or its level, and its text. */
+export function logView(lines, label) {
+  return h("div.logs", { tabindex: 0, role: "region", "aria-label": label }, lines.map(([kind, text]) =>
+    h("p", { class: `log-${kind}` }, h("span.log-kind", kind), h("span", { dir: "auto" }, text))));
+}
+
+function describeNotification({ method, params = {} }) {
+  const kind = method.replace("notifications/", "");
+  if (kind === "progress") {
+    const of = params.total === undefined ? "" : ` of ${params.total}`;
+    return { level: kind, text: [`${params.progress}${of}`, params.message].filter(Boolean).join(" · ") };
+  }
+  const data = kind === "message" ? params.data : params;
+  return { level: params.level ?? kind, text: typeof data === "string" ? data : JSON.stringify(data) };
+}
+
+const REMEDY = "Use ctx.now for the time, ctx.step for other values, and sorted() for a set.";
+
+/** Return a sentence, with both texts, for each question of a request or of a task that changed since it was asked. */
+export function changedQuestions({ changedQuestions: changed = [] }) {
+  return changed.map(({ key, before, after, isRepeated }) => {
+    const texts = `“${before}” before, “${after}” now.`;
+    return isRepeated
+      ? `The question ${key} is different in every round, so no answer to it counts: ${texts} ${REMEDY}`
+      : `The question ${key} has changed, so the answer to the earlier one does not count: ${texts}`;
+  });
+}
