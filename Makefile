@@ -5,7 +5,7 @@
 #   USER="ada bob" SCOPES="a b"      for run and call: a local issuer whose users sign in (AuthMode bearer), and their scopes
 #   FRESH=1                          for run: a new execution environment for each request
 #   CONSOLE=0                        for run: no console
-#   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
+#   DEBUG=1                          for run: breakpoint() in a function stops at this terminal
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run, invoke and sam-local: variables of functions; a name without a value passes yours
 #   TRACES=http://127.0.0.1:4318     for run: export traces to this OTLP endpoint (docs/guides/tracing.md)

@@ -108,7 +108,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="run all functions in one process in this terminal, for breakpoint(); one event at a time",
+        help="breakpoint() in a function stops at this terminal; one event at a time, without timeouts",
     )
     parser.add_argument(
         "--fresh", action="store_true", help="start a new execution environment for every request"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.api_gateway.cors import Cors
 from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
-from mcp_roundtrip_tools.run.execution.debugger import Debugger
+from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.execution.environment import (
     InvocationResult,
     ProcessEnvironment,
@@ -24,7 +26,6 @@ from mcp_roundtrip_tools.run.execution.recorded_environment import (
     NO_ENVIRONMENT,
     Environments,
     EnvironmentState,
-    Killable,
 )
 from mcp_roundtrip_tools.run.execution.requirements import Requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
@@ -88,8 +89,7 @@ class LocalApp:
         self._catalogs = FreshCatalogs(recorder.note, self._problem)
         self._check(self._project.application.functions.values())
         self._catalogs.build(self._project.application)
-        self._debugger = Debugger(options.python, recorder.note) if options.debug else None
-        self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
+        self._pools = Pools(self._launch, fresh=options.fresh)
 
     def audience(self) -> str:
         """Return the URI of the endpoint, for which access tokens are."""
@@ -148,10 +148,7 @@ class LocalApp:
         return self._environments.states()
 
     def kill(self, environment_id: str) -> bool:
-        """Kill the process of an execution environment, as a lost worker; return whether there was one.
-
-        In debug mode, which has one process, nothing is killed.
-        """
+        """Kill the process of an execution environment, as a lost worker; return whether there was one."""
         return self._environments.kill(environment_id)
 
     def invocation_of(self, access_key_suffix: str) -> str | None:
@@ -252,8 +249,6 @@ class LocalApp:
     def close(self) -> None:
         """Stop every process."""
         with self._lock:
-            if self._debugger is not None:
-                self._debugger.close()
             self._pools.close()
             self._catalogs.close()
             if self._checks is not None:
@@ -327,11 +322,14 @@ class LocalApp:
         self._started.append(function.name)  # list.append is atomic; += is not
         return self._environments.launch(function.name, lambda *given: self._start(function, *given))
 
-    def _start(self, function: Function, access_key_suffix: str, log: Log) -> Killable:
+    def _start(self, function: Function, access_key_suffix: str, log: Log) -> ProcessEnvironment:
         variables = self._variables(function, access_key_suffix)
-        if self._debugger is not None:
-            return self._debugger.environment(function, variables)
-        return ProcessEnvironment(function, variables, python=self._options.python, log=log)
+        terminal = None
+        if self._options.debug:
+            function = replace(function, timeout_s=NO_LIMIT_S)
+            terminal = os.ttyname(0) if os.isatty(0) else None
+        python = self._options.python
+        return ProcessEnvironment(function, variables, python=python, log=log, terminal=terminal)
 
     def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
         """Return the variables of a process of a function."""

@@ -31,8 +31,7 @@ class Options:
     fresh: bool = False
     """Whether each invocation gets a new process."""
     debug: bool = False
-    """Whether all functions run in one process that has the terminal, one event at a time and without
-    timeouts."""
+    """Whether `breakpoint()` in a function stops at the terminal: one event at a time, without timeouts."""
     checks: bool = False
     """Whether functions are imported when their sources are saved, and callers of one that cannot run get the
     reason."""

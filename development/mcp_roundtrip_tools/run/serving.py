@@ -14,7 +14,7 @@ from pathlib import Path
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S
 from mcp_roundtrip_tools.run.app import LocalApp, Log
-from mcp_roundtrip_tools.run.execution.debugger import TIMEOUT_S
+from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
 from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.changed_questions import note_changed_questions
@@ -68,7 +68,7 @@ def serve(
         debug=debug,
         checks=checks,
     )
-    timeout_s = TIMEOUT_S if debug else integration_timeout_s
+    timeout_s = NO_LIMIT_S if debug else integration_timeout_s
     listen = partial(listen_for_clients, port=port, timeout_s=timeout_s, users=users, with_console=console)
     plain = () if log is None else (PlainLines(log),)
     return start_functions(template, options, (*plain, *listeners), listen)

@@ -1,1 +1,1 @@
-"""Runs functions in runtime processes: execution environments, their pools, the debugger."""
+"""Runs functions in runtime processes: execution environments, and their pools."""

@@ -12,8 +12,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty
 from types import MappingProxyType
+from typing import Final
 
 from mcp_roundtrip_tools.run.execution.output import ProcessOutput
 from mcp_roundtrip_tools.run.execution.runtime_api import (
@@ -33,6 +35,8 @@ INIT_TIMEOUT_S = 10.0
 """The seconds that Lambda allows for initialization. Lambda retries within the function's own timeout."""
 
 DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
+
+_DEBUGGED: Final = Path(__file__).with_name("debugged_runtime.py")
 
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "MCP_AWS_CLIENT")
 
@@ -57,12 +61,19 @@ runpy.run_module("awslambdaric", run_name="__main__")
 class ProcessEnvironment:
     """A runtime process: `invoke` it while it is `alive`, and `stop` it.
 
+    `terminal` is the device at which its `breakpoint()` stops.
     `variables` are all its environment variables except the address of its Runtime API. `log` receives the
     lines that it prints: those of an invocation before `invoke` returns.
     """
 
     def __init__(
-        self, function: Function, variables: Mapping[str, str], *, python: str, log: Callable[[str], None]
+        self,
+        function: Function,
+        variables: Mapping[str, str],
+        *,
+        python: str,
+        log: Callable[[str], None],
+        terminal: str | None = None,
     ) -> None:
         self._function = function
         self._log = log
@@ -71,7 +82,7 @@ class ProcessEnvironment:
         self._stopped = False
         try:
             self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
-                [python, "-c", _RUNTIME, function.handler],
+                [python, *_program(terminal), function.handler],
                 cwd=function.code,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self._api.address},
                 stdin=subprocess.DEVNULL,
@@ -133,10 +144,9 @@ class ProcessEnvironment:
         self._abandon(_reason(report, timeout_s))
         return _failure(report, request_id, timeout_s)
 
-    def kill(self) -> bool:
+    def kill(self) -> None:
         """Kill the process and its child processes. A running invocation fails, as with a lost worker."""
         self._kill_group()
-        return True
 
     def stop(self) -> None:
         """Kill the process and its child processes, as Lambda does, and wait for its exit."""
@@ -169,6 +179,10 @@ class ProcessEnvironment:
         self._log(line)
         if "BdbQuit" in line:
             self._log(DEBUGGER_HINT)
+
+
+def _program(terminal: str | None) -> list[str]:
+    return ["-c", _RUNTIME] if terminal is None else ["-P", os.fspath(_DEBUGGED), terminal]
 
 
 def process_variables(

@@ -8,10 +8,9 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
-from mcp_roundtrip_tools.run.execution.pools import ExecutionEnvironment
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult, ProcessEnvironment
 from mcp_roundtrip_tools.run.observation.causes import current_cause
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
@@ -19,20 +18,6 @@ from mcp_roundtrip_tools.template.model import short_name
 
 NO_ENVIRONMENT: Final = "000000"
 """The suffix of the access key of processes that serve no invocation."""
-
-
-class Killable(ExecutionEnvironment, Protocol):
-    """An execution environment with a process: a `ProcessEnvironment` or a `DebugEnvironment`."""
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-
-    def start(self) -> InvocationResult | None:
-        """Wait until the function is imported; return the error if that fails. Later calls do nothing."""
-
-    def kill(self) -> bool:
-        """Kill the process, and return whether that is possible. A running invocation fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +41,7 @@ class RecordedEnvironment:
         self,
         environment_id: str,
         function: str,
-        launch: Callable[[Callable[[str], None]], Killable],
+        launch: Callable[[Callable[[str], None]], ProcessEnvironment],
         recorder: RunRecorder,
         on_stop: Callable[[], None],
     ) -> None:
@@ -109,9 +94,9 @@ class RecordedEnvironment:
             error = _error_text(result.payload) if result.failed else None
             self._recorder.end_invocation(invocation_id, result.payload, error=error, init_ms=init_ms)
 
-    def kill(self) -> bool:
-        """Kill the process, as if its computer were lost; return whether that is possible."""
-        return self._environment.kill()
+    def kill(self) -> None:
+        """Kill the process, as if its computer were lost."""
+        self._environment.kill()
 
     def stop(self) -> None:
         self._environment.stop()
@@ -158,7 +143,7 @@ class Environments:
         self._running: dict[str, RecordedEnvironment] = {}
 
     def launch(
-        self, function: str, launch: Callable[[str, Callable[[str], None]], Killable]
+        self, function: str, launch: Callable[[str, Callable[[str], None]], ProcessEnvironment]
     ) -> RecordedEnvironment:
         """Start an environment. `launch` gets the suffix of its access key, and the receiver of its lines."""
         with self._lock:
@@ -201,7 +186,9 @@ class Environments:
         """Kill the process of an environment; return whether there was one."""
         with self._lock:
             found = [each for each in self._running.values() if each.id == environment_id and each.alive]
-        return any(environment.kill() for environment in found)
+        for environment in found:
+            environment.kill()
+        return bool(found)
 
     def invocation_of(self, suffix: str) -> str | None:
         """Return the id of the invocation that the environment with this access key serves."""

@@ -94,8 +94,5 @@ def _describe_assumed(name: str, value: str) -> str:
 
 def _describe_processes(fresh: bool, debug: bool) -> list[str]:
     if debug:
-        return [
-            "Debug mode: one process for all functions, one request at a time. breakpoint() opens in this "
-            "terminal."
-        ]
+        return ["Debug mode: one request at a time. breakpoint() opens in this terminal."]
     return ["Every request gets a new process, as in a cold start."] if fresh else []
