@@ -20,8 +20,7 @@ import measure
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import respond
+from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from stub_server import serve_stub
 from tables import Target, table
 

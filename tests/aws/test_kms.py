@@ -23,8 +23,7 @@ from mcp_roundtrip.aws.kms import (
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature, kid_of
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_key import KmsFault
+from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault
 from support.aws_clients import KINDS, REGION
 from support.kms_clients import client, fails_with, mac_key, running, signing_key
 

@@ -20,9 +20,7 @@ from urllib.parse import unquote
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from corpus.dynamodb import Refusal, Table, spelled_out
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import call_operation
-from mcp_roundtrip_tools.run.services.kms_key import KmsFault
+from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault, call_operation
 
 REGION, ACCOUNT = "eu-west-1", "000000000000"
 TABLE = "corpus-tasks"

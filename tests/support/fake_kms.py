@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY, respond
+from mcp_roundtrip_tools.run.services.kms import MAX_BODY, FakeKms, respond
 from support.aws_clients import FUNCTION
 
 

@@ -36,7 +36,7 @@ class Options:
     """Whether functions are imported when their sources are saved, and callers of one that cannot run get the
     reason."""
     development_keys: bool = False
-    """Whether the KMS keys are the same in each run (`services.development_keys`)."""
+    """Whether the KMS keys are the same in each run (`services.template_keys`)."""
 
     def python_version(self) -> str:
         """Return the version of the interpreter, such as 3.13. Raises OSError and CalledProcessError."""

@@ -18,9 +18,9 @@ from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsServic
 from mcp_roundtrip_tools.run.services.credentials import Credentials, Respond
 from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
 from mcp_roundtrip_tools.run.services.emulator import Emulator
+from mcp_roundtrip_tools.run.services.kms import MAX_BODY as MAX_KMS
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY as MAX_KMS
-from mcp_roundtrip_tools.run.services.kms_api import respond as respond_kms
+from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD, LambdaApi
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_tools.run.services.logs import FakeLogs

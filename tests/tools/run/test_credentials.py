@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.credentials import Credentials
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY, respond
+from mcp_roundtrip_tools.run.services.kms import MAX_BODY, FakeKms, respond
 
 KEY = Credentials.random()
 SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/kms/aws4_request, Signature=0"

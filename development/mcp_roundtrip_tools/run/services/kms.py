@@ -1,85 +1,111 @@
-"""A fake KMS with P-256 signing keys and HMAC keys that is as strict as AWS.
+"""A fake KMS with P-256 signing keys and HMAC keys: the operations that the layer and its tests call.
 
-It enforces message sizes, digest lengths, key usage, key states and dry runs, where emulators do not. Key
-policies and grants are not evaluated. The operations are methods of `FakeKms` under their AWS names, which
-`kms_api` serves over HTTP.
+It is as strict as AWS about message sizes, digest lengths, key usage and key states. Key policies and grants
+are not evaluated.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
+import base64
+import json
 import os
 import threading
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, hmac
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip_tools.run.services.kms_key import ECC, HMAC, Key, KmsFault, Material, checked_material
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 
+MAX_BODY: Final = 1_048_576
+"""The largest request body in bytes."""
+
+MAX_MESSAGE: Final = 4096
+"""The largest message of Sign, Verify and GenerateMac, in bytes."""
+
+ECC: Final = ("ECC_NIST_P256", "SIGN_VERIFY")
+HMAC: Final = ("HMAC_256", "GENERATE_VERIFY_MAC")
+"""KeySpec and KeyUsage of signing keys and of HMAC keys."""
+
+_OPERATIONS: Final = frozenset(
+    {
+        *(
+            "CreateAlias",
+            "CreateKey",
+            "DescribeKey",
+            "DisableKey",
+            "EnableKey",
+            "GenerateMac",
+            "GetPublicKey",
+        ),
+        *("GetPublicKey", "ScheduleKeyDeletion", "Sign", "Verify"),
+    }
+)
+_BINARY: Final = frozenset({"Message", "Signature"})
+
+Material = ec.EllipticCurvePrivateKey | bytes
 Answer = dict[str, Any]
 
-OPERATIONS: set[str] = set()
-MEMBERS: dict[str, type] = {
-    "AliasName": str,
-    "Description": str,
-    "DryRun": bool,
-    "KeyId": str,
-    "KeySpec": str,
-    "KeyUsage": str,
-    "MacAlgorithm": str,
-    "Message": bytes,
-    "MessageType": str,
-    "PendingWindowInDays": int,
-    "Policy": str,
-    "Signature": bytes,
-    "SigningAlgorithm": str,
-    "TargetKeyId": str,
-}
+
+class KmsFault(Exception):
+    """An error response of KMS: `code` is the AWS error code, such as `DisabledException`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
 
 
-def _operation(method: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Wrap an operation: count the call, inject a requested failure, and check the types of the members."""
-    signature = inspect.signature(method)
+@dataclass(slots=True)
+class Key:
+    """A key: a P-256 private key, or the secret of an HMAC key."""
 
-    @functools.wraps(method)
-    def operation(self: FakeKms, **members: Any) -> Answer:
-        with self._lock:
-            self.calls[method.__name__] += 1
-            self._inject_failure(method.__name__)
-            try:
-                signature.bind(self, **members)
-            except TypeError as error:
-                raise KmsFault("ValidationException", str(error)) from None
-            for name, value in members.items():
-                if not isinstance(value, MEMBERS[name]):
-                    raise KmsFault("SerializationException", f"{name} must be {MEMBERS[name].__name__}")
-            return method(self, **members)
+    key_id: str
+    arn: str
+    material: Material
+    state: str = "Enabled"
 
-    OPERATIONS.add(method.__name__)
-    return operation
+    @property
+    def metadata(self) -> Answer:
+        spec, usage = HMAC if isinstance(self.material, bytes) else ECC
+        described = {"KeyId": self.key_id, "Arn": self.arn, "KeySpec": spec, "KeyUsage": usage}
+        return {**described, "KeyState": self.state, "Enabled": self.state == "Enabled"}
+
+    @property
+    def private(self) -> ec.EllipticCurvePrivateKey:
+        """The private key of a signing key. Raises KmsFault for an HMAC key."""
+        if isinstance(self.material, bytes):
+            raise KmsFault("InvalidKeyUsageException", f"{self.arn} does not sign")
+        return self.material
+
+    @property
+    def secret(self) -> bytes:
+        """The secret of an HMAC key. Raises KmsFault for a signing key."""
+        if not isinstance(self.material, bytes):
+            raise KmsFault("InvalidKeyUsageException", f"{self.arn} has no secret")
+        return self.material
+
+    def public_der(self) -> bytes:
+        if isinstance(self.material, bytes):
+            raise KmsFault("UnsupportedOperationException", f"{self.arn} has no public key")
+        return self.private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 class FakeKms:
     """The keys and aliases of an account and Region. Thread-safe.
 
-    `calls` counts the calls of each operation, including failed ones. Operations raise KmsFault.
+    The operations are methods under their AWS names, with the members of the request as arguments; they raise
+    KmsFault. `calls` counts the calls of each operation, including failed ones.
     """
 
-    def __init__(
-        self,
-        *,
-        region: str = "us-east-1",
-        account: str = "000000000000",
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, *, region: str = "us-east-1", account: str = "000000000000") -> None:
         self.calls: Counter[str] = Counter()
         self._prefix = f"arn:aws:kms:{region}:{account}:"
-        self._clock = clock
         self._keys: dict[str, Key] = {}
         self._aliases: dict[str, str] = {}
         self._failures: list[tuple[str | None, str]] = []
@@ -88,94 +114,70 @@ class FakeKms:
     def fail_next(
         self, count: int, code: str = "ThrottlingException", *, operation: str | None = None
     ) -> None:
-        """Answer the next `count` calls (of `operation`, if it is given) with the error `code`."""
+        """Answer the next `count` requests (for `operation`, if it is given) with the error `code`."""
         with self._lock:
             self._failures += [(operation, code)] * count
 
     def import_key(self, material: Material, *, key_id: str | None = None) -> str:
-        """Add a key with the given material and return its ARN, so that processes can share the key.
-
-        `material` is a P-256 private key, the PEM text of one, or a 32-byte HMAC secret. `key_id` defaults to
-        a new UUID. Raises ValueError for other material and for a key id that exists.
-        """
-        material = checked_material(material)
+        """Add a key with this material and return its ARN. `key_id` defaults to a new UUID."""
         key_id = key_id or str(uuid.uuid4())
         with self._lock:
-            if key_id in self._keys:
-                raise ValueError(f"key {key_id} exists")
             self._keys[key_id] = Key(key_id, f"{self._prefix}key/{key_id}", material)
             return self._keys[key_id].arn
 
+    def key_ids(self) -> list[str]:
+        """Return the ids of all keys."""
+        return [*self._keys]
+
     def key(self, key_id: str) -> Key:
-        """Return a key that is enabled. Unlike an operation, this is not counted. Raises KmsFault."""
+        """Return a key that is enabled, by its id, ARN or alias. Raises KmsFault."""
+        key = self._find(key_id)
+        if key.state == "Disabled":
+            raise KmsFault("DisabledException", f"{key.arn} is disabled")
+        if key.state != "Enabled":
+            raise KmsFault("KMSInvalidStateException", f"{key.arn} is {key.state}")
+        return key
+
+    def call(self, operation: str, members: Answer) -> Answer:
+        """Carry out a request: count it, inject a requested failure, and call the operation."""
         with self._lock:
-            return self._enabled(key_id)
+            self.calls[operation] += 1
+            for number, (only, code) in enumerate(self._failures):
+                if only in (None, operation):
+                    del self._failures[number]
+                    raise KmsFault(code, "injected")
+            try:
+                answer: Answer = getattr(self, operation)(**members)
+            except TypeError as error:
+                raise KmsFault("ValidationException", str(error)) from None
+            return answer
 
-    @_operation
-    def CreateKey(
-        self,
-        *,
-        KeySpec: str = "SYMMETRIC_DEFAULT",
-        KeyUsage: str = "ENCRYPT_DECRYPT",
-        Description: str = "",
-        Policy: str = "",
-    ) -> Answer:
-        if (KeySpec, KeyUsage) == ECC:
-            arn = self.import_key(ec.generate_private_key(ec.SECP256R1()))
-        elif (KeySpec, KeyUsage) == HMAC:
-            arn = self.import_key(os.urandom(32))
-        elif KeySpec in (ECC[0], HMAC[0]):
-            raise KmsFault("ValidationException", f"KeyUsage {KeyUsage} is not compatible with {KeySpec}")
-        else:
-            raise KmsFault("UnsupportedOperationException", f"{KeySpec} keys are not emulated")
-        return {"KeyMetadata": self._find(arn).metadata()}
+    def CreateKey(self, *, KeySpec: str, KeyUsage: str) -> Answer:
+        if (KeySpec, KeyUsage) not in (ECC, HMAC):
+            raise KmsFault("UnsupportedOperationException", f"{KeySpec} keys for {KeyUsage} are not emulated")
+        is_signing = (KeySpec, KeyUsage) == ECC
+        material = ec.generate_private_key(ec.SECP256R1()) if is_signing else os.urandom(32)
+        return {"KeyMetadata": self._find(self.import_key(material)).metadata}
 
-    @_operation
     def CreateAlias(self, *, AliasName: str, TargetKeyId: str) -> Answer:
-        if not AliasName.startswith("alias/") or AliasName.startswith("alias/aws/"):
-            raise KmsFault("InvalidAliasNameException", "an alias begins with alias/, not with alias/aws/")
-        if AliasName in self._aliases:
-            raise KmsFault("AlreadyExistsException", f"{AliasName} exists")
-        self._aliases[AliasName] = self._find(TargetKeyId, aliases=False).key_id
+        self._aliases[AliasName] = self._find(TargetKeyId).key_id
         return {}
 
-    @_operation
-    def UpdateAlias(self, *, AliasName: str, TargetKeyId: str) -> Answer:
-        if AliasName not in self._aliases:
-            raise KmsFault("NotFoundException", f"{AliasName} does not exist")
-        self._aliases[AliasName] = self._find(TargetKeyId, aliases=False).key_id
-        return {}
-
-    @_operation
     def DescribeKey(self, *, KeyId: str) -> Answer:
-        return {"KeyMetadata": self._find(KeyId).metadata()}
+        return {"KeyMetadata": self._find(KeyId).metadata}
 
-    @_operation
     def GetPublicKey(self, *, KeyId: str) -> Answer:
-        key = self._enabled(KeyId)
-        return {
-            "KeyId": key.arn,
-            "PublicKey": key.public_der(),
-            "KeySpec": ECC[0],
-            "KeyUsage": ECC[1],
-            "SigningAlgorithms": ["ECDSA_SHA_256"],
-        }
+        key = self.key(KeyId)
+        spec, usage = ECC
+        described = {"KeySpec": spec, "KeyUsage": usage, "SigningAlgorithms": ["ECDSA_SHA_256"]}
+        return {"KeyId": key.arn, "PublicKey": key.public_der(), **described}
 
-    @_operation
-    def Sign(
-        self,
-        *,
-        KeyId: str,
-        Message: bytes,
-        SigningAlgorithm: str,
-        MessageType: str = "RAW",
-        DryRun: bool = False,
-    ) -> Answer:
-        key = self._enabled(KeyId)
-        signature = key.sign(Message, MessageType, SigningAlgorithm, dry_run=DryRun)
+    def Sign(self, *, KeyId: str, Message: bytes, SigningAlgorithm: str, MessageType: str = "RAW") -> Answer:
+        key = self.key(KeyId)
+        _check_algorithm(SigningAlgorithm, "ECDSA_SHA_256")
+        signature = key.private.sign(Message, _ecdsa(Message, MessageType))
         return {"KeyId": key.arn, "Signature": signature, "SigningAlgorithm": SigningAlgorithm}
 
-    @_operation
     def Verify(
         self,
         *,
@@ -184,68 +186,92 @@ class FakeKms:
         Signature: bytes,
         SigningAlgorithm: str,
         MessageType: str = "RAW",
-        DryRun: bool = False,
     ) -> Answer:
-        key = self._enabled(KeyId)
-        key.verify(Signature, Message, MessageType, SigningAlgorithm, dry_run=DryRun)
+        key = self.key(KeyId)
+        _check_algorithm(SigningAlgorithm, "ECDSA_SHA_256")
+        try:
+            key.private.public_key().verify(Signature, Message, _ecdsa(Message, MessageType))
+        except InvalidSignature:
+            raise KmsFault("KMSInvalidSignatureException", "the signature is not valid") from None
         return {"KeyId": key.arn, "SignatureValid": True, "SigningAlgorithm": SigningAlgorithm}
 
-    @_operation
-    def GenerateMac(self, *, KeyId: str, Message: bytes, MacAlgorithm: str, DryRun: bool = False) -> Answer:
-        key = self._enabled(KeyId)
-        mac = key.mac(Message, MacAlgorithm, dry_run=DryRun)
-        return {"KeyId": key.arn, "Mac": mac, "MacAlgorithm": MacAlgorithm}
+    def GenerateMac(self, *, KeyId: str, Message: bytes, MacAlgorithm: str) -> Answer:
+        key = self.key(KeyId)
+        _check_algorithm(MacAlgorithm, "HMAC_SHA_256")
+        _check_size(Message)
+        mac = hmac.HMAC(key.secret, hashes.SHA256())
+        mac.update(Message)
+        return {"KeyId": key.arn, "Mac": mac.finalize(), "MacAlgorithm": MacAlgorithm}
 
-    @_operation
     def DisableKey(self, *, KeyId: str) -> Answer:
-        self._not_pending(KeyId).state = "Disabled"
+        self._find(KeyId).state = "Disabled"
         return {}
 
-    @_operation
     def EnableKey(self, *, KeyId: str) -> Answer:
-        self._not_pending(KeyId).state = "Enabled"
+        self._find(KeyId).state = "Enabled"
         return {}
 
-    @_operation
     def ScheduleKeyDeletion(self, *, KeyId: str, PendingWindowInDays: int = 30) -> Answer:
-        if not 7 <= PendingWindowInDays <= 30:
-            raise KmsFault("ValidationException", "PendingWindowInDays must be 7 to 30")
-        key = self._not_pending(KeyId)
+        key = self._find(KeyId)
         key.state = "PendingDeletion"
-        key.deletion_date = self._clock() + PendingWindowInDays * 86_400
-        return {
-            "KeyId": key.arn,
-            "DeletionDate": key.deletion_date,
-            "KeyState": key.state,
-            "PendingWindowInDays": PendingWindowInDays,
-        }
+        return {"KeyId": key.arn, "KeyState": key.state, "PendingWindowInDays": PendingWindowInDays}
 
-    def _inject_failure(self, operation: str) -> None:
-        for number, (only, code) in enumerate(self._failures):
-            if only in (None, operation):
-                del self._failures[number]
-                raise KmsFault(code, "injected")
-
-    def _find(self, key_id: str, *, aliases: bool = True) -> Key:
-        """Return the key of a key id or ARN, or of an alias or alias ARN if `aliases`."""
+    def _find(self, key_id: str) -> Key:
+        """Return the key of a key id, an ARN, an alias or the ARN of an alias. Raises KmsFault."""
         name = key_id.removeprefix(self._prefix)
-        if name.startswith("alias/"):
-            name = self._aliases.get(name, "") if aliases else ""
-        elif name != key_id:
-            name = name.removeprefix("key/")
-        try:
-            return self._keys[name]
-        except KeyError:
-            raise KmsFault(
-                "NotFoundException", f"{key_id} does not exist in this account and Region"
-            ) from None
-
-    def _enabled(self, key_id: str) -> Key:
-        key = self._find(key_id)
-        key.require_enabled()
+        key = self._keys.get(self._aliases.get(name, name.removeprefix("key/")))
+        if key is None:
+            raise KmsFault("NotFoundException", f"{key_id} does not exist in this account and Region")
         return key
 
-    def _not_pending(self, key_id: str) -> Key:
-        key = self._find(key_id, aliases=False)
-        key.require_not_pending()
-        return key
+
+def respond(kms: FakeKms, request: Request) -> Response:
+    """Answer one HTTP request in the AWS JSON 1.1 protocol, also with an error response."""
+    headers = (("Content-Type", "application/x-amz-json-1.1"), ("x-amzn-RequestId", str(uuid.uuid4())))
+    try:
+        if request.too_large:
+            raise KmsFault("SerializationException", f"a body has at most {MAX_BODY} bytes")
+        if not (request.header("authorization") or "").startswith("AWS4-HMAC-SHA256 "):
+            raise KmsFault("MissingAuthenticationTokenException", "the request is not signed")
+        answer = call_operation(kms, request.header("x-amz-target") or "", request.body)
+        return Response(200, headers, json.dumps(answer).encode())
+    except KmsFault as fault:
+        return Response(400, headers, json.dumps({"__type": fault.code, "message": fault.message}).encode())
+
+
+def call_operation(kms: FakeKms, target: str, body: bytes) -> Answer:
+    """Call the operation that X-Amz-Target names, and return its result. Raises KmsFault."""
+    service, _, operation = target.partition(".")
+    if service != "TrentService" or operation not in _OPERATIONS:
+        raise KmsFault("UnknownOperationException", f"{target!r} is not emulated")
+    try:
+        given = json.loads(body or b"{}")
+        members = {
+            name: base64.b64decode(given[name], validate=True) if name in _BINARY else given[name]
+            for name in given
+        }
+    except (ValueError, TypeError):
+        raise KmsFault("SerializationException", "the body is no JSON object of this operation") from None
+    return {
+        name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        for name, value in kms.call(operation, members).items()
+    }
+
+
+def _ecdsa(message: bytes, message_type: str) -> ec.ECDSA:
+    _check_size(message)
+    if message_type == "RAW":
+        return ec.ECDSA(hashes.SHA256())
+    if message_type != "DIGEST" or len(message) != 32:
+        raise KmsFault("ValidationException", "MessageType must be RAW, or DIGEST with a digest of 32 bytes")
+    return ec.ECDSA(utils.Prehashed(hashes.SHA256()))
+
+
+def _check_algorithm(given: str, known: str) -> None:
+    if given != known:
+        raise KmsFault("InvalidKeyUsageException", f"{given} is not emulated: {known} is")
+
+
+def _check_size(message: bytes) -> None:
+    if not 1 <= len(message) <= MAX_MESSAGE:
+        raise KmsFault("ValidationException", f"Message must have 1 to {MAX_MESSAGE} bytes")
