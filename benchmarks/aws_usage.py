@@ -18,10 +18,10 @@ from lease_renewals import MINUTES, Clock, claim_lease, renew_for_minutes
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes
 from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE, TASKS_EXTENSION
 from mcp_roundtrip.tasks.store import Item, item_size
+from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip_tools.events import messages
-from mcp_roundtrip_tools.events import stable as samples
 from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request as LocalRequest
@@ -34,6 +34,10 @@ from page_flow import answer_on_page, open_session
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PLATFORM = TEMPLATE.parent / "platform/template.yaml"
 WORKER_TIMEOUT_S = 60
+
+HYDERABAD = {"location": "Hyderabad"}
+ORDERS = {"name": "orders"}
+WITH_TASKS = {**messages.ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
 
 FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
 
@@ -153,7 +157,7 @@ class Client:
 
     def send(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a JSON-RPC request and return its result."""
-        event = messages.post(samples.MCP, message)
+        event = messages.post("/mcp", message)
         headers = {name: value for name, value in event["headers"].items() if name != "host"}
         with urlopen(Request(self.app.url(), event["body"].encode(), headers)) as response:
             answer = json.load(response)
@@ -174,21 +178,19 @@ class Client:
         _expect(self.call("get_weather", {"location": "Tokyo"}), "complete")
 
     def ask_for_ambiguous_place(self) -> None:
-        _expect(self.call("get_weather", samples.HYDERABAD, "Hyderabad, Telangana, India"), "complete")
+        _expect(self.call("get_weather", HYDERABAD, "Hyderabad, Telangana, India"), "complete")
 
     def answer_on_page(self) -> Usage:
         """Return the usage of a call whose question is answered on the question page."""
         session = open_session(self.app.url())
-        answer_on_page(session, "get_weather", samples.HYDERABAD)  # starts the code of the page
+        answer_on_page(session, "get_weather", HYDERABAD)  # starts the code of the page
         return self.usage_of(lambda: answer_on_page(session, "get_weather", {"location": "hyderabad"}))
 
     def provision(self) -> tuple[Usage, Usage]:
         """Return the usage of a complete task without its polls, and of one poll."""
         with self.metered() as task:
             size_and_region = ("small", "eu-central-1")
-            created = self.call(
-                "provision_database", samples.ORDERS, *size_and_region, capabilities=samples.WITH_TASKS
-            )
+            created = self.call("provision_database", ORDERS, *size_and_region, capabilities=WITH_TASKS)
             task_id = _expect(created, "task")["taskId"]
             self.await_workers(1)
         poll = self.usage_of(lambda: self.send_task_request(TASKS_GET, task_id))
@@ -200,7 +202,7 @@ class Client:
         return task + answered, poll
 
     def send_task_request(self, method: str, task_id: str, **params: Any) -> dict[str, Any]:
-        return self.send(messages.message(method, capabilities=samples.WITH_TASKS, taskId=task_id, **params))
+        return self.send(messages.message(method, capabilities=WITH_TASKS, taskId=task_id, **params))
 
     def await_workers(self, count: int) -> None:
         with self.changed:

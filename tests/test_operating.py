@@ -23,8 +23,8 @@ from mcp_roundtrip.server.state_carrier import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip_tools.events import messages
-from mcp_roundtrip_tools.events import stable as samples
 from mcp_roundtrip_tools.template.yaml_reader import load
+from support import examples as samples
 from support.served_application import serve
 
 ROOT = Path(__file__).parents[1]

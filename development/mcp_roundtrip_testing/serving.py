@@ -9,7 +9,6 @@ Besides this module, only ``deployment`` imports ``mcp_roundtrip_tools``, when a
 """
 
 from mcp_roundtrip_tools.catalog.skill_folders import manifest_text
-from mcp_roundtrip_tools.events.development import development_ports
 from mcp_roundtrip_tools.run import FunctionFailed, LocalApp, TemplateError, serve
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.issuer.users import make_users
@@ -21,7 +20,6 @@ __all__ = [
     "Request",
     "Response",
     "TemplateError",
-    "development_ports",
     "json_response",
     "make_users",
     "manifest_text",

@@ -20,6 +20,7 @@ from mcp_roundtrip.adapters.detect import (
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip_tools.events.stable import stable_events
 from support.messages import http_event
+from support.sample_events import stable_events
 
 SAMPLES = {file: event for file, event in stable_events().items() if "worker" not in file}
 

@@ -21,20 +21,28 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip_tools.events.development import DEVELOPMENT_ENVIRONMENT
-from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.live_events import Invoke
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION, Cloud
+from support.development_keys import DEVELOPMENT_ENVIRONMENT
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
 from support.lambda_runtime import runtime
 from support.layers import layer_of_runtime
 from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, Built
-from support.sample_events import ROUNDS, STABLE, Outcome, function_of, handler_of, outcome, rounds_of
+from support.sample_events import (
+    ROUNDS,
+    STABLE,
+    Outcome,
+    function_of,
+    handler_of,
+    outcome,
+    rounds_of,
+    stable_events,
+)
 from support.source_template import functions, read_template
 from support.tasks_schema import assert_valid
 from support.transformed_template import WORKER_OF

@@ -17,12 +17,12 @@ from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_tools.events.messages import Event, post
-from mcp_roundtrip_tools.events.sources import FORMATS, URL_ID
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import REGION
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.aws_clients import FUNCTION
 from support.configured import Configured
+from support.event_formats import FORMATS, URL_ID
 from support.event_sources import with_context, with_header
 from support.fake_kms import mac_key, serve, signing_key
 from support.messages import call

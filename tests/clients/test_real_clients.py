@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from mcp_roundtrip_tools.events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO
+from support.examples import HYDERABAD, ORDERS, RESOLVE, TOKYO
 from support.page_user import answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients

@@ -12,7 +12,7 @@ from corpus.aws_account import private_key
 from corpus.deployment import AUDIENCE, World
 from mcp_roundtrip_tools.events.messages import Event
 from mcp_roundtrip_tools.events.messages import event as http_api_event
-from mcp_roundtrip_tools.events.sources import FORMATS
+from support.event_formats import FORMATS
 
 SOURCES: Final = ("http_api", "http_api_1_0", "rest_api", "function_url", "alb", "alb_multi_value", "direct")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_roundtrip_tools.events.messages import post
-from mcp_roundtrip_tools.events.stable import APPROVAL, call
+from mcp_roundtrip_tools.events.messages import call, post
+from support.examples import APPROVAL
 from support.mailbox import Mailbox
 from support.sam_applications import http
 from support.served_application import serve_for_alice

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
-from mcp_roundtrip_tools.events.stable import (
+from support.client_requests import code_in
+from support.documents import inspector_configuration
+from support.examples import (
     DOCUMENT,
     EXPENSE,
     HYDERABAD,
@@ -20,8 +22,6 @@ from mcp_roundtrip_tools.events.stable import (
     PRICES,
     TOKYO_FORECAST,
 )
-from support.client_requests import code_in
-from support.documents import inspector_configuration
 from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
 from support.served_application import Served

@@ -14,9 +14,9 @@ from mcp.client import Client
 
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, RESOLVE
 from mcp_roundtrip_tools.run import LocalApp
 from support.clients import MODEL, SUMMARY, Person, block_of, official
+from support.examples import DOCUMENT, HYDERABAD, RESOLVE
 from support.page_user import link_in
 from support.project import FUNCTIONS
 from support.served_application import FRONT_DOOR, TEMPLATE, serve

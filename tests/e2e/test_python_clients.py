@@ -11,13 +11,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
-from mcp_roundtrip_tools.events.stable import (
+from support.clients import Connect, Person, fast_mcp, official
+from support.example_calls import CALLS
+from support.examples import (
     EXPENSE,
     PRICES,
     TOKYO_FORECAST,
 )
-from support.clients import Connect, Person, fast_mcp, official
-from support.example_calls import CALLS
 from support.mailbox import Mailbox, decide
 from support.project import FUNCTIONS
 from support.served_application import Served, serve_for_alice

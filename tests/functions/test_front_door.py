@@ -9,7 +9,8 @@ from mcp_roundtrip.server.invocation import Forwarded
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.messages import call, message, post, prompt, read
-from mcp_roundtrip_tools.events.stable import (
+from support.deployment import Deployment
+from support.examples import (
     DUPLICATE,
     HYDERABAD,
     PLACE,
@@ -19,7 +20,6 @@ from mcp_roundtrip_tools.events.stable import (
     TRIAGE,
     WORK_ITEM,
 )
-from support.deployment import Deployment
 from support.lambda_context import LambdaContext
 from support.project import FUNCTIONS
 

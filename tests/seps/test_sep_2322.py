@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip_testing import FakeClock, Player, Round
 from mcp_roundtrip_tools.events.messages import message, post
-from mcp_roundtrip_tools.events.stable import WORK_ITEMS
+from support.examples import WORK_ITEMS
 from support.processes import WITHIN_S, invoke, new_process
 from support.project import FUNCTIONS
 from support.sample_events import environment

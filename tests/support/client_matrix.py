@@ -14,7 +14,7 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip_testing import CallFailed, FakeClock, PlayedTask, Player, Round, load_module
 from mcp_roundtrip_testing.client_profile import ClientProfile
-from mcp_roundtrip_tools.events.stable import RESOLVE
+from support.examples import RESOLVE
 from support.project import FUNCTIONS, ROOT
 
 ALICE: Mapping[str, Any] = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}

@@ -7,10 +7,10 @@ from typing import Any
 
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_tools.events.messages import Event, post
-from mcp_roundtrip_tools.events.sources import FORMATS
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route
+from support.event_formats import FORMATS
 from support.messages import call
 
 HTTP_SOURCES = ("http_api", *FORMATS)

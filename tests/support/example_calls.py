@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
 from support.clients import MODEL, SUMMARY, Answer
+from support.examples import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
 
 
 @dataclass(frozen=True)

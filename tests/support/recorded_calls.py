@@ -16,11 +16,11 @@ import mcp_types as types
 from mcp.client import Client
 
 from mcp_roundtrip_testing.serving import Request, Response, json_response
-from mcp_roundtrip_tools.events.stable import EXPENSE, ORDERS, PRICES, RESOLVE
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
+from support.examples import EXPENSE, ORDERS, PRICES, RESOLVE
 from support.forked_programs import python_of_functions
 from support.mailbox import Mailbox, decide
 from support.page_user import choose_first_on_page, link_in

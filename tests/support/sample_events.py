@@ -8,14 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.events.development import (
-    DEVELOPMENT_ENVIRONMENT,
-    DEVELOPMENT_KEY_ID,
-    DEVELOPMENT_MAC_KEY_ID,
-    development_key,
-    development_secret,
-)
-from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsService
 from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
@@ -28,6 +20,13 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.live_events import Invoke, given_answers, play_rounds
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
+from support.development_keys import (
+    DEVELOPMENT_ENVIRONMENT,
+    DEVELOPMENT_KEY_ID,
+    DEVELOPMENT_MAC_KEY_ID,
+    development_key,
+    development_secret,
+)
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -126,6 +125,13 @@ ROUNDS: Mapping[str, tuple[Outcome, ...]] = {
     "work_items/call.json": (Outcome(200, ASKS), Outcome(200, ASKS), Outcome(200, DONE)),
 }
 """The outcome of each round of a call with the answers of `sam_local.live_events`."""
+
+
+def stable_events() -> dict[str, Any]:
+    """Return the events by file."""
+    files = [path for path in EVENTS.rglob("*.json") if "live" not in path.relative_to(EVENTS).parts]
+    found = {path.relative_to(EVENTS).as_posix(): json.loads(path.read_text("utf-8")) for path in files}
+    return {name: event for name, event in found.items() if name in STABLE}
 
 
 def function_of(file: str) -> str:

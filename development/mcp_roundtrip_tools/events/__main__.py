@@ -13,15 +13,11 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.events.of_application import function_events
-from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 EVENTS: Final = Path("events")
-
-EXAMPLES: Final = frozenset({"approval", "provision", "summarize", "weather", "work_items"})
-"""The functions of this repository, which have events of their own."""
 
 
 def write(folder: Path, events: Mapping[str, Any]) -> None:
@@ -51,9 +47,6 @@ def main(
 
 
 def _events(functions: Path, written: Path) -> Mapping[str, Any]:
-    """Return the events of this repository's examples, or of an application's functions."""
-    if all((functions / example).is_dir() for example in EXAMPLES):
-        return stable_events()
     project, events = functions.parent, dict[str, Any]()
     for folder, function in tool_functions(project, load(project / TEMPLATE)).items():
         events |= function_events(folder, load_server(function.module), written)

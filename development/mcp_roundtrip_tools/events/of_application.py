@@ -19,25 +19,41 @@ PATH = "/mcp"
 
 
 def function_events(folder: str, server: Server, written: Path) -> dict[str, Event]:
-    """Return the events of the function of `folder` by file.
+    """Return the events of the function of `folder` by file: one for each tool that no other event calls.
 
     A tool's arguments are those of its event in `written`, the folder of the events, if the tool still has
     these parameters.
     """
-    events = {f"{folder}/list.json": post(PATH, message(TOOLS_LIST))}
+    called = _called_tools(written / folder)
+    events = {} if called else {f"{folder}/list.json": post(PATH, message(TOOLS_LIST))}
     for name, tool in server.tools.items():
         file = f"{folder}/{name}.json"
+        if name in called and not (written / file).is_file():
+            continue
         schema = tool.definition()["inputSchema"]
         arguments = _written_arguments(written / file, schema) or sample_value(schema)
         events[file] = post(PATH, call(name, arguments))
     return events
 
 
+def _called_tools(folder: Path) -> set[str]:
+    """Return the names of the tools that the events in a folder call."""
+    return {params.get("name", "") for file in folder.glob("*.json") if (params := _params(file))}
+
+
+def _params(path: Path) -> dict[str, Any]:
+    """Return the params of a request in an event; {} without one."""
+    try:
+        params = json.loads(json.loads(path.read_text("utf-8"))["body"])["params"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return params if isinstance(params, dict) else {}
+
+
 def _written_arguments(path: Path, schema: Mapping[str, Any]) -> Any:
     """Return the arguments of the call in an event; None if there are none, or their names do not fit."""
-    try:
-        arguments = json.loads(json.loads(path.read_text("utf-8"))["body"])["params"]["arguments"]
-        fit = set(schema.get("required", ())) <= arguments.keys() <= schema.get("properties", {}).keys()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    arguments = _params(path).get("arguments")
+    if not isinstance(arguments, dict):
         return None
+    fit = set(schema.get("required", ())) <= arguments.keys() <= schema.get("properties", {}).keys()
     return arguments if fit else None

@@ -1,7 +1,7 @@
 """Every sample event with the handler that Lambda calls."""
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +14,8 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_testing.loading import load_server
-from mcp_roundtrip_tools.events.development import development_ports
-from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.sam_local.live_events import Invoke
+from support.development_keys import development_ports
 from support.sample_events import (
     DONE,
     EVENTS,
@@ -49,23 +48,10 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
     wiring.ports.cache_clear()
 
 
-def committed() -> dict[str, Any]:
-    """Return the events of the examples by file. A new tool has its own test."""
+def test_the_table_has_every_event_of_the_examples() -> None:
     examples = {function_of(file) for file in STABLE}
-    files = [
-        path
-        for path in EVENTS.rglob("*.json")
-        if "live" not in path.relative_to(EVENTS).parts and path.parent.name in examples
-    ]
-    return {path.relative_to(EVENTS).as_posix(): json.loads(path.read_text("utf-8")) for path in files}
-
-
-def test_the_committed_events_are_up_to_date() -> None:
-    assert committed() == stable_events()
-
-
-def test_the_table_has_every_event() -> None:
-    assert stable_events().keys() == STABLE.keys()
+    files = [path.relative_to(EVENTS) for path in EVENTS.rglob("*.json") if path.parent.name in examples]
+    assert {file.as_posix() for file in files if "live" not in file.parts} == STABLE.keys()
 
 
 @pytest.mark.parametrize("file", ROUNDS)
@@ -79,13 +65,14 @@ def test_a_state_of_the_development_key_is_valid_wherever_that_key_is_configured
     assert outcome(invoke("weather", played[-1][0])).what == DONE
 
 
-def test_the_command_needs_neither_aws_nor_settings(tmp_path: Path) -> None:
+def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_names(tmp_path: Path) -> None:
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    shutil.copytree(EVENTS, tmp_path / "events")
     command = [sys.executable, "-m", "mcp_roundtrip_tools.events", "--output", str(tmp_path / "events")]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    written = {path.relative_to(tmp_path / "events").as_posix() for path in tmp_path.rglob("*.json")}
-    assert written == STABLE.keys()
+    written = {path.relative_to(tmp_path / "events") for path in tmp_path.rglob("*.json")}
+    assert written == {path.relative_to(EVENTS) for path in EVENTS.rglob("*.json")}
 
 
 def test_a_state_of_one_deployment_is_refused_by_another(

@@ -1,0 +1,50 @@
+"""Names, arguments and answers of the examples in `functions/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
+from mcp_roundtrip_tools.events.messages import ASKABLE
+
+WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
+"""Capabilities of a client that also supports tasks."""
+
+MCP = "/mcp"
+WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
+PROVISION, APPROVAL = "/tools/provision", "/tools/approval"
+
+HYDERABAD = {"location": "Hyderabad"}
+TOKYO = {"location": "Tokyo"}
+TWO_CITIES = {"locations": ["Tokyo", "Hyderabad"]}
+RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+RFC = "https://www.rfc-editor.org/rfc/rfc9110.txt"
+
+DOCUMENT = {
+    "text": (
+        "Each request may land on a different execution environment. The server keeps nothing between "
+        "requests. What a tool has learned travels inside requestState. The client sends requestState back "
+        "with its answers. The next environment replays the tool against it."
+    ),
+    "uri": "file:///home/ada/engine/notes.md",
+}
+FORECAST = "weather://forecast/{place}"
+TOKYO_FORECAST = "weather://forecast/Tokyo%2C%20Japan"
+PLACE: Mapping[str, Any] = {
+    "ref": {"type": "ref/resource", "uri": FORECAST},
+    "argument": {"name": "place", "value": "hyd"},
+}
+TRIAGE = "triage"
+WORK_ITEM: Mapping[str, Any] = {
+    "ref": {"type": "ref/prompt", "name": TRIAGE},
+    "argument": {"name": "workItemId", "value": "4"},
+}
+PRICES = "provision://prices"
+DUPLICATE = {"resolution": {"action": "accept", "content": {"resolution": "Duplicate"}}}
+
+ORDERS = {"name": "orders"}
+EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
+
+# A well-formed token without a valid signature.
+FORGED = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImZvcmdlZCIsInR5cCI6Im1jcC1ycytqd3QifQ.e30." + "A" * 86
