@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll, poll
+from mcp_roundtrip.engine.elicitation import ConsentedUrl, Elicit, ElicitUrl, Poll, poll
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
@@ -40,20 +41,46 @@ Answer = tuple[Any]
 _REFUSALS: Final = (ElicitationDeclined, ElicitationCancelled)
 
 
-def ask(
-    run: Run, questions: Sequence[Question[Any]], prefix: str = ""
-) -> Generator[Poll, bool | None, list[Any] | None]:
-    """Return the answers in order; None if a request is outstanding and the caller has to suspend.
+class Questions(Struct, frozen=True):
+    """The questions of a context, whose branch has this prefix."""
 
-    The caller sends the result of each `Poll`. Raises MissingClientCapability with all that is missing,
-    ElicitationDeclined and ElicitationCancelled.
-    """
-    resolver = _Resolver(run, {run.use_key(question.key, prefix): question for question in questions})
-    resolver.look_up_answers()
-    yield from resolver.check_urls()
-    resolver.request_unanswered()
-    yield from resolver.poll_urls()
-    return resolver.answers()
+    run: Run
+    prefix: str
+    allows_namespaced: bool
+
+    form: ClassVar = Elicit
+    url: ClassVar = ElicitUrl
+
+    def ask(self, questions: Sequence[Question[Any]]) -> Generator[Poll, bool | None, list[Any] | None]:
+        """Return the answers in order; None if a request is outstanding and the caller has to suspend.
+
+        The caller sends the result of each `Poll`. Raises UsageError, MissingClientCapability with all that
+        is missing, ElicitationDeclined and ElicitationCancelled.
+        """
+        for question in questions:
+            self._check(question)
+        by_key = {self.run.use_key(question.key, self.prefix): question for question in questions}
+        resolver = _Resolver(self.run, by_key)
+        resolver.look_up_answers()
+        yield from resolver.check_urls()
+        resolver.request_unanswered()
+        yield from resolver.poll_urls()
+        return resolver.answers()
+
+    def _check(self, question: object) -> None:
+        """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
+        if not isinstance(question, Question):
+            raise self.run.usage_error(
+                f"ask takes questions, not {type(question).__name__}; pass Elicit(key, message, model), "
+                "ElicitUrl(...), Sample(...) or ListRoots()"
+            )
+        if question.is_namespaced and self.run.is_task:
+            problem = "in a task, which cannot send it; call it before ctx.run_as_task()"
+        elif question.is_namespaced and not self.allows_namespaced:
+            problem = "by a server that does not allow them; write Server(..., namespaced_requests=True)"
+        else:
+            return
+        raise self.run.usage_error(f"namespaced request {question.key!r} is made {problem}")
 
 
 class _Resolver:

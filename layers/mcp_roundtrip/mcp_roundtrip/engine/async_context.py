@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from mcp_roundtrip.engine.context_base import (
-    CallInfo,
-    ContextBase,
-    asking,
-    client_requests,
-    elicitation,
-    steps,
-)
+from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
 from mcp_roundtrip.engine.missing_await import returns_context_call
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import Run, running
@@ -25,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_replay import Branches
     from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
     from mcp_roundtrip.engine.elicitation import ElicitUrl
-    from mcp_roundtrip.engine.steps import Retry, Step
+    from mcp_roundtrip.engine.steps import Retry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,7 +70,7 @@ class AsyncContext(ContextBase):
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any:
         """See `Context.elicit`."""
-        return (await self.ask(elicitation.Elicit(key, message, model, default, user_only)))[0]
+        return (await self.ask(self._questions.form(key, message, model, default, user_only)))[0]
 
     @returns_context_call("question")
     async def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
@@ -100,7 +92,7 @@ class AsyncContext(ContextBase):
         poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS,
     ) -> None:
         """See `Context.elicit_url`. `done` may be a coroutine function."""
-        await self.ask(elicitation.ElicitUrl(key, message, url, done, default, poll_interval_ms))
+        await self.ask(self._questions.url(key, message, url, done, default, poll_interval_ms))
 
     @returns_context_call("question")
     async def sample(
@@ -113,21 +105,21 @@ class AsyncContext(ContextBase):
         **options: Any,
     ) -> Sampled:
         """See `Context.sample`."""
-        return (await self.ask(client_requests.Sample(key, messages, max_tokens, options, default)))[0]
+        return (await self.ask(self._client_requests.sample(key, messages, max_tokens, options, default)))[0]
 
     @returns_context_call("question")
     async def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """See `Context.list_roots`."""
-        return (await self.ask(client_requests.ListRoots(key, default)))[0]
+        return (await self.ask(self._client_requests.list_roots(key, default)))[0]
 
     @returns_context_call("question")
     async def request(
         self, key: str, method: str, params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """See `Context.request`."""
-        return (await self.ask(client_requests.NamespacedRequest(key, method, params or {})))[0]
+        return (await self.ask(self._client_requests.namespaced(key, method, params or {})))[0]
 
     @overload
     async def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -146,7 +138,7 @@ class AsyncContext(ContextBase):
     @returns_context_call("question")
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
-        resolving, poll = asking.ask(self._run, self._check_questions(questions), self._prefix), None
+        resolving, poll = self._questions.ask(questions), None
         while True:
             is_done = poll and await self._is_done(*poll)
             try:
@@ -185,29 +177,23 @@ class AsyncContext(ContextBase):
     @returns_context_call("step")
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
-        at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        key = self._use_key(name)
-        recorded = steps.recorded_result(self._run, key, function)
+        step = self._step(name, function, kwargs)
+        recorded = step.recorded()
         if recorded is not None:
             return recorded[0]
-        step = steps.Step(self._run, key, function, at_most_once=at_most_once, retry=retry)
         step.check()
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
         if self._run.request_checkpoint():
             await self._branches.park()
         step.begin()
-        attempt = partial(self._call, step, args, kwargs)
-        return step.finish(await steps.run_attempts_async(step, attempt, self._branches.pause))
-
-    async def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        try:
-            with running("step", step.key), self._branches.step_in_flight(), step.span():
-                value = step.function(*args, **kwargs)
-                return await value if isinstance(value, Awaitable) else value
-        except Exception as error:
-            step.interrupt_if_at_most_once(error)
-            raise
+        while True:
+            await self._branches.pause(*step.pause())
+            with step.attempt(), self._branches.step_in_flight():
+                value = function(*args, **kwargs)
+                result = await value if isinstance(value, Awaitable) else value
+                break
+        return step.finish(result)
 
     @returns_context_call()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:

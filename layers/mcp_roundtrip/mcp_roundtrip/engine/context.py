@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from mcp_roundtrip.engine.context_base import ContextBase, asking, client_requests, elicitation, steps
+from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import running
 from mcp_roundtrip.errors import ElicitationDeclined
@@ -16,7 +15,7 @@ from mcp_roundtrip.errors import ElicitationDeclined
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
     from mcp_roundtrip.engine.elicitation import ElicitUrl
-    from mcp_roundtrip.engine.steps import Retry, Step
+    from mcp_roundtrip.engine.steps import Retry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,7 +51,7 @@ class Context(ContextBase):
         answer counts only after the user was shown the question; None means True for a confirmation. Raises
         ElicitationDeclined or ElicitationCancelled if the user does not answer.
         """
-        return self.ask(elicitation.Elicit(key, message, model, default, user_only))[0]
+        return self.ask(self._questions.form(key, message, model, default, user_only))[0]
 
     def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
         """Ask the user yes or no, and return True only if the user was shown `message` and said yes.
@@ -79,7 +78,7 @@ class Context(ContextBase):
         After the user has agreed, `done` is called every `poll_interval_ms` milliseconds for as long as the
         round lasts, or once in each round if that is None.
         """
-        self.ask(elicitation.ElicitUrl(key, message, url, done, default, poll_interval_ms))
+        self.ask(self._questions.url(key, message, url, done, default, poll_interval_ms))
 
     def sample(
         self,
@@ -91,17 +90,17 @@ class Context(ContextBase):
         **options: Any,
     ) -> Sampled:
         """Ask the client's model. `options` are further CreateMessageRequest params under their MCP names."""
-        return self.ask(client_requests.Sample(key, messages, max_tokens, options, default))[0]
+        return self.ask(self._client_requests.sample(key, messages, max_tokens, options, default))[0]
 
     def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """Return the roots that the client exposes."""
-        return self.ask(client_requests.ListRoots(key, default))[0]
+        return self.ask(self._client_requests.list_roots(key, default))[0]
 
     def request(self, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """Send a reverse-DNS namespaced request to a client that declared that extension. Experimental."""
-        return self.ask(client_requests.NamespacedRequest(key, method, params or {}))[0]
+        return self.ask(self._client_requests.namespaced(key, method, params or {}))[0]
 
     @overload
     def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -117,7 +116,7 @@ class Context(ContextBase):
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """Ask several questions in one round, and return the answers in their order."""
-        resolving, poll = asking.ask(self._run, self._check_questions(questions), self._prefix), None
+        resolving, poll = self._questions.ask(questions), None
         while True:
             is_done = poll and self._is_done(*poll)  # outside of `try`: it may raise StopIteration, too
             try:
@@ -155,33 +154,27 @@ class Context(ContextBase):
         - With `retry`, a function that raises runs again. StepFailed is raised after its last attempt.
         - To pass arguments with these two names to the function, wrap it in a lambda.
         """
-        at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        key = self._use_key(name)
-        recorded = steps.recorded_result(self._run, key, function)
+        step = self._step(name, function, kwargs)
+        recorded = step.recorded()
         if recorded is not None:
             return recorded[0]
-        step = steps.Step(self._run, key, function, at_most_once=at_most_once, retry=retry)
         step.check()
         if self._run.request_checkpoint():
             raise self._run.suspend()
         step.begin()
-        return step.finish(steps.run_attempts(step, partial(self._call, step, args, kwargs), self._pause))
+        while True:
+            self._pause(*step.pause())
+            with step.attempt():
+                value = function(*args, **kwargs)
+                step.refuse_awaitable(value)
+                break
+        return step.finish(value)
 
     def _pause(self, duration_ms: float, ends_pass: bool) -> None:
         if duration_ms:
             self._run.services.pause_ms(duration_ms)
         if ends_pass:
             raise self._run.suspend()
-
-    def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        try:
-            with running("step", step.key), step.span():
-                value = step.function(*args, **kwargs)
-            step.refuse_awaitable(value)
-            return value
-        except Exception as error:
-            step.interrupt_if_at_most_once(error)
-            raise
 
     def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """Make the call a task, which continues without the client and lives for `ttl_ms` milliseconds.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from importlib import import_module
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -12,17 +12,16 @@ from msgspec import Struct, field
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Kind
-from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine import asking, client_requests, elicitation, steps
+    from mcp_roundtrip.engine.asking import Questions
+    from mcp_roundtrip.engine.client_requests import ClientRequests
+    from mcp_roundtrip.engine.steps import Step
     from mcp_roundtrip.protocol.trace import TraceContext
-
-__all__ = ["CallInfo", "ContextBase", "asking", "client_requests", "elicitation", "steps"]
 
 LINK_PARAMETER: Final = "mcp_link"
 
@@ -37,26 +36,6 @@ class CallInfo(Struct, frozen=True):
     lambda_context: Any = None
     namespaced_requests: bool = False
     trace: Mapping[str, Any] = field(default_factory=dict)
-
-
-class _LazyModule:
-    """A module of the engine, imported when a call uses it first: most calls ask nothing and have no steps.
-
-    It has the module's names then, because an import statement takes longer than the replay of a step.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        vars(self).update(vars(import_module(f"mcp_roundtrip.engine.{self._name}")))
-        return vars(self)[name]
-
-
-if not TYPE_CHECKING:
-    asking, client_requests, elicitation, steps = map(
-        _LazyModule, ("asking", "client_requests", "elicitation", "steps")
-    )
 
 
 class ContextBase:
@@ -133,6 +112,30 @@ class ContextBase:
         # The answers are part of it because an approval is about them, too.
         named = canonical_json([identity, full, self._run.history.answers_before(self._prefix)])
         return _hexadecimal_digest(b"mcp-rs/v1/reference:" + named)
+
+    # Most calls ask nothing and have no steps, so the first one that does imports their modules.
+    @cached_property
+    def _questions(self) -> Questions:
+        from mcp_roundtrip.engine.asking import Questions
+
+        return Questions(self._run, self._prefix, self._info.namespaced_requests)
+
+    @cached_property
+    def _client_requests(self) -> type[ClientRequests]:
+        from mcp_roundtrip.engine.client_requests import ClientRequests
+
+        return ClientRequests
+
+    @cached_property
+    def _step_class(self) -> type[Step]:
+        from mcp_roundtrip.engine.steps import Step
+
+        return Step
+
+    def _step(self, name: str, function: Callable[..., Any], kwargs: dict[str, Any]) -> Step:
+        """Return a step, and remove its own options from the arguments of its function."""
+        at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
+        return self._step_class(self._run, self._use_key(name), function, at_most_once, retry)
 
     def _use_key(self, key: str) -> str:
         return self._run.use_key(key, self._prefix)
@@ -213,25 +216,6 @@ class ContextBase:
             return False
         run.suspension.sleep_until(wake_at_ms)
         return True
-
-    def _check_questions(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
-        """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
-        for question in questions:
-            if not isinstance(question, Question):
-                raise self._run.usage_error(
-                    f"ask takes questions, not {type(question).__name__}; pass Elicit(key, message, model), "
-                    "ElicitUrl(...), Sample(...) or ListRoots()"
-                )
-            if question.is_namespaced and (problem := self._namespaced_problem()):
-                raise self._run.usage_error(f"namespaced request {question.key!r} is made {problem}")
-        return questions
-
-    def _namespaced_problem(self) -> str | None:
-        if self.in_task:
-            return "in a task, which cannot send it; call it before ctx.run_as_task()"
-        if not self._info.namespaced_requests:
-            return "by a server that does not allow them; write Server(..., namespaced_requests=True)"
-        return None
 
 
 def _hexadecimal_digest(text: bytes) -> str:

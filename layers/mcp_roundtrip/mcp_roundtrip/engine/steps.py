@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext
-from itertools import count, takewhile
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run
+from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run, running
 from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
     check_annotation,
@@ -24,8 +23,6 @@ from mcp_roundtrip.protocol.canonical import MAX_DEPTH, exceeds_depth
 
 _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""
-
-_NO_SPAN: Final = nullcontext()
 
 
 class Retry(Struct, frozen=True):
@@ -62,20 +59,8 @@ class Retry(Struct, frozen=True):
         return int(longest_ms * (1 - random / 2))
 
 
-def recorded_result(run: Run, key: str, function: Callable[..., Any]) -> tuple[Any] | None:
-    """Return a step's recorded result, revived, in a 1-tuple, because it may be None."""
-    entry = run.recorded_entry(key, Kind.STEP)
-    if entry is None:
-        return None
-    try:
-        return (revive(entry.value, return_annotation(function)),)
-    except ValueError:
-        changed = "its recorded result does not fit its return annotation any more"
-        raise run.drift_error(key, changed) from None
-
-
 class Step(Struct, eq=False):
-    """A step that has no result yet: its full key, its function, and how often that may run."""
+    """A step: its full key, its function, and how often that may run."""
 
     run: Run
     key: str
@@ -83,31 +68,40 @@ class Step(Struct, eq=False):
     at_most_once: bool = False
     retry: Retry | None = None
 
+    def recorded(self) -> tuple[Any] | None:
+        """Return the recorded result, revived, in a 1-tuple, because it may be None."""
+        entry = self.run.recorded_entry(self.key, Kind.STEP)
+        if entry is None:
+            return None
+        try:
+            return (revive(entry.value, return_annotation(self.function)),)
+        except ValueError:
+            changed = "its recorded result does not fit its return annotation any more"
+            raise self.run.drift_error(self.key, changed) from None
+
     def check(self) -> None:
         """Raise UsageError, before anything has run, for a step that cannot be carried out."""
         if not callable(self.function):
-            problem = (
+            raise self._misuse(
                 f"takes a function, not {type(self.function).__name__}; pass the function and its arguments "
                 f"without calling it, as in `ctx.step({self.key!r}, function, argument)`"
             )
-            raise self.run.fail(self.usage_error(problem))
         try:
             check_annotation(return_annotation(self.function))
         except UsageError as error:
-            raise self.run.fail(self.usage_error(error)) from None
+            raise self._misuse(error) from None
         if self.at_most_once and self.retry:
-            raise self.run.fail(self.usage_error("has both at_most_once and retry; remove one of them"))
+            raise self._misuse("has both at_most_once and retry; remove one of them")
         if self.at_most_once and not self.run.is_task:
-            problem = "has at_most_once outside a task; call ctx.run_as_task() before the step"
-            raise self.run.fail(self.usage_error(problem))
+            raise self._misuse("has at_most_once outside a task; call ctx.run_as_task() before the step")
 
     def begin(self) -> None:
         """Journal the start of an at-most-once step.
 
         Raises StepInterrupted if it was started before; StepFailed if it failed when it still had a Retry.
         """
-        if self.retry is None and (failures := self.retry_times()):
-            raise StepFailed(self.key, len(failures))
+        if self.retry is None and (failures := len(self._retry_times())):
+            raise StepFailed(self.key, failures)
         if not self.at_most_once:
             return
         begun = f"{self.key}~begun"
@@ -117,45 +111,66 @@ class Step(Struct, eq=False):
         if self.run.record(Entry(begun, Kind.BEGUN, token)).value != token:
             raise StepInterrupted(self.key)
 
-    def span(self) -> AbstractContextManager[Any]:
-        """Return the span of the function, which runs now."""
-        make_span = self.run.services.step_span
-        if make_span is None:
-            return _NO_SPAN
-        return make_span(self.key, len(self.retry_times()) + 1 if self.retry else None)
+    def pause(self) -> Pause:
+        """Return the pause before the next attempt. Raises StepFailed if the Retry allows none."""
+        retry_times = self._retry_times()
+        if self.retry is None or not retry_times:
+            return 0, False
+        if len(retry_times) >= self.retry.attempts:
+            raise StepFailed(self.key, len(retry_times))
+        return (0, True) if self.run.request_checkpoint() else _pause_until(self.run, retry_times[-1])
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Run the function in the block. An exception ends the block, if another attempt may follow.
+
+        Raises StepFailed after the last attempt, and StepInterrupted for an at-most-once step, because later
+        passes know that it began. Any other exception is raised again.
+        """
+        services, number = self.run.services, len(self._retry_times()) + 1 if self.retry else None
+        span = nullcontext() if services.step_span is None else services.step_span(self.key, number)
+        try:
+            with running("step", self.key), span:
+                yield
+        except Exception as error:
+            if self.at_most_once:
+                services.on_step_failed(self.key, error, False)
+                raise StepInterrupted(self.key) from error
+            if self.retry is None or number is None or not self.retry.applies_to(error):
+                raise
+            pause_ms = self.retry.pause_ms(number, services.random_fraction())
+            retry_at_ms = int(services.clock() * 1000) + pause_ms
+            self.run.record(Entry(self._failure_key(number), Kind.FAILED, retry_at_ms))
+            services.on_step_failed(self.key, error, number < self.retry.attempts)
+            if number >= self.retry.attempts:
+                raise StepFailed(self.key, number) from error
 
     def refuse_awaitable(self, value: Any) -> None:
         """Raise UsageError for a value that only an async tool can await. A coroutine is closed first."""
         if isinstance(value, Awaitable):
             if isinstance(value, Coroutine):
                 value.close()
-            raise self.usage_error(
+            raise self._usage_error(
                 f"calls {function_name(self.function)}, which is async, in a tool that is not; write `async "
                 "def` for the tool, with `ctx: AsyncContext`, and await the step, or pass a function that is "
                 "not async"
             )
-
-    def interrupt_if_at_most_once(self, error: Exception) -> None:
-        """Raise StepInterrupted for the error of an at-most-once step: later passes know that it began."""
-        if self.at_most_once:
-            self.run.services.on_step_failed(self.key, error, False)
-            raise StepInterrupted(self.key) from error
 
     def finish(self, value: Any) -> Any:
         """Journal the function's result and return it as a replay will: written to JSON and read back."""
         annotation = return_annotation(self.function)
         if annotation is NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
             kind = type(value).__name__
-            raise self.usage_error(
+            raise self._usage_error(
                 f"returned {kind}, and its function has no return annotation to read it back; write "
                 f"`-> {kind}`, or `-> Any` for plain JSON data"
             )
         try:
             data, result = round_trip(value, annotation)
         except UsageError as error:
-            raise self.usage_error(error) from None
+            raise self._usage_error(error) from None
         if exceeds_depth(data, MAX_DEPTH):
-            raise self.usage_error(
+            raise self._usage_error(
                 f"returned a value nested deeper than {MAX_DEPTH} levels; return a flatter one"
             )
         # The worker that takes the task raises StepInterrupted: a late result would contradict it.
@@ -163,19 +178,18 @@ class Step(Struct, eq=False):
         # In a task another worker may have been first: its result is the one that a replay returns.
         return result if entry.value == data else revive(entry.value, annotation)
 
-    def usage_error(self, problem: object) -> UsageError:
-        """Return the error about this step. The text continues "step `key`"."""
+    def _usage_error(self, problem: object) -> UsageError:
         return UsageError(f"step {self.key!r} {problem}")
 
-    def retry_times(self) -> list[int]:
-        """Return when an attempt may follow each failed one, in epoch milliseconds."""
-        keys = (self._failure_key(number) for number in count(1))
-        entries = (self.run.recorded_entry(key, Kind.FAILED) for key in keys)
-        return [entry.value for entry in takewhile(lambda entry: entry is not None, entries) if entry]
+    def _misuse(self, problem: object) -> UsageError:
+        return self.run.fail(self._usage_error(problem))
 
-    def record_failed_attempt(self, number: int, retry_at_ms: int) -> None:
-        """Journal a failed attempt (from 1), and when another may follow."""
-        self.run.record(Entry(self._failure_key(number), Kind.FAILED, retry_at_ms))
+    def _retry_times(self) -> list[int]:
+        """Return when an attempt may follow each failed one, in epoch milliseconds."""
+        times = list[int]()
+        while entry := self.run.recorded_entry(self._failure_key(len(times) + 1), Kind.FAILED):
+            times.append(entry.value)
+        return times
 
     def _failure_key(self, number: int) -> str:
         return f"{self.key}~failed{number}"
@@ -183,44 +197,6 @@ class Step(Struct, eq=False):
 
 Pause = tuple[float, bool]
 """The milliseconds to wait, and whether the pass has to end then."""
-
-
-def run_attempts(step: Step, attempt: Callable[[], Any], pause: Callable[[float, bool], None]) -> Any:
-    """Call `attempt` as often as the step's Retry allows. Raises StepFailed after the last attempt."""
-    if step.retry is None:
-        return attempt()
-    while True:
-        pause(*_next_pause(step, step.retry))
-        try:
-            return attempt()
-        except Exception as error:
-            _record_failure(step, step.retry, error)
-
-
-async def run_attempts_async(
-    step: Step,
-    attempt: Callable[[], Awaitable[Any]],
-    pause: Callable[[float, bool], Awaitable[None]],
-) -> Any:
-    """Await `attempt` as often as the step's Retry allows. Raises as `run_attempts`."""
-    if step.retry is None:
-        return await attempt()
-    while True:
-        await pause(*_next_pause(step, step.retry))
-        try:
-            return await attempt()
-        except Exception as error:
-            _record_failure(step, step.retry, error)
-
-
-def _next_pause(step: Step, retry: Retry) -> Pause:
-    """Return the pause before the next attempt. Raises StepFailed if no attempt is left."""
-    retry_times = step.retry_times()
-    if not retry_times:
-        return 0, False
-    if len(retry_times) >= retry.attempts:
-        raise StepFailed(step.key, len(retry_times))
-    return (0, True) if step.run.request_checkpoint() else _pause_until(step.run, retry_times[-1])
 
 
 def _pause_until(run: Run, retry_at_ms: int) -> Pause:
@@ -237,15 +213,3 @@ def _pause_until(run: Run, retry_at_ms: int) -> Pause:
     deadline = run.services.deadline
     spare_ms = max(deadline.remaining_ms() - deadline.reserve_ms, 0)
     return min(left_ms, spare_ms), left_ms > spare_ms
-
-
-def _record_failure(step: Step, retry: Retry, error: Exception) -> None:
-    """Journal a failed attempt; raise the error itself if it is not to be retried."""
-    if not retry.applies_to(error):
-        raise error
-    services, failures = step.run.services, len(step.retry_times()) + 1
-    pause_ms = retry.pause_ms(failures, services.random_fraction())
-    step.record_failed_attempt(failures, int(services.clock() * 1000) + pause_ms)
-    services.on_step_failed(step.key, error, failures < retry.attempts)
-    if failures >= retry.attempts:
-        raise StepFailed(step.key, failures) from error
