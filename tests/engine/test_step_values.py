@@ -32,7 +32,13 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from mcp_roundtrip.engine.step_values import NO_ANNOTATION, check_annotation, dump, return_annotation, revive
+from mcp_roundtrip.engine.step_values import (
+    NO_ANNOTATION,
+    check_annotation,
+    return_annotation,
+    revive,
+    round_trip,
+)
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol import canonical
 from support.function_calls import count_function_calls
@@ -42,6 +48,10 @@ SECRET = "hunter2-hunter2"
 
 # On a fresh machine Hypothesis first builds its Unicode tables, and pydantic its validators.
 law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def dump(value: Any, annotation: Any) -> Any:
+    return round_trip(value, annotation)[0]
 
 
 class Color(Enum):

@@ -32,7 +32,7 @@ NEW = Task(
 CLAIM = {"delivery": "request", "max_attempts": MAX_ATTEMPTS}
 """Arguments of every `claim`."""
 
-END = {"error": {"code": -32603, "message": "gone"}, "message": "Gone."}
+END = {"error": {"code": -32603, "message": "Gone."}}
 """The error of `fail`, `expire` and `abandon`."""
 
 

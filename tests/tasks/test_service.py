@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import split_result
+from mcp_roundtrip.tasks.items import put_result
 from mcp_roundtrip.tasks.model import Status
 from support.faulty_store import FaultyStore
 from support.stored_tasks import StoredTasks
@@ -29,10 +29,8 @@ def task(table):
 
 def write_pieces(table, task, owner, result):
     """Write the chunks of a result, and return the change that completes the task."""
-    attributes, chunks = split_result(task, owner, result)
-    assert len(chunks) > 1
-    for chunk in chunks:
-        table.store.put_new(chunk)
+    attributes = put_result(table.store, task, owner, result)
+    assert attributes["resn"] > 1
     return transitions.complete(owner=owner, now_ms=table.now_ms(), attributes=attributes)
 
 

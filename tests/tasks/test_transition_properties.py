@@ -81,7 +81,7 @@ class TaskStateMachine(RuleBasedStateMachine):
         self.ended_under_lease = transition in ("cancel", "expire") and was.work_state is WorkState.LEASED
         assert (was.work_state, became.work_state) in ARROWS[transition]
         if became.status is not was.status:
-            assert became.message == (END["message"] if became.status is Status.FAILED else None)
+            assert became.message == ("Gone." if became.status is Status.FAILED else None)
         assert became.version == was.version + (transition not in SILENT)
         assert transition in REPEATABLE or change.apply_to(changed) is None
         if became.work_state is not WorkState.LEASED:

@@ -208,7 +208,11 @@ def test_after_the_last_attempt_a_task_cannot_be_claimed_but_can_be_abandoned():
     assert claim().apply_to(item) is None
     end = transitions.abandon(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
     ended = task(after(item, end))
-    assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], END["message"])
+    assert (ended.status, ended.error, ended.message) == (
+        Status.FAILED,
+        END["error"],
+        "Gone.",
+    )
 
 
 def test_an_attempt_with_progress_does_not_count():
@@ -312,7 +316,11 @@ def test_a_result_is_stored_in_the_task_or_in_chunks():
 
 def test_a_failure_has_an_error_and_a_message():
     failed = task(FAILED)
-    assert (failed.status, failed.error, failed.message) == (Status.FAILED, END["error"], END["message"])
+    assert (failed.status, failed.error, failed.message) == (
+        Status.FAILED,
+        END["error"],
+        "Gone.",
+    )
 
 
 def test_one_of_many_polls_dispatches_a_worker():
@@ -330,9 +338,9 @@ LEAVE_THE_STATUS = {
     "await responses": (await_responses(requests=asked("a")), None),
     "complete": (transitions.complete(owner="me", now_ms=LATER, attributes={"res": "1"}), None),
     "cancel": (transitions.cancel(now_ms=LATER), None),
-    "fail": (transitions.fail(owner="me", now_ms=LATER, **END), END["message"]),
-    "expire": (transitions.expire(now_ms=LATE, **END), END["message"]),
-    "abandon": (transitions.abandon(now_ms=LATER, max_attempts=1, **END), END["message"]),
+    "fail": (transitions.fail(owner="me", now_ms=LATER, **END), "Gone."),
+    "expire": (transitions.expire(now_ms=LATE, **END), "Gone."),
+    "abandon": (transitions.abandon(now_ms=LATER, max_attempts=1, **END), "Gone."),
 }
 
 

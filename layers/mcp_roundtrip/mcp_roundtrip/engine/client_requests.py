@@ -18,7 +18,6 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 _Fraction = Annotated[float, Meta(ge=0, le=1)] | UnsetType
 _Object = dict[str, Any] | UnsetType
 _String = str | UnsetType
-_Boolean = bool | UnsetType
 
 MAX_TOKENS: Final = 2**53 - 1
 """The largest number of tokens: the integers of JavaScript end here."""
@@ -57,7 +56,7 @@ class _ToolUse(_Block, tag="tool_use"):
 class _ToolResult(_Block, tag="tool_result", rename="camel"):
     tool_use_id: str
     content: list[dict[str, Any]]
-    is_error: _Boolean = ABSENT
+    is_error: bool | UnsetType = ABSENT
 
 
 _Content = _Text | _Image | _Audio | _ToolUse | _ToolResult
@@ -66,14 +65,6 @@ _Content = _Text | _Image | _Audio | _ToolUse | _ToolResult
 class _Message(Struct):
     role: Literal["user", "assistant"]
     content: _Content | list[_Content]
-
-
-class _ToolAnnotations(Struct, rename="camel"):
-    title: _String = ABSENT
-    read_only_hint: _Boolean = ABSENT
-    destructive_hint: _Boolean = ABSENT
-    idempotent_hint: _Boolean = ABSENT
-    open_world_hint: _Boolean = ABSENT
 
 
 class _InputSchema(Struct):
@@ -85,19 +76,15 @@ class _Tool(Struct, rename="camel"):
     input_schema: _InputSchema
     title: _String = ABSENT
     description: _String = ABSENT
-    annotations: _ToolAnnotations | UnsetType = ABSENT
+    annotations: _Object = ABSENT
 
 
 class _ToolChoice(Struct):
     mode: Literal["auto", "required", "none"] | UnsetType = ABSENT
 
 
-class _ModelHint(Struct):
-    name: _String = ABSENT
-
-
 class _ModelPreferences(Struct, rename="camel"):
-    hints: list[_ModelHint] | UnsetType = ABSENT
+    hints: list[dict[str, Any]] | UnsetType = ABSENT
     cost_priority: _Fraction = ABSENT
     speed_priority: _Fraction = ABSENT
     intelligence_priority: _Fraction = ABSENT
@@ -117,15 +104,6 @@ class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
     tools: list[_Tool] | UnsetType = ABSENT
     toolChoice: _ToolChoice | UnsetType = ABSENT
     meta: _Object = ABSENT
-
-
-def params_problem(params: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the params, and where, or None."""
-    try:
-        convert(params, _Params)
-    except ValidationError as error:
-        return str(error)
-    return None
 
 
 Message = Mapping[str, Any]
@@ -165,11 +143,13 @@ class Sample(Question[Sampled], Struct, frozen=True):
     default: Sampled | Unset = UNSET
 
     def __post_init__(self) -> None:
-        if problem := params_problem(self.params()):
+        try:
+            convert(self.params(), _Params)
+        except ValidationError as error:
             raise DefinitionError(
-                f"question {self.key!r}: {problem}; write CreateMessageRequestParams of the MCP schema, in "
+                f"question {self.key!r}: {error}; write CreateMessageRequestParams of the MCP schema, in "
                 "camelCase"
-            )
+            ) from None
 
     @property
     def method(self) -> str:

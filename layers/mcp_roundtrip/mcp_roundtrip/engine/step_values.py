@@ -1,7 +1,7 @@
 """Step results as JSON for the journal, and as values of the step's return annotation.
 
-`revive(dump(value, annotation), annotation) == value` for all types that pydantic can serialize. Members have
-the names of the fields, because serialization and validation may have different aliases.
+`round_trip` returns both, and `revive` the value that was recorded. Members have the names of the fields,
+because serialization and validation may have different aliases.
 
 A recorded result counts if its type writes its members as they are recorded, or if it is valid by the JSON
 Schema of its type: it may be older than the type, and pydantic would read "3" as 3.
@@ -42,16 +42,11 @@ _EXACT_IN_JSON = frozenset({bool, int, str})
 _PRIMITIVE = _EXACT_IN_JSON | {type(None)}
 
 
-def dump(value: Any, annotation: Any) -> Any:
-    """Return `value` as JSON data, by `annotation` unless that is `inspect.Signature.empty` or None.
+def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
+    """Return `value` as JSON data by `annotation`, if it has one, and what `revive` returns for that.
 
     Raises UsageError, which quotes no value, for a value that JSON cannot hold or that does not fit.
     """
-    return round_trip(value, annotation)[0]
-
-
-def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
-    """Return `value` as JSON data, and what `revive` returns for that. Raises UsageError like `dump`."""
     kind = type(value)
     if _is_untyped(annotation):
         data = value if kind in _PRIMITIVE else _dump_untyped(value)
@@ -60,7 +55,7 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
 
 
 def revive(data: Any, annotation: Any) -> Any:
-    """Return the value that `dump` got from its JSON data; without an annotation, a copy of the data.
+    """Return the value that `round_trip` recorded; without an annotation, a copy of the data.
 
     Raises ValueError, which quotes no value, for data that the annotation's JSON Schema refuses.
     """

@@ -93,14 +93,13 @@ def response_to_item(
     A response without a `submission` counts at once. Each of the others counts if the task names its
     submission.
     """
-    item = _item(task, response_key(wire_key, submission), n=asked.order, key=asked.key, v=compact_json(raw))
+    item = _item(task, _response_key(wire_key, submission), n=asked.order, key=asked.key, v=compact_json(raw))
     channel: dict[str, Value] = {} if via == CLIENT else {"via": via}
     of_submission: dict[str, Value] = {} if submission is None else {"sub": submission, "wire": wire_key}
     return item | _fingerprint(asked.fingerprint) | channel | of_submission
 
 
-def response_key(wire_key: str, submission: str | None) -> str:
-    """Return the sort key of a response."""
+def _response_key(wire_key: str, submission: str | None) -> str:
     return INPUT + wire_key if submission is None else f"{INPUT}{wire_key}~{submission}"
 
 
@@ -173,26 +172,23 @@ def _response_name(row: Item) -> str:
     return str(row["sk"]).removeprefix(INPUT)
 
 
-def split_result(
-    task: Task, owner: str, result: Mapping[str, Any]
-) -> tuple[dict[str, Value], list[dict[str, Value]]]:
-    """Return the attributes of the task's item for a result, and the items of its chunks if it is large.
+def put_result(store: TaskStore, task: Task, owner: str, result: Mapping[str, Any]) -> dict[str, Value]:
+    """Return the attributes of the task's item for a result; write the chunks of a large one.
 
     Chunks are keyed by lease owner, so a worker that lost its lease cannot overwrite another worker's result.
+    Raises StoreError.
     """
     text = compact_json(result)
     if len(text) <= MAX_INLINE_RESULT:
-        return {"res": text}, []
+        return {"res": text}
     packed = zlib.compress(text.encode("ascii"))
-    chunks = [
-        _item(task, chunk_key(owner, number), v=packed[start : start + RESULT_CHUNK])
-        for number, start in enumerate(range(0, len(packed), RESULT_CHUNK))
-    ]
-    return {"resn": len(chunks), "reso": owner}, chunks
+    starts = range(0, len(packed), RESULT_CHUNK)
+    for number, start in enumerate(starts):
+        store.put_new(_item(task, _chunk_key(owner, number), v=packed[start : start + RESULT_CHUNK]))
+    return {"resn": len(starts), "reso": owner}
 
 
-def chunk_key(owner: str, number: int) -> str:
-    """Return the sort key of a chunk of the result that `owner` wrote."""
+def _chunk_key(owner: str, number: int) -> str:
     return f"{RESULT}{owner}#{number:03}"
 
 
@@ -225,7 +221,7 @@ def with_result(store: TaskStore, task: Task) -> Task:
     """Return the task with a result that is stored in chunks. Raises StoreError."""
     if not task.result_chunks:
         return task
-    keys = (chunk_key(task.result_owner, number) for number in range(task.result_chunks))
+    keys = (_chunk_key(task.result_owner, number) for number in range(task.result_chunks))
     chunks = [store.get(task.pk, key) for key in keys]
     return replace(task, result=join_result_chunks(chunk for chunk in chunks if chunk is not None))
 
@@ -234,7 +230,7 @@ def stored_responses(store: TaskStore, pk: str, wire_keys: Collection[str]) -> d
     """Return the responses that count among those to these requests, by wire key. Raises StoreError."""
     task = read_task(store, pk)
     submissions = {} if task is None else task.submissions
-    sort_keys = {key: response_key(key, submissions[key]) for key in wire_keys if key in submissions}
+    sort_keys = {key: _response_key(key, submissions[key]) for key in wire_keys if key in submissions}
     items = {key: store.get(pk, sort_key) for key, sort_key in sort_keys.items()}
     return {key: json_value(item["v"]) for key, item in items.items() if item is not None}
 

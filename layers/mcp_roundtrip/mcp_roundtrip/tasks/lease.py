@@ -14,28 +14,23 @@ the whole lease                                any worker may claim the task, wi
 So the clocks of two workers may differ by half a lease. A lease never lasts longer than `MARGIN_MS` after the
 end of its invocation: after that, its owner no longer exists.
 
-- **Killed, out of memory, out of time.** The renewals end with the process. Lambda repeats the invocation
-  with the same request id a minute later, SQS delivers the message again `MARGIN_MS` after the lease, and
-  polls dispatch a worker after the lease. The first of them claims the task; the others find it leased.
-- **Lost again.** Lambda's second retry comes two minutes after the first, and there is no third. So a worker
-  that replaces a lost one sends a wake-up for the end of its lease, which follows the renewals.
+- **A lost worker.** The renewals end with the process. Lambda repeats the invocation with the same request id
+  a minute later, SQS delivers the message again `MARGIN_MS` after the lease, and polls dispatch a worker
+  after the lease. The first of them claims the task. A worker that replaces a lost one sends a wake-up for
+  the end of its lease: Lambda's second retry comes two minutes after the first, and there is no third.
 - **Two deliveries at once.** One claim succeeds. The other delivery finds the lease of its own `Delivery.id`
-  (`LeaseHeld`), and cannot tell whether that worker is alive until the lease is over or was renewed.
-- **A late renewal.** Until another worker claims the task, the owner may renew a lease that is over.
+  (`LeaseHeld`), and cannot tell whether that worker is alive until the lease is over or was renewed. It does
+  not count as an attempt.
 - **A process that was stopped and continues.** The epoch clock advanced, so the owner renews before its next
   write, and learns that it lost the lease. Every write of the item M depends on the owner. So does the result
   of an at-most-once step (`write_as_owner`), because the next worker decides by its absence. Other journal
-  entries do not: if the process is stopped between the check and the request, the entry may still be
-  written. The first one counts for both workers, and the owner checks again before it continues.
-- **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
+  entries do not: the first one counts for both workers, and the owner checks again before it continues.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
-- **An event loop that is blocked**, by a synchronous call in an async tool, does not block the thread. Code
-  that holds the interpreter's lock does, and the owner then renews before its next write.
+- **An event loop that is blocked** does not block the thread. Code that holds the interpreter's lock does,
+  and the owner then renews before its next write.
 - **Other revisions.** Rows of a revision without renewals have leases of up to 15 minutes and no delivery;
-  they are claimed after that. Its workers claim a lease as they find it: after its end.
-- **Attempts** are counted by claims. A delivery that finds a lease counts for nothing, so a retry and a poll
-  that race for a task count once.
+  they are claimed after that.
 """
 
 from __future__ import annotations
@@ -50,7 +45,7 @@ from msgspec import Struct, field
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import Item, TaskStore, Update
+from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 
 MARGIN_MS: Final = 5_000
@@ -173,8 +168,7 @@ class Lease(Struct):
         Raises StoreError, and ItemTooLarge.
         """
         with self._lock:
-            now_ms = self.clock_ms()
-            renewal = transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
+            now_ms, renewal = self._renewal()
             self._is_owner = self.store.put_new_and_update(item, Update(self.pk, TASK, renewal))
             self._renewed_at_ms = now_ms
             return self._is_owner
@@ -184,8 +178,7 @@ class Lease(Struct):
         with self._lock:
             if not self._is_owner or self._is_closed:
                 return False
-            now_ms = self.clock_ms()
-            renewal = transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
+            now_ms, renewal = self._renewal()
             item = self.store.update(self.pk, TASK, renewal)
             self._is_owner = item is not None
             self._is_open = item is not None and not Task.from_item(item).is_terminal
@@ -216,6 +209,10 @@ class Lease(Struct):
         now_ms, renewed_at_ms = self.clock_ms(), self._renewed_at_ms
         half_ms = renewed_at_ms + self.delivery.lease_ms // 2
         return renewed_at_ms <= now_ms < min(half_ms, self._invocation_ends_ms)
+
+    def _renewal(self) -> tuple[int, Change]:
+        now_ms = self.clock_ms()
+        return now_ms, transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
 
     def _until_ms(self, now_ms: int) -> int:
         return min(now_ms + self.delivery.lease_ms, self._invocation_ends_ms + MARGIN_MS)

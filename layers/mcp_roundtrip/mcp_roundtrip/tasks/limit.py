@@ -18,7 +18,7 @@ number of these, and `exp` is not before that of the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,10 +29,10 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.model import TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import (
-    Above,
     Absent,
     Below,
     Change,
+    Condition,
     Equals,
     Item,
     TaskStore,
@@ -105,15 +105,14 @@ class TaskLimit(Struct, frozen=True):
         if not self.max_open:
             return self.put(task, *updates)
         list_key = owner.list_key
-        is_last_to_expire = True  # it usually is, and the first write needs no read
+        item: Item = {}  # the first write needs no read: the task usually expires after those on the list
         for _ in range(WRITE_ATTEMPTS):
-            listed = Update(list_key, OPEN_TASKS, self._add(task, is_last_to_expire=is_last_to_expire))
+            listed = Update(list_key, OPEN_TASKS, self._add(item, task))
             if self.store.put_new_and_update(task.to_item(), listed, *updates):
                 return True
             if not self._hold(updates):
                 return False
             item = self._make_room(list_key, self._read(list_key))
-            is_last_to_expire = int(item.get("exp", 0)) <= task.expires_s
         raise StoreError("too_many_concurrent_updates")
 
     def replace(self, owner: Owner, ended: Task, task: Task, *updates: Update, is_counted: bool) -> bool:
@@ -127,7 +126,8 @@ class TaskLimit(Struct, frozen=True):
             item = self._read(owner.list_key) if self.max_open else {}
             if ended.pk not in item:
                 return self.create(owner, task, *updates) if is_counted else self.put(task, *updates)
-            listed = Update(owner.list_key, OPEN_TASKS, _replace(item, ended, task))
+            is_listed = Equals(ended.pk, item[ended.pk])
+            listed = Update(owner.list_key, OPEN_TASKS, _list(item, task, is_listed, remove=(ended.pk,)))
             if self.store.put_new_and_update(task.to_item(), *updates, listed):
                 return True
             if not self._hold(updates):
@@ -145,15 +145,12 @@ class TaskLimit(Struct, frozen=True):
         """Return whether the conditions of the updates hold now."""
         return all(each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates)
 
-    def _add(self, task: Task, *, is_last_to_expire: bool) -> Change:
+    def _add(self, item: Item, task: Task) -> Change:
         """Return the change that lists a task, if there is room."""
         # A write that is sent again, because its response was lost, counts once.
         has_room = all_of(Below("n", self.max_open), Absent(task.pk))
-        counted = Change(has_room, set={task.pk: task.deadline_ms}, add={"n": 1})
-        if not is_last_to_expire:
-            return replace(counted, condition=all_of(Above("exp", task.expires_s), has_room))
-        condition = any_of(Absent("n"), all_of(Below("exp", task.expires_s + 1), has_room))
-        return replace(counted, condition=condition, set={**counted.set, "exp": task.expires_s})
+        added = _list(item, task, has_room, add={"n": 1})
+        return replace(added, condition=any_of(Absent("n"), added.condition))
 
     def _read(self, pk: str) -> Item:
         """Return the item, or {} if there is none."""
@@ -200,9 +197,8 @@ def _remove(entries: dict[str, int]) -> Change:
     return Change(are_listed, add={"n": -len(entries)}, remove=tuple(entries))
 
 
-def _replace(item: Item, ended: Task, task: Task) -> Change:
-    """Return the change that lists a task in the place of another, if the item's end has not changed."""
-    exp = int(item["exp"])
-    is_current = all_of(Equals(ended.pk, item[ended.pk]), Equals("exp", exp))
-    expires_s = max(exp, task.expires_s)
-    return Change(is_current, set={task.pk: task.deadline_ms, "exp": expires_s}, remove=(ended.pk,))
+def _list(item: Item, task: Task, condition: Condition, **more: Any) -> Change:
+    """Return the change that lists a task. The item, as it was read, expires after all tasks on it."""
+    expires_s = max(int(item.get("exp", 0)), task.expires_s)
+    is_last = Below("exp", expires_s + 1)
+    return Change(all_of(is_last, condition), {task.pk: task.deadline_ms, "exp": expires_s}, **more)

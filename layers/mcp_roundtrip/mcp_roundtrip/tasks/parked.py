@@ -96,20 +96,17 @@ class ParkedCalls(Struct, frozen=True):
     def find(self, caller: ParkedCaller) -> Task | None:
         """Return the task of the caller's call; None if there is none to continue. Raises StoreError."""
         if caller.code is None:
-            return self._load_named(self._named(caller))
-        return self._load_named(task_partition_key(DIALECT, caller.binding, caller.code))
+            return self.load(self._named(caller))
+        return self.load(task_partition_key(DIALECT, caller.binding, caller.code))
 
     def _named(self, caller: ParkedCaller) -> str | None:
         """Return the partition key of the task that the caller's item names."""
         return None if caller.index_key is None else named_task(self.tasks.store, caller.index_key)
 
-    def load(self, pk: str) -> Task | None:
+    def load(self, pk: str | None) -> Task | None:
         """Return a task; None if it does not exist, or its call starts from the beginning by now."""
-        task = read_task(self.tasks.store, pk)
+        task = None if pk is None else read_task(self.tasks.store, pk)
         return task if task is not None and self._is_current(task) else None
-
-    def _load_named(self, pk: str | None) -> Task | None:
-        return None if pk is None else self.load(pk)
 
     def create(
         self,
@@ -155,8 +152,7 @@ class ParkedCalls(Struct, frozen=True):
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored
             earlier_pk = self._named(caller)
-            earlier = self._load_named(earlier_pk)
-            if earlier is not None:
+            if (earlier := self.load(earlier_pk)) is not None:
                 return earlier
         raise StoreError("too_many_concurrent_updates")
 
@@ -179,7 +175,7 @@ class ParkedCalls(Struct, frozen=True):
         ending = Update(task.pk, TASK, end(parked))
         for _ in range(WRITE_ATTEMPTS):
             earlier_pk = self._named(caller)
-            earlier = self._load_named(earlier_pk)
+            earlier = self.load(earlier_pk)
             became_task = earlier is not None and task.task_id == task_id_of(earlier)
             if earlier is not None and not earlier.is_terminal and not became_task:
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None

@@ -26,9 +26,9 @@ from mcp_roundtrip.tasks.items import (
     name_task,
     named_task,
     put_history,
+    put_result,
     read_task,
     response_to_item,
-    split_result,
     with_result,
 )
 from mcp_roundtrip.tasks.limit import Owner, TaskLimit, TooManyOpenTasks
@@ -163,10 +163,7 @@ class Tasks(Struct, frozen=True):
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
         """Write a task that is already completed. Raises StoreError."""
         task = replace(self.new_task(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
-        attributes, chunks = split_result(task, "", result)
-        for chunk in chunks:
-            self.store.put_new(chunk)
-        self.store.put_new({**task.to_item(), **attributes})
+        self.store.put_new({**task.to_item(), **put_result(self.store, task, "", result)})
         return replace(task, result=result)
 
     def get(self, principal: str | None, task_id: str) -> Task:

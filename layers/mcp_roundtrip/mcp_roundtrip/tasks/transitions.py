@@ -178,7 +178,7 @@ def cancel(*, now_ms: int) -> Change:
 def complete(
     *, owner: str, now_ms: int, attributes: Mapping[str, Value], version: int | None = None
 ) -> Change:
-    """End the task with a result; `attributes` are those of `items.split_result`.
+    """End the task with a result; `attributes` are those of `items.put_result`.
 
     With `version`, a response that arrived during the pass prevents the change.
     """
@@ -186,15 +186,15 @@ def complete(
     return _end(is_unchanged, Status.COMPLETED, now_ms, attributes)
 
 
-def fail(*, owner: str, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
+def fail(*, owner: str, now_ms: int, error: Mapping[str, Any]) -> Change:
     """End the task with a JSON-RPC error."""
-    return _end(held_by(owner), Status.FAILED, now_ms, _error_attributes(error, message))
+    return _end(held_by(owner), Status.FAILED, now_ms, _error_attributes(error))
 
 
-def expire(*, now_ms: int, error: Mapping[str, Any], message: str) -> Change:
+def expire(*, now_ms: int, error: Mapping[str, Any]) -> Change:
     """End a task after its time to live. A worker that runs it keeps its lease until it stops."""
     condition = all_of(IS_OPEN, Below("dead", now_ms + 1))
-    return _end(condition, Status.FAILED, now_ms, _error_attributes(error, message), keeps_lease=True)
+    return _end(condition, Status.FAILED, now_ms, _error_attributes(error), keeps_lease=True)
 
 
 def stop(*, owner: str) -> Change:
@@ -202,11 +202,11 @@ def stop(*, owner: str) -> Change:
     return Change(all_of(Equals("rn", WorkState.DONE.value), Equals("lo", owner)), remove=LEASE_ATTRIBUTES)
 
 
-def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any], message: str) -> Change:
+def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any]) -> Change:
     """End a task with too many lost workers, after the last one's lease."""
     lost = any_of(Equals("rn", WorkState.READY.value), Below("lu", now_ms))
     condition = all_of(IS_OPEN, Above("att", max_attempts - 1), lost)
-    return _end(condition, Status.FAILED, now_ms, _error_attributes(error, message))
+    return _end(condition, Status.FAILED, now_ms, _error_attributes(error))
 
 
 def held_by(owner: str) -> Condition:
@@ -270,7 +270,8 @@ def _keys_to_text(keys: Collection[str]) -> str:
     return canonical.compact_json(sorted(keys))
 
 
-def _error_attributes(error: Mapping[str, Any], message: str) -> dict[str, Value]:
+def _error_attributes(error: Mapping[str, Any]) -> dict[str, Value]:
+    message = str(error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
     return {"err": canonical.compact_json(error), "msg": message}
 
 

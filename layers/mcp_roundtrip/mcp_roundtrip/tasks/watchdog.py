@@ -14,7 +14,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import read_task
-from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import Change, TaskStore
 
 MAX_ATTEMPTS: Final = 10
@@ -33,8 +33,14 @@ OnEnding = Callable[[Task, EndReason], Callable[[bool], None]]
 It takes whether the task has ended for this reason, by this process or by another one at the same time.
 """
 
-EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
-ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
+_EXPIRED: Final = {
+    "code": INTERNAL_ERROR,
+    "message": "The task did not finish within its time to live.",
+}
+_ABANDONED: Final = {
+    "code": INTERNAL_ERROR,
+    "message": "The task was abandoned because its workers failed repeatedly.",
+}
 
 
 class Dispatcher(Protocol):
@@ -76,23 +82,18 @@ class Watchdog(Struct, frozen=True):
         if task.is_terminal:
             return None
         if task.deadline_ms <= now_ms:
-            error = {"code": INTERNAL_ERROR, "message": EXPIRED_MESSAGE}
-            change = transitions.expire(now_ms=now_ms, error=error, message=EXPIRED_MESSAGE)
-            return self._end(task, change, "expired", EXPIRED_MESSAGE)
+            return self._end(task, "expired", transitions.expire(now_ms=now_ms, error=_EXPIRED))
         if task.attempts < MAX_ATTEMPTS or not _is_lost(task, now_ms):
             return None
-        error = {"code": INTERNAL_ERROR, "message": ABANDONED_MESSAGE}
-        change = transitions.abandon(
-            now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED_MESSAGE
-        )
-        return self._end(task, change, "abandoned", ABANDONED_MESSAGE)
+        change = transitions.abandon(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=_ABANDONED)
+        return self._end(task, "abandoned", change)
 
-    def _end(self, task: Task, change: Change, reason: EndReason, message: str) -> Task | None:
+    def _end(self, task: Task, reason: EndReason, change: Change) -> Task | None:
         on_ended = None if self.on_ending is None else self.on_ending(task, reason)
         item = self.store.update(task.pk, TASK, change)
         present = read_task(self.store, task.pk) if item is None else Task.from_item(item)
         if on_ended is not None:
-            ended = (Status.FAILED, message)
+            ended = (change.set["st"], change.set["msg"])
             on_ended(present is not None and (present.status, present.message) == ended)
         if item is not None and reason == "abandoned":
             self.on_abandoned(task.task_id)
@@ -100,11 +101,12 @@ class Watchdog(Struct, frozen=True):
 
     def redispatch_if_stale(self, task: Task, now_ms: int) -> None:
         """Dispatch a worker again if the task waits for one and the last dispatch is old."""
-        if task.work_state is WorkState.DONE or not task.worker:
-            return
-        change = transitions.record_dispatch(dispatched_before_ms=now_ms - _pause_ms(task), now_ms=now_ms)
-        # The condition rarely holds, so most polls write nothing.
-        if change.condition.holds(task.to_item()) and self.store.update(task.pk, TASK, change) is not None:
+        due_at_ms, before_ms = task.claimable_at_ms, now_ms - _pause_ms(task)
+        is_due = due_at_ms is not None and due_at_ms <= now_ms
+        if not task.worker or not is_due or task.dispatched_at_ms >= before_ms:
+            return  # most polls write nothing
+        change = transitions.record_dispatch(dispatched_before_ms=before_ms, now_ms=now_ms)
+        if self.store.update(task.pk, TASK, change) is not None:
             self.dispatcher.dispatch(task.worker, task.pk)
 
     def wake(self, pk: str, at_ms: int) -> None:

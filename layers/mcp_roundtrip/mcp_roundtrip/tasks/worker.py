@@ -7,7 +7,7 @@ on one value for each entry, and only one of them ends the task. `lease` has the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import TaskHistory, read_task, split_result
+from mcp_roundtrip.tasks.items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
@@ -121,8 +121,8 @@ class Worker(Struct, frozen=True):
             item = None
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
-            change = _fail_change(lease.owner, self.tasks.clock_ms(), too_large_error(error))
-            item = self.store.update(task.pk, TASK, change)
+            too_large = TaskError({"code": INTERNAL_ERROR, "message": str(error)})  # for the author
+            item = self.store.update(task.pk, TASK, self._end_change(task, lease.owner, too_large))
         if item is None:  # the task has ended, or another worker has it
             item = self.store.update(task.pk, TASK, transitions.stop(owner=lease.owner))
         if item is None:
@@ -172,7 +172,7 @@ class Worker(Struct, frozen=True):
             case OwnershipLost():
                 return None
             case NeedsInput() if result.move is None:
-                item = self._await_responses(task, history, recorder, result.run)
+                item = self._await_responses(task, history, recorder, result.run, accepted)
             case Sleeping(wake_at_ms):
                 change = transitions.sleep(
                     owner=owner,
@@ -190,7 +190,7 @@ class Worker(Struct, frozen=True):
         return item
 
     def _await_responses(
-        self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run
+        self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run, accepted: Collection[str]
     ) -> Item | None:
         issued_counts, requests = issue_requests(task, recorder, run)
         change = transitions.await_responses(
@@ -198,7 +198,7 @@ class Worker(Struct, frozen=True):
             version=task.version,
             requests=requests,
             issued_counts=issued_counts,
-            accepted_keys=accepted_keys(task, history, run),
+            accepted_keys=accepted,
             now_ms=self.tasks.clock_ms(),
             wake_at_ms=run.suspension.wake_at_ms,
             link=self._link_to(task, history.call.name, requests),
@@ -236,15 +236,13 @@ class Worker(Struct, frozen=True):
 
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
-            return _fail_change(owner, self.tasks.clock_ms(), conclusion)
+            return transitions.fail(owner=owner, now_ms=self.tasks.clock_ms(), error=conclusion.error)
         return self._complete(task, owner, conclusion.result)
 
     def _complete(
         self, task: Task, owner: str, result: Mapping[str, Any], *, version: int | None = None
     ) -> Change:
-        attributes, chunks = split_result(task, owner, result)
-        for chunk in chunks:
-            self.store.put_new(chunk)
+        attributes = put_result(self.store, task, owner, result)
         now_ms = self.tasks.clock_ms()
         return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes, version=version)
 
@@ -254,13 +252,3 @@ class Worker(Struct, frozen=True):
                 self.store.update(pk, TASK, transitions.stop(owner=owner))
         except StoreError:
             return  # the lease expires
-
-
-def too_large_error(error: ItemTooLarge) -> TaskError:
-    """Return the error of a task that stores more than an item can hold; its text is for the author."""
-    return TaskError({"code": INTERNAL_ERROR, "message": str(error)})
-
-
-def _fail_change(owner: str, now_ms: int, error: TaskError) -> Change:
-    message = str(error.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
-    return transitions.fail(owner=owner, now_ms=now_ms, error=error.error, message=message)
