@@ -18,10 +18,9 @@ number of these, and `exp` is not before that of the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import user_of
 from mcp_roundtrip.errors import McpRoundtripError
@@ -32,7 +31,6 @@ from mcp_roundtrip.tasks.store import (
     Absent,
     Below,
     Change,
-    Condition,
     Equals,
     Item,
     TaskStore,
@@ -126,8 +124,7 @@ class TaskLimit(Struct, frozen=True):
             item = self._read(owner.list_key) if self.max_open else {}
             if ended.pk not in item:
                 return self.create(owner, task, *updates) if is_counted else self.put(task, *updates)
-            is_listed = Equals(ended.pk, item[ended.pk])
-            listed = Update(owner.list_key, OPEN_TASKS, _list(item, task, is_listed, remove=(ended.pk,)))
+            listed = Update(owner.list_key, OPEN_TASKS, _replace(item, ended, task))
             if self.store.put_new_and_update(task.to_item(), *updates, listed):
                 return True
             if not self._hold(updates):
@@ -149,8 +146,9 @@ class TaskLimit(Struct, frozen=True):
         """Return the change that lists a task, if there is room."""
         # A write that is sent again, because its response was lost, counts once.
         has_room = all_of(Below("n", self.max_open), Absent(task.pk))
-        added = _list(item, task, has_room, add={"n": 1})
-        return replace(added, condition=any_of(Absent("n"), added.condition))
+        expires_s = _expires_s(item, task)
+        condition = any_of(Absent("n"), all_of(Below("exp", expires_s + 1), has_room))
+        return Change(condition, {task.pk: task.deadline_ms, "exp": expires_s}, add={"n": 1})
 
     def _read(self, pk: str) -> Item:
         """Return the item, or {} if there is none."""
@@ -197,8 +195,13 @@ def _remove(entries: dict[str, int]) -> Change:
     return Change(are_listed, add={"n": -len(entries)}, remove=tuple(entries))
 
 
-def _list(item: Item, task: Task, condition: Condition, **more: Any) -> Change:
-    """Return the change that lists a task. The item, as it was read, expires after all tasks on it."""
-    expires_s = max(int(item.get("exp", 0)), task.expires_s)
-    is_last = Below("exp", expires_s + 1)
-    return Change(all_of(is_last, condition), {task.pk: task.deadline_ms, "exp": expires_s}, **more)
+def _replace(item: Item, ended: Task, task: Task) -> Change:
+    """Return the change that lists a task in the place of another, if the item's end has not changed."""
+    is_current = all_of(Equals(ended.pk, item[ended.pk]), Equals("exp", item["exp"]))
+    listed = {task.pk: task.deadline_ms, "exp": _expires_s(item, task)}
+    return Change(is_current, listed, remove=(ended.pk,))
+
+
+def _expires_s(item: Item, task: Task) -> int:
+    """Return when the list expires that also has this task."""
+    return max(int(item.get("exp", 0)), task.expires_s)
