@@ -19,7 +19,7 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.step_values import dump
+from mcp_roundtrip.engine.step_values import round_trip
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
 from mcp_roundtrip_testing.ports import make_ports
 from messages.cases import run, run_async, says
@@ -500,7 +500,7 @@ def a_step_that_returns_something_without_end() -> None:
     UsageError,
 )
 def a_value_whose_type_has_no_form_in_json() -> None:
-    dump(Connection(), Connection)
+    round_trip(Connection(), Connection)
 
 
 @says("step 'pay' has both at_most_once and retry; remove one of them", UsageError)
