@@ -18,9 +18,8 @@ from lease_renewals import MINUTES, Clock, claim_lease, renew_for_minutes
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes
 from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.store import Item, item_size
-from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip_tools.events import messages
 from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult

@@ -19,9 +19,6 @@ from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import RenewalBackoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
-from mcp_roundtrip_tools.run.services.kms_api import respond
-from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import RenewalBackoff
 from state_codecs import BINDING, CONFIGURATIONS
 from stub_server import serve_stub
 

@@ -18,7 +18,6 @@ from mcp_roundtrip.adapters.detect import (
     is_function_url,
 )
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
-from mcp_roundtrip_tools.events.stable import stable_events
 from support.messages import http_event
 from support.sample_events import stable_events
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.detect import detect, load_adapter
+from mcp_roundtrip.adapters.detect import detect
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
-from mcp_roundtrip_tools.events.sources import FORMATS
 from support.event_formats import FORMATS
 from support.event_sources import any_call, sent_by
 from support.messages import headers

@@ -14,8 +14,7 @@ import pytest
 
 from mcp_roundtrip.protocol.http import build_response
 from mcp_roundtrip.protocol.mirrored_headers import build_parameter_headers, encode_header
-from mcp_roundtrip.protocol.uri import normalize_uri
-from mcp_roundtrip.protocol.uri_template import UriTemplate
+from mcp_roundtrip.protocol.resource_uris import UriTemplate, normalize_uri
 from support import skips
 from support.project import FUNCTIONS
 
