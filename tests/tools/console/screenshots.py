@@ -41,6 +41,7 @@ STEPS: tuple[tuple[Any, ...], ...] = (
     ("wait", ".result"),
     ("wait", ".round:last-child .environment"),
     ("wait", ".round:last-child .journal-strip"),
+    ("evaluate", "document.querySelector('.round:nth-child(2) details').open = true"),
     # The port of `make run`. The pointer is where a button was.
     ("evaluate", "document.getElementById('endpoint').textContent = 'http://127.0.0.1:3000/mcp'"),
     ("evaluate", "document.activeElement.blur()"),
