@@ -24,7 +24,7 @@ from support.console_browser import Console, console_of  # noqa: E402
 COLOURS = 128
 """A palette makes the files a third as large."""
 
-SIZE = {"width": 1180, "height": 938}
+SIZE = {"width": 1180, "height": 850}
 
 STEPS: tuple[tuple[Any, ...], ...] = (
     ("click", "Forms only"),
