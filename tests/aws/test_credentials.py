@@ -11,7 +11,7 @@ from botocore.utils import ContainerMetadataFetcher
 
 from mcp_roundtrip.aws import signing
 from mcp_roundtrip.aws.services import AwsError
-from mcp_roundtrip.aws.signing import REFRESH_BEFORE_S, ContainerCredentials, find_credentials
+from mcp_roundtrip.aws.signing import REFRESH_BEFORE_S, RETRY_S, ContainerCredentials, find_credentials
 from support.aws_clients import endpoint_of
 from support.scripted_server import hang, reset, respond, scripted
 from support.signed_callers import fails_with
@@ -174,15 +174,38 @@ def test_an_endpoint_without_credentials_is_asked_three_times(reply, code):
 
 
 def test_credentials_outlive_a_failing_endpoint_until_they_expire():
-    failing = [respond(500, b"")] * 3
-    with scripted(respond(200, document()), *failing, *failing) as server:
+    failing = respond(500, b"")
+    with scripted(respond(200, document()), failing, failing, *[failing] * 3) as server:
         fetcher = Fetcher(server)
         fetcher()
-        fetcher.now += 3600 - 1
-        assert fetcher.key() == "AKID1"
+        fetcher.now += 3600 - RETRY_S - 1
+        for asked in (2, 2, 3):
+            assert fetcher.key() == "AKID1"
+            assert len(server.requests) == asked
+            fetcher.now += RETRY_S / 2
+        assert fetcher.pauses == []
         fetcher.now += 1
         with fails_with("credentials_unavailable"):
             fetcher()
+
+
+def test_while_credentials_are_valid_no_other_thread_waits_for_new_ones():
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def slow(connected):
+        asked.set()
+        assert may_answer.wait(9)
+        return respond(200, document(2, 7200))(connected)
+
+    with scripted(respond(200, document()), slow) as server, ThreadPoolExecutor(1) as pool:
+        fetcher = Fetcher(server)
+        fetcher()
+        fetcher.now += 3600 - 1
+        first = pool.submit(fetcher.key)
+        assert asked.wait(9)
+        assert fetcher.key() == "AKID1"
+        may_answer.set()
+        assert first.result(9) == fetcher.key() == "AKID2"
 
 
 @pytest.mark.parametrize("reply", [hang(), reset])

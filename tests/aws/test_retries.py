@@ -2,7 +2,6 @@
 
 import math
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from botocore.retries import standard
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.clients import (
     FIRST_DYNAMODB_PAUSE_S,
     FIRST_PAUSE_S,
-    MAX_EXTRA_PAUSE_S,
     THROTTLING_CODES,
     TRANSIENT_CODES,
     StandardRetries,
@@ -62,14 +60,11 @@ def oracle(model, error, attempt, random):
     retryable = standard.StandardRetryConditions(max_attempts=3)
     adapter = standard.RetryEventAdapter()
     detector = standard.ThrottlingErrorDetector(adapter)
-    headers = {}
-    if error.retry_after_s is not None:
-        headers["x-amz-retry-after"] = str(round(error.retry_after_s * 1000))
     context = standard.RetryContext(
         attempt,
         model,
         {"Error": {"Code": error.code}},
-        SimpleNamespace(status_code=error.status, headers=headers, content=b""),
+        SimpleNamespace(status_code=error.status, headers={}, content=b""),
     )
     if not retryable.is_retryable(context):
         return None
@@ -84,8 +79,7 @@ def oracle(model, error, attempt, random):
 def test_botocore_makes_the_same_decision(name, data):
     model = MODELS[name]
     code = data.draw(st.sampled_from(codes(model)))
-    retry_after_s = data.draw(st.none() | st.integers(0, 30_000).map(lambda ms: ms / 1000))
-    error = AwsError(code, status=data.draw(statuses(model, code)), retry_after_s=retry_after_s)
+    error = AwsError(code, status=data.draw(statuses(model, code)))
     attempt = data.draw(st.integers(1, 4))
     share = data.draw(st.integers(0, 2**53 - 1)) / 2**53  # what `kernel_random` returns
     first_pause_s = FIRST_DYNAMODB_PAUSE_S if name.startswith("dynamodb") else FIRST_PAUSE_S
@@ -102,11 +96,6 @@ def test_a_failed_connection_is_retried_twice(error):
 def test_an_error_without_a_response_that_no_attempt_can_mend_is_final():
     assert StandardRetries()(AwsError("credentials_unavailable"), 1) is None
     assert StandardRetries()(AwsError("malformed_answer", status=200), 1) is None
-
-
-def test_the_longest_wish_of_a_response_is_that_of_botocore():
-    backoff: Any = standard.ExponentialBackoff
-    assert backoff._RETRY_AFTER_MAX_ADDITIONAL == MAX_EXTRA_PAUSE_S
 
 
 FAILED, THROTTLED = AwsError("x", status=500), AwsError("ThrottlingException", status=400)

@@ -304,9 +304,9 @@ def two_mistakes() -> None:
 
 
 @says(
-    "find: clients have no capability 'elicitation.ur'; did you mean 'elicitation.url'? There are "
-    "elicitation, elicitation.form, elicitation.url, sampling, sampling.context, sampling.tools, "
-    "roots, extensions.<name> and experimental.<name>"
+    "find: clients have no capability 'elicitation.ur'; write one of elicitation, elicitation.form, "
+    "elicitation.url, sampling, sampling.context, sampling.tools, roots, extensions.<name> or "
+    "experimental.<name>"
 )
 def a_capability_that_is_none() -> None:
     tool(annotated(str), requires=["elicitation.ur"])
@@ -549,7 +549,7 @@ def one_header_for_two_parameters() -> None:
     tool(find)
 
 
-@says("find: parameter 'query' has several aliases; write one, as in `Field(validation_alias='name')`")
+@says("find: parameter 'query': an alias is a name here, not a path; write Field(alias=...)")
 def two_aliases_for_a_header() -> None:
     several = Field(validation_alias=AliasChoices("a", "b"))
     tool(annotated(Annotated[str, McpHeader("Region"), several]))
@@ -658,7 +658,7 @@ def a_schema_with_a_reference_to_nowhere() -> None:
 
 
 @says(
-    "find: input_schema.properties.a: the pattern '^(?=a)' is not one that can be matched in linear "
+    "find: input_schema: the pattern '^(?=a)' is not one that can be matched in linear "
     "time; write it without look-around and back-references, and check the rest in the function"
 )
 def a_schema_with_a_pattern_that_looks_ahead() -> None:
@@ -666,7 +666,7 @@ def a_schema_with_a_pattern_that_looks_ahead() -> None:
 
 
 @says(
-    "find: input_schema.properties.a: the pattern '(a{1,300}){1,20}b' is not compiled by the engine, or "
+    "find: input_schema: the pattern '(a{1,300}){1,20}b' is not compiled by the engine, or "
     "too large to match long texts; write it as JavaScript reads it, with `+` or `*` in place of large "
     "counts, and check what needs look-around in the function"
 )

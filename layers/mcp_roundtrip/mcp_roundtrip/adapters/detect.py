@@ -50,7 +50,6 @@ def _matches(value: Any, matcher: Matcher) -> bool:
 
 
 def _member_at(event: Event, path: str) -> Any:
-    """Return the member at a dotted path; None if there is none."""
     if "." not in path:
         return event.get(path)
     found: Any = event

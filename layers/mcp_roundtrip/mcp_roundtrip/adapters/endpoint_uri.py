@@ -76,7 +76,6 @@ def _dns_suffix(region: str) -> str:
 
 
 def _is_label(label: str) -> bool:
-    """Return whether a text is one label of a host name, in lower case."""
     return label.isascii() and label.replace("-", "").isalnum() and label == label.lower()
 
 

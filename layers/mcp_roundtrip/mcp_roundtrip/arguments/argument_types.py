@@ -89,7 +89,6 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         return schema
 
     def _unusable(self, error: Exception) -> DefinitionError:
-        """Return the error for the parameter that pydantic cannot use or cannot describe."""
         problem = explain_type_error(self.signature.name, error)
         for parameter in self.signature.parameters:
             own_type = self._field(parameter)

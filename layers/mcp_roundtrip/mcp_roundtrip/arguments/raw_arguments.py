@@ -11,7 +11,7 @@ from msgspec import field
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, format_location
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.input_reader import input_text
 from mcp_roundtrip.schema.patterns import pattern_problem
@@ -143,8 +143,7 @@ def _check(schema: dict[str, Any]) -> None:
                 )
         for pattern in sorted(patterns_of(node)):
             if problem := pattern_problem(pattern):
-                place = format_location("input_schema", _path_to(node, schema) or ())
-                raise DefinitionError(f"{place}: the pattern {pattern!r} {problem}")
+                raise DefinitionError(f"input_schema: the pattern {pattern!r} {problem}")
     try:
         compact_json(schema)
     except (TypeError, ValueError):
@@ -154,14 +153,3 @@ def _check(schema: dict[str, Any]) -> None:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _path_to(wanted: Any, node: Any) -> list[str | int] | None:
-    """Return the path in `node` to the object `wanted` itself."""
-    if wanted is node:
-        return []
-    children = enumerate(node) if isinstance(node, list) else _mapping(node).items()
-    for name, child in children:
-        if isinstance(child, (dict, list)) and (path := _path_to(wanted, child)) is not None:
-            return [name, *path]
-    return None

@@ -261,7 +261,6 @@ def type_name(annotation: Any) -> str:
 
 
 def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:
-    """Return the context type that an annotation is, or None."""
     with suppress(NameError):  # the types of a `type` statement may be defined later
         annotation = unwrap_alias(annotation)
     if get_origin(annotation) is Annotated:

@@ -78,7 +78,6 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
 
 
 def _is_string_convertible(annotation: Any) -> bool:
-    """Return whether a string can stand for a value of the type."""
     return any(map(_is_string_convertible_member, _alternatives(annotation)))
 
 

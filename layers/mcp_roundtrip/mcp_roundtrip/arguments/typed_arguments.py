@@ -42,7 +42,10 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the arguments in JSON, in order. Raises DefinitionError."""
-        return tuple(map(argument_name, self.signature.parameters))
+        try:
+            return tuple(map(argument_name, self.signature.parameters))
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
 
     def json_schema(self) -> dict[str, Any]:
         """Return the `inputSchema`, which is built once. Do not change it.

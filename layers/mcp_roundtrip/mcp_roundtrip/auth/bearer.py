@@ -26,7 +26,7 @@ from mcp_roundtrip.auth.callers import (
     validate_access_token,
 )
 from mcp_roundtrip.auth.issuer_keys import IssuerKeys
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_object
 
 MAX_TOKEN: Final = 16_384
 """Limit in characters. An HTTP API accepts 10,240 bytes of headers, a load balancer 64 KiB."""
@@ -75,11 +75,14 @@ class BearerAuthenticator(Struct, frozen=True):
         key = self.keys.find(kid, algorithm)
         if key is None:
             raise _invalid("unknown_key")
-        return _parse_object(_verified_payload(token, key, algorithm), "claims")
+        try:
+            return parse_object(_verified_payload(token, key, algorithm))
+        except ValueError:
+            raise _invalid("claims") from None
 
     def _check_header(self, encoded: str) -> tuple[str, str]:
         try:
-            header = _parse_object(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)), "header")
+            header = parse_object(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
         except ValueError:
             raise _invalid("header") from None
         algorithm, kid, typ = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
@@ -121,7 +124,6 @@ def bearer_token(header: str | None) -> str:
 
 
 def _verified_payload(token: str, key: Any, algorithm: str) -> bytes:
-    """Return the payload of a token. Raises Unauthorized if the signature does not match."""
     from jwt import PyJWTError, api_jws  # at the first token
 
     try:
@@ -132,7 +134,6 @@ def _verified_payload(token: str, key: Any, algorithm: str) -> bytes:
 
 
 def _includes_any(audiences: Sequence[str], aud: Any) -> bool:
-    """Return whether the `aud` of a token includes one of the audiences."""
     given = {canonical_uri(uri) for uri in (aud if isinstance(aud, list) else [aud]) if isinstance(uri, str)}
     return not given.isdisjoint(map(canonical_uri, audiences))
 
@@ -150,18 +151,7 @@ def canonical_uri(uri: str) -> str:
     return f"{scheme.lower()}://{host.lower()}/{path}"
 
 
-def _parse_object(document: bytes, what: str) -> dict[str, Any]:
-    try:
-        value = parse_json(document)
-    except ValueError:
-        raise _invalid(what) from None
-    if not isinstance(value, dict):
-        raise _invalid(what)
-    return value
-
-
 def _numeric_date(claims: Mapping[str, Any], name: str) -> float:
-    """Return a NumericDate claim. Raises Unauthorized."""
     value = claims.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise _invalid(name)

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_object
 
 REFRESH_AFTER_S: Final = 3_600
 """Age at which keys are refreshed."""
@@ -118,7 +118,6 @@ class IssuerKeys:
         return usable.get(name)
 
     def _usable(self) -> KeySet:
-        """Return the keys that have not expired."""
         fetched = self._fetched
         return {} if fetched is None or self._clock() - fetched.at >= EXPIRE_AFTER_S else fetched.keys
 
@@ -131,7 +130,6 @@ class IssuerKeys:
         )
 
     def _refresh(self) -> None:
-        """Fetch the keys, or report why that failed."""
         try:
             self._fetched = _Fetched(self._fetch_keys(), self._clock())
             if not self._fetched.keys:  # the issuer has withdrawn all
@@ -187,11 +185,11 @@ def discover_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
 
 def _jwks_uri(issuer: str, document: bytes) -> str:
     try:
-        metadata = parse_json(document)
+        metadata = parse_object(document)
     except ValueError:
         raise IssuerUnavailable("issuer_metadata", is_answer=True) from None
     # The issuer must be identical, so that no other issuer's metadata is used (RFC 8414 §3.3).
-    if not isinstance(metadata, dict) or metadata.get("issuer") != issuer:
+    if metadata.get("issuer") != issuer:
         raise IssuerUnavailable("issuer_metadata_of_another", is_answer=True)
     uri = metadata.get("jwks_uri")
     # Lambda's runtime API is plain HTTP on 127.0.0.1, and a remote issuer must not direct requests to it.
@@ -208,8 +206,7 @@ def parse_key_set(document: bytes) -> KeySet:
     Ignored are private and symmetric keys, which are compromised once published, keys for encryption, keys of
     unknown types or sizes, and different keys with the same `kid` and algorithm.
     """
-    content = parse_json(document)
-    keys = content.get("keys") if isinstance(content, dict) else None
+    keys = parse_object(document).get("keys")
     if not isinstance(keys, list):
         raise ValueError("not a JWK Set")
     found: dict[tuple[str, str], list[Any]] = {}
@@ -220,7 +217,6 @@ def parse_key_set(document: bytes) -> KeySet:
 
 
 def _entries(jwk: Any) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield the key for each of its algorithms."""
     if not isinstance(jwk, dict) or not isinstance(kid := jwk.get("kid"), str):
         return
     algorithms = [name for name in _algorithms(jwk) if jwk.get("alg", name) == name]
@@ -247,7 +243,6 @@ def _verifies(jwk: Mapping[str, Any]) -> bool:
 
 
 def _public_key(jwk: dict[str, Any], algorithm: str) -> Any:
-    """Return the public key; None if its numbers are not a usable key."""
     from cryptography.exceptions import UnsupportedAlgorithm  # only at the first token
     from jwt import PyJWK, PyJWTError
 

@@ -4,7 +4,8 @@ A `SignedClient` signs its requests itself, because importing botocore and creat
 than everything else in a first request. It has what a function needs in the Regions of the partition `aws`.
 Everything else that an SDK can do is left to boto3, which `MCP_AWS_CLIENT` selects.
 
-`StandardRetries` follows the standard mode of the AWS SDKs as botocore 1.44 implements it, without its quota:
+`StandardRetries` follows the standard mode of the AWS SDKs as botocore 1.44 implements it, without its
+quota and without the wishes of responses (`x-amz-retry-after`):
 https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 """
 
@@ -39,9 +40,6 @@ from mcp_roundtrip.internal_errors import SettingsError
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-
-MAX_EXTRA_PAUSE_S: Final = 5.0
-"""What a response can add to the pause in its header x-amz-retry-after."""
 
 THROTTLING_PAUSE_S: Final = 1.0
 """The longest pause before the second attempt of a throttled call. It doubles for each further attempt."""
@@ -96,8 +94,6 @@ class StandardRetries(Struct, frozen=True):
             return None
         first_pause_s = THROTTLING_PAUSE_S if is_throttling(error) else self.first_pause_s
         pause_s: float = self.random() * first_pause_s * 2 ** (attempt - 1)
-        if error.retry_after_s is not None:
-            pause_s = max(pause_s, min(error.retry_after_s, pause_s + MAX_EXTRA_PAUSE_S))
         return pause_s if pause_s < self.time_left_s() else None
 
 
@@ -286,9 +282,7 @@ class SignedClient(Struct, eq=False):
     def _headers(self, path: str, request: ServiceRequest) -> list[tuple[str, str]]:
         headers = [("Host", self.endpoint.netloc), *request.headers]
         headers += sign(
-            "POST",
             path,
-            "",
             headers,
             request.body,
             credentials=self.credentials(),

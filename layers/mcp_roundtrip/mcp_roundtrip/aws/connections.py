@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import ssl
 import time
@@ -63,9 +62,9 @@ def parse_endpoint(url: str) -> SplitResult | None:
 class Connections:
     """Sends requests to an endpoint, over a kept connection if there is one. Thread-safe.
 
-    A connection that was idle for over `max_idle_s`, that the endpoint closed, or that another process
-    opened (before a fork) is replaced. `clock` returns epoch seconds: monotonic time may stop while Lambda
-    has frozen the environment, and a restored snapshot finds its connections idle for long.
+    A connection that was idle for over `max_idle_s`, or that the endpoint closed, is replaced. `clock`
+    returns epoch seconds: monotonic time may stop while Lambda has frozen the environment, and a restored
+    snapshot finds its connections idle for long.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class Connections:
         self._is_amazon = ca_bundle is None
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
-        self._process = os.getpid()
 
     def __del__(self) -> None:
         self.close()
@@ -123,9 +121,6 @@ class Connections:
             kept[1].close()
 
     def _take(self) -> HTTPConnection | None:
-        if self._process != os.getpid():  # the parent process uses the same sockets
-            self._process = os.getpid()
-            self.close()
         while kept := self._pop():
             used_at, connection = kept
             if 0 <= self._clock() - used_at <= self._max_idle_s and not _is_readable(connection):
@@ -210,7 +205,6 @@ def _with_known_flags(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _is_readable(connection: HTTPConnection) -> bool:
-    """Return whether an idle connection has something to read: its end, or what belongs to no request."""
     waiting = poll()  # select() takes no descriptor over 1,023
     waiting.register(connection.sock, POLLIN)
     return bool(waiting.poll(0))
@@ -240,8 +234,6 @@ def _exchange(
         raise HTTPException("a chunk with a negative length") from error
     if response.length:  # read() with a limit accepts a body that ends too early
         raise HTTPException("an incomplete body")
-    if response.has_more:
-        connection.close()
     return ServiceResponse(response.status, response.headers, body)
 
 
@@ -255,12 +247,7 @@ class _LimitedResponse(HTTPResponse):
     def __init__(self, sock: socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
         self._stream = _LimitedStream(sock, self.fp.detach())
-        self.fp = self._buffer = _Buffer(self._stream)
-
-    @property
-    def has_more(self) -> bool:
-        """Whether more was received than the response. Known after its end."""
-        return self._buffer.has_more
+        self.fp = io.BufferedReader(self._stream)
 
     def begin(self) -> None:
         super().begin()
@@ -270,20 +257,7 @@ class _LimitedResponse(HTTPResponse):
             raise HTTPException("an incomplete head")
 
 
-class _Buffer(io.BufferedReader):
-    """A buffer that records at its end whether it is empty."""
-
-    has_more = False
-
-    def close(self) -> None:
-        if not self.closed:
-            self.has_more = self.tell() < self.raw.tell()
-        super().close()
-
-
 class _LimitedStream(io.RawIOBase):
-    """The received bytes of one response."""
-
     def __init__(self, connected: socket, stream: io.RawIOBase) -> None:
         self._socket = connected
         self._stream = stream
@@ -302,9 +276,6 @@ class _LimitedStream(io.RawIOBase):
         if self._received > MAX_RESPONSE:
             raise AwsError("response_too_large")
         return length
-
-    def tell(self) -> int:
-        return self._received
 
     def close(self) -> None:
         self._stream.close()

@@ -165,7 +165,6 @@ class DynamoStore:
         return {"TableName": self._table_name, "Key": key, **build_expressions(update.change)}
 
     def _repeat_on_conflict(self, write: Callable[[], T]) -> T:
-        """Repeat a write that conflicts with a transaction in progress."""
         for attempt in range(CONFLICT_ATTEMPTS):
             try:
                 with _as_store_errors():
@@ -194,7 +193,6 @@ class _ConditionFailed(StoreError):
 
 @contextmanager
 def _as_store_errors() -> Iterator[None]:
-    """Map errors of AWS and malformed answers to StoreError, ItemTooLarge and _ConditionFailed."""
     try:
         try:
             yield

@@ -242,5 +242,9 @@ def _as_key_service_errors() -> Iterator[None]:
         yield
     except KeyServiceError:
         raise
+    except AwsError as error:
+        raise KeyServiceError(error.code) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise KeyServiceError("malformed_answer") from error
     except Exception as error:  # the codec takes any other exception for a fault of the token
-        raise KeyServiceError(error.code if isinstance(error, AwsError) else "malformed_answer") from error
+        raise KeyServiceError(type(error).__name__) from error

@@ -50,7 +50,7 @@ class AwsError(Exception):
     """A call failed. Only the code is part of the text, because AWS's messages may quote the request.
 
     `code` is AWS's error code or, without a response, `timeout` or the name of the error in botocore.
-    `members` are those of the error response, `status` is its HTTP status. `retry_after_s` is AWS's wish.
+    `members` are those of the error response, `status` is its HTTP status.
     """
 
     def __init__(
@@ -60,14 +60,12 @@ class AwsError(Exception):
         members: Mapping[str, Any] | None = None,
         *,
         status: int | None = None,
-        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(code)
         self.code = code
         self.message = message
         self.members = members or {}
         self.status = status
-        self.retry_after_s = retry_after_s
 
 
 class NotSent(AwsError):
@@ -188,7 +186,6 @@ _decode_dynamodb: Final = partial(read_json, object_hook=_decode_binary)
 
 
 def _read_members(response: ServiceResponse, decode: Callable[[bytes], Any]) -> dict[str, Any] | None:
-    """Return the members of a response; None if it is not a JSON object."""
     try:
         members = decode(response.body or b"{}")
     except ValueError:
@@ -206,13 +203,7 @@ def _error(response: ServiceResponse, code: Any, members: Mapping[str, Any]) -> 
         message if isinstance(message, str) else "",
         members,
         status=response.status,
-        retry_after_s=_retry_after_s(response),
     )
-
-
-def _retry_after_s(response: ServiceResponse) -> float | None:
-    value = response.headers.get("x-amz-retry-after", "")
-    return int(value) / 1000 if value.isascii() and value.isdecimal() and len(value) < 10 else None
 
 
 Service = JsonService | InvokeService

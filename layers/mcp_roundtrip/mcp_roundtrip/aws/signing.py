@@ -15,11 +15,13 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
-from posixpath import normpath
 from typing import Final
 from urllib.parse import SplitResult, quote
+
+from msgspec import Struct
 
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.services import AwsError, Headers, NoResponse, NotSent
@@ -27,21 +29,18 @@ from mcp_roundtrip.aws.services import AwsError, Headers, NoResponse, NotSent
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 
 
-class AwsCredentials:
+class AwsCredentials(Struct, frozen=True):
     """The keys of an IAM principal. They have no `repr`, so that no log can contain them."""
 
-    __slots__ = ("access_key_id", "secret_access_key", "session_token")
+    access_key_id: str
+    secret_access_key: str
+    session_token: str | None = None
 
-    def __init__(self, access_key_id: str, secret_access_key: str, session_token: str | None = None) -> None:
-        self.access_key_id = access_key_id
-        self.secret_access_key = secret_access_key
-        self.session_token = session_token
+    __repr__ = object.__repr__
 
 
 def sign(
-    method: str,
     path: str,
-    query: str,
     headers: Headers,
     body: bytes,
     *,
@@ -50,15 +49,15 @@ def sign(
     service: str,
     at: float,
 ) -> Headers:
-    """Return the headers that authenticate a request at the time `at` (epoch seconds).
+    """Return the headers that authenticate a POST request at the time `at` (epoch seconds).
 
-    `path` and `query` are as they are sent: percent-encoded. All `headers` are signed; they include Host.
+    `path` is as it is sent: percent-encoded. All `headers` are signed; they include Host, and each name once.
     """
     timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
     added = [("X-Amz-Date", timestamp)]
     if credentials.session_token:
         added.append(("X-Amz-Security-Token", credentials.session_token))
-    request, names = canonical_request(method, path, query, [*headers, *added], body)
+    request, names = canonical_request(path, [*headers, *added], body)
     scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
     to_sign = f"{ALGORITHM}\n{timestamp}\n{scope}\n{sha256(request.encode()).hexdigest()}"
     key = f"AWS4{credentials.secret_access_key}".encode()
@@ -70,37 +69,19 @@ def sign(
     return added
 
 
-def canonical_request(method: str, path: str, query: str, headers: Headers, body: bytes) -> tuple[str, str]:
+def canonical_request(path: str, headers: Headers, body: bytes) -> tuple[str, str]:
     """Return the canonical request, and the names of its headers as they are listed in the signature."""
-    values: dict[str, list[str]] = {}
-    for name, value in headers:
-        values.setdefault(name.lower(), []).append(" ".join(value.split()))
-    names = ";".join(sorted(values))
-    lines = [
-        method,
-        quote(_normalized(path)),
-        _canonical_query(query),
-        *(f"{name}:{','.join(values[name])}" for name in sorted(values)),
-        "",
-        names,
-        sha256(body).hexdigest(),
-    ]
-    return "\n".join(lines), names
-
-
-def _canonical_query(query: str) -> str:
-    pairs = sorted(pair.partition("=")[::2] for pair in query.split("&")) if query else []
-    return "&".join(f"{name}={value}" for name, value in pairs)
-
-
-def _normalized(path: str) -> str:
-    """Return a path without empty segments and `.`, with `..` resolved, as botocore does."""
-    normalized = normpath(f"/{path.strip('/')}")
-    return f"{normalized}/" if path.endswith("/") and normalized != "/" else normalized
+    values = sorted((name.lower(), " ".join(value.split())) for name, value in headers)
+    names = ";".join(name for name, _ in values)
+    lines = [f"{name}:{value}" for name, value in values]
+    return "\n".join(["POST", quote(path), "", *lines, "", names, sha256(body).hexdigest()]), names
 
 
 REFRESH_BEFORE_S: Final = 900
 """Credentials that expire sooner are fetched again. botocore's value."""
+
+RETRY_S: Final = 60
+"""The pause after a failed attempt while the credentials are valid."""
 
 CONTAINER_URI: Final = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 CONTAINER_TOKEN: Final = "AWS_CONTAINER_AUTHORIZATION_TOKEN"  # noqa: S105 - the name of a variable
@@ -138,7 +119,11 @@ def _read_environment(environment: Mapping[str, str]) -> AwsCredentials:
 
 
 class ContainerCredentials:
-    """Fetches credentials at the first use, and before they expire. Thread-safe."""
+    """Fetches credentials at the first use, and before they expire. Thread-safe.
+
+    While the old credentials are valid, one thread waits for one attempt to fetch new ones, at most every
+    `RETRY_S`.
+    """
 
     def __init__(
         self,
@@ -153,22 +138,33 @@ class ContainerCredentials:
         self._clock = clock
         self._sleep = sleep
         self._fetched: AwsCredentials | None = None
-        self._expires_at = 0.0
+        self._fetch_at = self._expires_at = float("-inf")
         self._lock = threading.Lock()
 
     def __call__(self) -> AwsCredentials:
-        with self._lock:
-            remaining_s = self._expires_at - self._clock()
-            if self._fetched is None or remaining_s <= REFRESH_BEFORE_S:
-                try:
-                    self._fetched, self._expires_at = self._fetch()
-                except AwsError:
-                    if self._fetched is None or remaining_s <= 0:
-                        raise
-            return self._fetched
+        if not self._is_valid():
+            with self._lock:
+                if not self._is_valid():  # no other thread has just fetched them
+                    self._refresh(_ATTEMPTS)
+        elif self._clock() >= self._fetch_at and self._lock.acquire(blocking=False):
+            try:
+                with suppress(AwsError):
+                    self._refresh(1)
+            finally:
+                self._lock.release()
+        assert self._fetched is not None
+        return self._fetched
 
-    def _fetch(self) -> tuple[AwsCredentials, float]:
-        for _ in range(_ATTEMPTS - 1):
+    def _is_valid(self) -> bool:
+        return self._clock() < self._expires_at
+
+    def _refresh(self, attempts: int) -> None:
+        self._fetch_at = self._clock() + RETRY_S
+        self._fetched, self._expires_at = self._fetch(attempts)
+        self._fetch_at = self._expires_at - REFRESH_BEFORE_S
+
+    def _fetch(self, attempts: int) -> tuple[AwsCredentials, float]:
+        for _ in range(attempts - 1):
             try:
                 return self._request()
             except AwsError:

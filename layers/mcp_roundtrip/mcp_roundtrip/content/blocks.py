@@ -211,7 +211,6 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
 
 
 def _from_block(name: str, block: ContentBlock, mime_type: str | None) -> ResourceContents:
-    """Return the contents of a content block. Raises UsageError for a block that links to a resource."""
     match block.to_wire():
         case {"type": "text", "text": text}:
             return ResourceContents(text=text, mime_type=mime_type or "text/plain")

@@ -14,8 +14,9 @@ from dataclasses import MISSING, fields
 from datetime import datetime
 from typing import Any, Final
 
+from mcp_roundtrip.content.tool_results import check_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.protocol.canonical import has_half_of_a_pair, parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 
 _WIRE: Final = {"meta": "_meta", "mime_type": "mimeType", "website_url": "websiteUrl"}
 """Python's name of a member -> that of the specification, where they differ."""
@@ -87,8 +88,7 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
 def _check_str(where: str, name: str, value: Any) -> None:
     if not isinstance(value, str):
         raise UsageError(f"{where} must be str")
-    if has_half_of_a_pair(value):
-        raise UsageError(f"{where} must be text without half of a surrogate pair")
+    check_text(where, value)
     if name == "website_url":
         _check_url(where, value)
     if name == "mime_type" and re.fullmatch(r"[^\s/;]+/[^\s/;]+(\s*;.*)?", value) is None:  # RFC 6838

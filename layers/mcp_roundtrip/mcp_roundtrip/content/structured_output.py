@@ -85,7 +85,6 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return data, text
 
     def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
-        """Return the error for a value that pydantic refuses to serialize."""
         place = locate_unserializable(value, "result")
         with suppress(PydanticSerializationError, UnicodeError):
             self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
@@ -94,7 +93,6 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return UsageError(self._mismatch(place))
 
     def _refuse_invalid(self, data: Any) -> None:
-        """Raise UsageError for data that the outputSchema refuses."""
         if problems := self._validator.problems(data, "result"):
             raise UsageError("\n".join([self._mismatch(), *problems]))
 

@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from mcp_roundtrip.arguments.json_types import json_text
 from mcp_roundtrip.arguments.signature import (
@@ -37,13 +37,8 @@ class ContentBlock:
         raise NotImplementedError
 
 
-class NoStructuredContent(Enum):
-    """Marks a result without `structuredContent`; None is the `structuredContent` null."""
-
-    MARK = "no structuredContent"
-
-
-NO_STRUCTURED_CONTENT: Final = NoStructuredContent.MARK
+NO_STRUCTURED_CONTENT: Final = UNSET
+"""Marks a result without `structuredContent`; None is the `structuredContent` null."""
 
 _UNTYPED = (Signature.empty, Any, object, list, tuple)
 """Annotations that do not say whether the function returns content blocks or data."""
@@ -134,9 +129,14 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
 def text_block(text: str) -> dict[str, Any]:
     """Return `TextContent`. Raises UsageError for half of a surrogate pair."""
-    if has_half_of_a_pair(text):
-        raise UsageError("Text.text must be text without half of a surrogate pair")
+    check_text("Text.text", text)
     return {"type": "text", "text": text}
+
+
+def check_text(where: str, text: str) -> None:
+    """Raise UsageError for half of a surrogate pair, which UTF-8 cannot encode."""
+    if has_half_of_a_pair(text):
+        raise UsageError(f"{where} must be text without half of a surrogate pair")
 
 
 def _text_and_data(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:

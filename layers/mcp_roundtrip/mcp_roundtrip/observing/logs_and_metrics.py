@@ -275,7 +275,6 @@ class LogObserver:
         }
 
     def _final_metrics(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the metrics that a final event's line contains."""
         counts = metric_counts(event, fields)
         if not counts:
             return {}

@@ -57,6 +57,14 @@ def parse_json(
     return value
 
 
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """Read one I-JSON document that is an object. Raises ValueError."""
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value
+
+
 def _has_more_values(text: str, limit: int) -> bool:
     # Each value except the first follows one of these characters: three counts decide for most documents.
     if len(text) <= limit or sum(map(text.count, ",[{")) < limit:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date
 from typing import Any, Final
-
-from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
@@ -47,12 +44,9 @@ def declarable_path(where: str, name: str) -> CapabilityPath:
     Raises DefinitionError for any other name. The names of extensions are open.
     """
     if not isinstance(name, str) or not (name in _KNOWN or re.fullmatch(_OPEN, name)):
-        from difflib import get_close_matches  # only for the error
-
-        nearest = get_close_matches(str(name), _KNOWN, n=1, cutoff=0.0)
         raise DefinitionError(
-            f"{where}: clients have no capability {name!r:.100}; did you mean {nearest[0]!r}? There are "
-            f"{', '.join(_KNOWN)}, extensions.<name> and experimental.<name>"
+            f"{where}: clients have no capability {name!r:.100}; write one of "
+            f"{', '.join(_KNOWN)}, extensions.<name> or experimental.<name>"
         )
     return capability_path(name)
 
@@ -107,78 +101,17 @@ def missing_capabilities(capabilities: Mapping[str, Any], wanted: Iterable[Capab
     return required
 
 
-class ClientBehavior(Struct, frozen=True):
-    """A fact about a client.
+_BREAK_ON_STATE_ONLY_ROUNDS: Final = frozenset({"Anthropic/ClaudeAI"})
+"""The `clientInfo.name` of clients that end a call with an error at an InputRequiredResult without
+`inputRequests`, which the specification tells them to send again. Remove a client that is fixed.
 
-    `name`: a regular expression for the whole `clientInfo.name`; None if it does not identify the client.
-    `versions`: the first and the last value of `clientInfo.version` that are concerned; None for no limit.
-    `breaks_on_state_only_rounds`: whether the client ends a call with an error at an InputRequiredResult that
-    has `requestState` and no `inputRequests`, which the specification tells it to send again.
-    `checked_with`: the release of the client that the observation was made with.
-    `package`: the package of this release, if the tests install it; they fail for a newer one.
-    """
-
-    client: str
-    name: str | None
-    versions: tuple[str | None, str | None]
-    breaks_on_state_only_rounds: bool
-    source: str
-    date: date
-    checked_with: str
-    package: str | None = None
-
-    def applies_to(self, name: str, version: str) -> bool:
-        """Return whether the row is about a client that reports this name and version."""
-        if self.name is None or not re.fullmatch(self.name, name):
-            return False
-        first, last = self.versions
-        key = version_key(version)
-        return (first is None or key >= version_key(first)) and (last is None or key <= version_key(last))
-
-
-_ANY: Final = (None, None)
-
-CLIENT_BEHAVIORS: Final = (
-    ClientBehavior(
-        client="claude.ai",
-        name=r"Anthropic/ClaudeAI",
-        versions=_ANY,  # the version has been 1.0.0 for all releases
-        breaks_on_state_only_rounds=True,
-        source="https://github.com/anthropics/claude-ai-mcp/issues/1027",
-        date=date(2026, 9, 13),
-        checked_with="1.0.0",
-    ),
-    ClientBehavior(
-        client="OpenAI Agents SDK",
-        name=None,  # each of its requests is byte for byte one of the Python SDK's `Client`
-        versions=_ANY,
-        breaks_on_state_only_rounds=True,
-        source="https://pypi.org/project/openai-agents/0.24.0/",
-        date=date(2026, 11, 22),
-        checked_with="0.24.0",
-        package="openai-agents",
-    ),
-)
-"""The first row that applies to a client decides."""
+claude.ai: https://github.com/anthropics/claude-ai-mcp/issues/1027, seen on 2026-09-13. The OpenAI Agents SDK
+0.24.0 fails, too, but sends the same as the Python SDK's `Client`, which follows such results. `server.plan`
+goes by what both have in common: they declare no input capability.
+"""
 
 
 def breaks_on_state_only_rounds(info: Mapping[str, Any] | None) -> bool:
     """Return whether a client is known to fail at a checkpoint. `info` is its Implementation object."""
-    name, version = ((info or {}).get(member) for member in ("name", "version"))
-    if not isinstance(name, str):
-        return False
-    text = version if isinstance(version, str) else ""
-    for row in CLIENT_BEHAVIORS:
-        if row.applies_to(name, text):
-            return row.breaks_on_state_only_rounds
-    return False
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparisons; trailing zeros do not count."""
-    numbers = [
-        int(digits) for digits in re.findall(r"[0-9]{1,9}", version.partition("-")[0].partition("+")[0])
-    ]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
+    name = (info or {}).get("name")
+    return isinstance(name, str) and name in _BREAK_ON_STATE_ONLY_ROUNDS

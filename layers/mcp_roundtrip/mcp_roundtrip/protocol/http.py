@@ -117,7 +117,6 @@ def accepts(accept: str, media_type: str) -> bool:
 
 
 def _quality(parameters: Iterable[str]) -> float:
-    """Return the `q` of a media range; 1 if it is absent or malformed."""
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.rstrip() == "q":

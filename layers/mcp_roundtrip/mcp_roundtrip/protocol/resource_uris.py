@@ -237,7 +237,6 @@ def find_equivalent(text: str, known: Iterable[str]) -> str:
 
 
 def _check(expression: str, before: list[str], literals: list[str], after: list[str]) -> None:
-    """Raise ValueError unless an expression is supported in its place."""
     if not _VARIABLES.fullmatch(expression):
         raise ValueError(f"{expression} is not supported; write {{name}}, {{+name}}, {{/name}} or {{?a,b}}")
     if expression[1] == "?":

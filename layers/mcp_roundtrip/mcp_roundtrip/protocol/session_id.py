@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
-from mcp_roundtrip.protocol.capabilities import is_empty
+from mcp_roundtrip.protocol.capabilities import is_empty, shows_apps
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSIONS,
     LOG_LEVELS,
@@ -40,8 +41,15 @@ MAX_NAME: Final = 64
 MAX_VERSION: Final = 32
 """Characters of the client's version that are kept."""
 
-_KNOWN_CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions")
-_KNOWN_EXTENSIONS: Final = (UI_EXTENSION, TASKS_EXTENSION)
+_KNOWN: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"context": {}, "tools": {}},
+    "roots": {},
+    "tasks": {},
+    "extensions": {TASKS_EXTENSION: {}, UI_EXTENSION: {"elicitation": {}}},
+}
+"""The capabilities that this package knows."""
+
 _BASE64: Final = re.compile(r"[A-Za-z0-9_-]+")
 _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -70,30 +78,20 @@ class SessionId(Struct, frozen=True):
         random: bytes,
         log_level: str | None = None,
     ) -> SessionId:
-        """Create the id of a new session from the params of `initialize` and `NONCE_BYTES` random bytes."""
+        """Create the id of a new session from the params of `initialize` and `NONCE_BYTES` random bytes.
+
+        An id that would be too long has only the capabilities that this package knows, without their details.
+        """
         nonce = urlsafe_b64encode(random).rstrip(b"=").decode()
-        name, client_version = (_text(info.get(member)) for member in ("name", "version"))
-        return cls(
-            version, name[:MAX_NAME], client_version[:MAX_VERSION], capabilities, nonce, log_level
-        ).within_limit()
+        name, client_version = _text(info, "name", MAX_NAME), _text(info, "version", MAX_VERSION)
+        whole = cls(version, name, client_version, capabilities, nonce, log_level)
+        fits = len(whole.encode()) <= MAX_LENGTH
+        return whole if fits else replace(whole, capabilities=_known(capabilities))
 
     @property
     def client_info(self) -> dict[str, str]:
         """The client's Implementation object."""
         return {"name": self.client_name, "version": self.client_version}
-
-    def within_limit(self) -> SessionId:
-        """Return an id of at most `MAX_LENGTH` characters.
-
-        It drops unknown extensions first, then other unknown capabilities, then the details of known ones.
-        """
-        for capabilities in _reductions(self.capabilities):
-            reduced = SessionId(
-                self.version, self.client_name, self.client_version, capabilities, self.nonce, self.log_level
-            )
-            if len(reduced.encode()) <= MAX_LENGTH:
-                return reduced
-        raise AssertionError("the skeleton of the known capabilities fits")
 
     def encode(self) -> str:
         """Return the value of the header `Mcp-Session-Id`."""
@@ -135,49 +133,26 @@ class SessionId(Struct, frozen=True):
         return None
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+def _text(info: Mapping[str, Any], name: str, length: int) -> str:
+    value = info.get(name)
+    return value[:length] if isinstance(value, str) else ""
 
 
-def _reductions(capabilities: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the capabilities, then with less and less of what this server reads."""
-    yield capabilities
-    extensions = _members(capabilities.get("extensions"), _KNOWN_EXTENSIONS)
-    yield {**capabilities, "extensions": extensions}
-    known = {**_members(capabilities, _KNOWN_CAPABILITIES), "extensions": extensions}
-    yield known
-    yield _skeleton(known)
+def _known(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that `declares` can find, without further content."""
+    known = _members(capabilities, _KNOWN)
+    # An empty `elicitation` declares forms, so one with unknown members only must not become empty.
+    if known.get("elicitation") == {} and not is_empty(capabilities["elicitation"]):
+        del known["elicitation"]
+    ui = known.get("extensions", {}).get(UI_EXTENSION)
+    if ui is not None and capabilities["extensions"][UI_EXTENSION].get("mimeTypes") is not None:
+        ui["mimeTypes"] = [UI_MIME_TYPE] if shows_apps(capabilities) else []
+    return known
 
 
-def _members(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value[name] for name in names if name in value} if isinstance(value, Mapping) else {}
-
-
-def _skeleton(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members that `declares` can find among the known capabilities, without further content."""
-    skeleton: dict[str, Any] = {}
-    for name, modes in (("elicitation", ("form", "url")), ("sampling", ("context", "tools"))):
-        value = capabilities.get(name)
-        declared = _empty_objects(value, modes)
-        # An empty `elicitation` declares forms, so one with unknown members only must not become empty.
-        if isinstance(value, Mapping) and (declared or is_empty(value) or name != "elicitation"):
-            skeleton[name] = declared
-    skeleton |= _empty_objects(capabilities, ("roots", "tasks"))
-    extensions = capabilities["extensions"]
-    skeleton["extensions"] = _empty_objects(extensions, (TASKS_EXTENSION,)) | _ui_skeleton(extensions)
-    return skeleton
-
-
-def _empty_objects(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: {} for name, member in _members(value, names).items() if isinstance(member, Mapping)}
-
-
-def _ui_skeleton(extensions: Mapping[str, Any]) -> dict[str, Any]:
-    ui = extensions.get(UI_EXTENSION)
-    if not isinstance(ui, Mapping):
-        return {}
-    skeleton = _empty_objects(ui, ("elicitation",))
-    if (types := ui.get("mimeTypes")) is not None:
-        supported = isinstance(types, list) and UI_MIME_TYPE in types
-        skeleton["mimeTypes"] = [UI_MIME_TYPE] if supported else []
-    return {UI_EXTENSION: skeleton}
+def _members(value: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _members(value[name], inner)
+        for name, inner in known.items()
+        if isinstance(value.get(name), Mapping)
+    }

@@ -182,7 +182,6 @@ def _refuse_patterns(schema: JsonSchemaValue) -> None:
 
 
 def _remove_infinite_annotations(schema: JsonSchemaValue) -> None:
-    """Remove defaults and examples with NaN or Infinity, which JSON does not have."""
     if _is_json(schema):
         return
     for part in nodes(schema):

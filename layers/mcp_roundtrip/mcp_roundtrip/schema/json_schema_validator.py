@@ -163,7 +163,6 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     @cached_property
     def _compiled(self) -> dict[str, jsonschema_rs.Validator | None]:
-        """Validators of places that were asked for."""
         return {}
 
     @cached_property

@@ -126,7 +126,6 @@ def text_length(value: Any) -> int:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the strings in JSON data, and the names of members."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -28,12 +28,10 @@ REFUSED_CHOICE: Final = "refused_choice"
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether `value` is a JSON number; a Python bool is an int, but not a JSON number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_integer(value: Any) -> bool:
-    """Return whether `value` is an integer to JSON Schema, as 2.0 is."""
     return _is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
@@ -155,7 +153,6 @@ def _problem(item: Any, root: str) -> str:
 
 
 def _raising_module(error: object) -> str | None:
-    """Return the name of the module that raised `error`, or None if it is not an exception."""
     trace = getattr(error, "__traceback__", None)
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

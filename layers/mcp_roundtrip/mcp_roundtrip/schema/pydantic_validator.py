@@ -135,8 +135,6 @@ class StringReader(Struct, frozen=True, eq=False):
 
 
 class _Changes(Struct, frozen=True):
-    """What is changed in a core schema."""
-
     patterns: Collection[str]
     compile_choice: CompileChoice | None
     definitions: Mapping[str, CoreSchema]

@@ -172,13 +172,11 @@ class _Analysis:
 
 
 def _part_cost(costs: _Costs) -> int:
-    """Return the cost for the part of a value that costs the most."""
     named = max((cost for key, cost in costs.items() if key not in (_SELF, _ANY)), default=0)
     return costs[_ANY] + named
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str | int, Any]]:
-    """Yield the subschemas for members and items, by name and position."""
     yield from _mapping(schema, "properties").items()
     for keyword in ("prefixItems", "items"):
         yield from enumerate(_list(schema, keyword))

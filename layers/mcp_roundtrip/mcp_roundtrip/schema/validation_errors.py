@@ -196,7 +196,6 @@ class _Explanation(Struct, eq=False):
                 yield from self._member(rule.at, rule.operand, rule, name)
 
     def _member(self, at: str, schema: Any, rule: _Rule, step: str | int) -> Iterator[Problem]:
-        """Yield the problems of a member or an item of the rule's value."""
         yield from self.problems(at, schema, rule.value[step], (*rule.path, step))
 
     def _matching(self, pattern: str, names: Iterable[str]) -> list[str]:
@@ -301,6 +300,5 @@ _APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Proble
 
 
 def _is_alike(schema: Mapping[str, Any], value: Any) -> bool:
-    """Return whether an alternative is for values of the value's type."""
     about_members = not schema.keys().isdisjoint(("required", "properties"))
     return has_type(schema.get("type", "object" if about_members else ()), value)
