@@ -1,6 +1,5 @@
 """Form elicitation: the restricted schema, and reading answers."""
 
-import copy
 import json
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -324,13 +323,6 @@ def test_a_secret_field_is_refused():
         Form.from_model(model(SecretStr))
 
 
-def test_a_type_unknown_to_pydantic_is_refused():
-    class Opaque: ...
-
-    with pytest.raises(DefinitionError):
-        Form.from_model(Opaque)
-
-
 # Answers
 
 ANSWER = {
@@ -355,12 +347,6 @@ def test_an_answer_becomes_the_model():
     assert parsed.price == Decimal("1.25")
     assert parsed.colors == [Color.BLUE]
     assert parsed.wait == timedelta(minutes=5)
-
-
-def test_reading_does_not_mutate_the_answer():
-    before = copy.deepcopy(ANSWER)
-    Form.from_model(AllFields).parse(ANSWER)
-    assert before == ANSWER
 
 
 def test_constraints_beyond_the_schema_are_enforced():

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.step_values import NO_ANNOTATION, return_annotation
-from mcp_roundtrip.errors import DefinitionError
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -39,13 +37,6 @@ def test_context_arguments_and_result_are_resolved():
     assert schema is not None
     assert schema["properties"] == {"vcpus": {"type": "integer"}}
     assert return_annotation(tool) is Size
-
-
-def test_a_tool_with_a_name_imported_only_for_type_checking_is_refused():
-    with pytest.raises(DefinitionError, match="OrderedDict"):
-        Arguments.from_function(checked, (Context,))
-    with pytest.raises(DefinitionError, match="OrderedDict"):
-        Output.from_function(checked)
 
 
 def test_a_step_may_call_a_function_with_such_a_name():

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NewType, NotRe
 
 import pytest
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypeAliasType, TypedDict
 
@@ -311,13 +311,6 @@ def test_two_parameters_of_one_header_are_refused_in_any_case() -> None:
     region = {"type": "string", "x-mcp-header": "Region"}
     with pytest.raises(DefinitionError, match=r"'a' and 'c\.b'"):
         raw(of_properties({"a": region, "c": of_properties({"b": {**region, "x-mcp-header": "region"}})}))
-
-
-def test_a_mirrored_argument_with_two_names_is_refused() -> None:
-    def tool(a: Annotated[str, Field(validation_alias=AliasChoices("b", "c")), McpHeader("A")]): ...
-
-    with pytest.raises(DefinitionError, match="'a'"):
-        arguments(tool)
 
 
 @pytest.mark.parametrize(

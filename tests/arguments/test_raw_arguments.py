@@ -6,7 +6,6 @@ from mcp_types import Tool
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS
 
 
 class Context: ...
@@ -63,22 +62,6 @@ def test_the_parameter_may_have_any_name_and_no_annotation():
     assert raw(SCHEMA, other).validate({"size": 1}) == {"anything": {"size": 1}}
 
 
-def none(ctx: Context): ...
-def two(a, b): ...
-
-
-@pytest.mark.parametrize("function", [none, two])
-def test_a_function_has_exactly_one_parameter_for_the_arguments(function):
-    with pytest.raises(DefinitionError, match=function.__name__):
-        raw(SCHEMA, function)
-
-
-@pytest.mark.parametrize("schema", [{}, {"type": "array"}, {"type": ["object"]}, {"properties": {}}])
-def test_a_root_other_than_an_object_schema_is_refused(schema):
-    with pytest.raises(DefinitionError):
-        raw(schema)
-
-
 @pytest.mark.parametrize(
     "reference",
     [
@@ -115,24 +98,11 @@ def test_a_value_that_only_looks_like_a_reference_is_accepted():
     assert raw(schema).validate({"$ref": "x", "b": {"$ref": "https://example.com"}})
 
 
-def test_a_schema_nested_too_deeply_is_refused():
-    schema: dict = {"type": "object"}
-    for _ in range(MAX_SCHEMA_DEPTH + 1):
-        schema = {"type": "object", "not": schema}
-    with pytest.raises(DefinitionError, match="deeper"):
-        raw(schema)
-
-
 def test_a_schema_that_contains_itself_is_refused():
     circle: list = []
     circle.append({"allOf": circle})
     with pytest.raises(DefinitionError, match="deeper"):
         raw({"type": "object", "allOf": circle})
-
-
-def test_a_schema_with_too_many_subschemas_is_refused():
-    with pytest.raises(DefinitionError, match="more than"):
-        raw({"type": "object", "anyOf": [{} for _ in range(MAX_SUBSCHEMAS)]})
 
 
 def doubling(steps, part=lambda schema: schema, *, is_cycle=False):
@@ -206,12 +176,6 @@ def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
     assert raw(several).validate({"a": "a" * 2_000})
 
 
-@pytest.mark.parametrize("dialect", ["https://example.com/dialect", 7, "draft-07"])
-def test_an_unknown_dialect_is_refused(dialect):
-    with pytest.raises(DefinitionError, match="not supported"):
-        raw({"$schema": dialect, "type": "object"})
-
-
 def test_the_declared_dialect_is_applied():
     # Draft 7 ignores keywords beside $ref, 2020-12 does not.
     schema = {
@@ -279,18 +243,6 @@ def test_a_long_rule_is_cut():
     [line] = refusal(schema, {"a": "x"})
     assert line.startswith('arguments.a: Input should be "0" or "1" or ')
     assert len(line) < 200
-
-
-def test_an_invalid_schema_is_refused_at_first_use():
-    found = raw({"type": "object", "properties": {"a": {"type": "text"}}})
-    with pytest.raises(DefinitionError, match=r"input_schema\.properties\.a\.type"):
-        found.validate({})
-
-
-def test_a_dangling_reference_is_refused():
-    found = raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}})
-    with pytest.raises(DefinitionError, match="absent"):
-        found.validate({"a": 1})
 
 
 def test_a_remote_reference_hidden_in_a_value_is_never_fetched():

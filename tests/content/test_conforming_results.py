@@ -133,7 +133,6 @@ BROKEN = [
     (Open, changed(Open(a=1), a=-5), "a"),
     (list[Pair], [Pair(Plain(-5))], "[0][0].n"),
     (Row, {"plain": Plain(-5)}, "plain.n"),
-    (Choice, changed(Choice(), size="abc"), "size"),
 ]
 
 

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, PlainSerializer, field_serializer
 
 from mcp_roundtrip import Context, PromptMessage, ResourceContents, Text, UsageError
 from mcp_roundtrip.content.tool_results import Output
-from mcp_roundtrip.schema.type_adapters import RepeatedName, to_json
 from mcp_roundtrip_testing import Player
 from support.servers import server_of
 
@@ -136,11 +135,6 @@ def test_a_value_that_pydantic_would_replace_is_an_error(annotation: Any, value:
 )
 def test_a_value_that_is_not_serialized_may_be_beyond_json(annotation: Any, value: Any) -> None:
     assert "None" in str(output_of(annotation).dump(value)[1])
-
-
-def test_two_names_of_a_nested_object_are_found() -> None:
-    with pytest.raises(RepeatedName):
-        to_json([{"a": {1: "b", "1": "c"}}])
 
 
 def output_of(annotation: Any) -> Output:

@@ -229,16 +229,6 @@ def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
         returning(annotation)
 
 
-class Opaque: ...
-
-
-def test_a_return_type_without_json_form_is_refused_by_name():
-    with pytest.raises(DefinitionError, match="tool"):
-        returning(Opaque).json_schema()
-    with pytest.raises(DefinitionError, match="tool"):
-        returning(Opaque).dump(Opaque())
-
-
 # content and structuredContent
 
 

