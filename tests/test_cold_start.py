@@ -50,7 +50,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.engine.async_context": "for async tools",
     "mcp_roundtrip.engine.elicitation": "for calls that ask",
     "mcp_roundtrip.engine.steps": "for calls with steps",
-    "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",
     "mcp_roundtrip.protocol.resource_uris": "for resources",
     "mcp_roundtrip.content.blocks": "3 ms, for results with content blocks",
     "mcp_roundtrip.arguments.elicitation_form": "for calls that ask",

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, ResourceLink, Retry, Server, UsageError
-from mcp_roundtrip.aws.clients import s3_client
+from mcp_roundtrip.aws.boto3_client import s3_client
 from mcp_roundtrip.s3 import MAX_BYTES, MAX_TTL_MS, Bucket, Stored
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack

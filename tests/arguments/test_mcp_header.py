@@ -16,7 +16,6 @@ from mcp_roundtrip.arguments.mcp_header import McpHeader
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
-from support.interpreters import run_program
 
 
 class Context: ...
@@ -386,24 +385,3 @@ def test_the_official_client_accepts_every_tool_and_finds_the_same_headers() -> 
     found = arguments(tool)
     assert find_invalid_x_mcp_header(found.json_schema()) is None
     assert x_mcp_header_map(found.json_schema()) == found.parameter_headers
-
-
-PROGRAM = """
-import sys
-from typing import Annotated
-from mcp_roundtrip.arguments.mcp_header import McpHeader
-from mcp_roundtrip.arguments.typed_arguments import Arguments
-
-def tool(a: Annotated[str, McpHeader("A")], b: Annotated[int, McpHeader("B")], c: list[int]): ...
-
-found = Arguments.from_function(tool, ())
-assert found.parameter_headers == {("a",): "A", ("b",): "B"}
-found.validate({"a": "x", "b": 1, "c": []})
-slow = {"mcp_roundtrip.schema.json_schema", "mcp_roundtrip.schema.subschemas"}
-print(sorted(slow & sys.modules.keys()))
-"""
-
-
-def test_a_call_builds_no_json_schema() -> None:
-    done = run_program(PROGRAM)
-    assert done.stdout.strip() == "[]"

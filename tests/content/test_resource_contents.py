@@ -6,7 +6,8 @@ from types import MappingProxyType
 
 import pytest
 
-from mcp_roundtrip.content.blocks import Image, ResourceContents, ResourceLink, Text, resource_contents
+from mcp_roundtrip.content.blocks import Image, ResourceContents, ResourceLink, Text
+from mcp_roundtrip.content.resource_contents import resource_contents
 from mcp_roundtrip.errors import UsageError
 
 URI = "a://b"

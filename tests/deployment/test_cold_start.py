@@ -168,7 +168,7 @@ def test_a_start_is_cold_if_the_first_request_waits_for_it(
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
-            engine.context content.member_checks arguments.docstring
+            engine.context content.member_checks
             arguments.raw_arguments arguments.string_arguments
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,

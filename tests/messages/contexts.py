@@ -639,7 +639,7 @@ def a_link_to_an_object_for_ever() -> None:
 
 
 @says(
-    "the S3 client does not sign with version 4; make it with mcp_roundtrip.aws.clients.s3_client(), or "
+    "the S3 client does not sign with version 4; make it with mcp_roundtrip.aws.boto3_client.s3_client(), or "
     "with Config(signature_version='s3v4')",
     UsageError,
 )

@@ -18,9 +18,7 @@ HEAVY = [
     "email",
     "http",
     "importlib.metadata",  # pydantic looks for plugins when it builds its first validator
-    "jsonschema",
-    "mcp_roundtrip.schema.json_schema",
-    "mcp_roundtrip.forms.form_schema",
+    "jsonschema_rs",
     "pydantic.root_model",
     "referencing",
     "ssl",

@@ -146,7 +146,7 @@ class Bucket:
         if "X-Amz-Algorithm=AWS4-HMAC-SHA256" not in url:
             raise UsageError(
                 "the S3 client does not sign with version 4; "
-                "make it with mcp_roundtrip.aws.clients.s3_client(), "
+                "make it with mcp_roundtrip.aws.boto3_client.s3_client(), "
                 "or with Config(signature_version='s3v4')"
             )
         return url
@@ -155,7 +155,7 @@ class Bucket:
     def _client(self) -> S3Client:
         if self._given_client is not None:
             return self._given_client
-        from mcp_roundtrip.aws.clients import s3_client  # imports boto3, which costs 130 ms
+        from mcp_roundtrip.aws.boto3_client import s3_client  # imports boto3, which costs 130 ms
 
         return s3_client()
 

@@ -25,7 +25,9 @@ from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.schema.input_reader import ExactReader
+from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.pydantic_core_schemas import NOT_COMPILED
+from mcp_roundtrip.schema.subschemas import subschemas
 
 
 class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -74,11 +76,11 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
             return {"type": "object", "additionalProperties": False}
         types = self.reader.types
         try:
-            schema = _build_json_schema(types)
+            schema = build_json_schema(types)
         except Exception as error:  # as above
             raise self._unusable(error) from None
         try:
-            headers = headers_of_schema(schema)
+            headers = headers_of_schema(schema, subschemas(schema))
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
@@ -94,7 +96,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
             own_type = self._field(parameter)
             inner = get_args(own_type)[0] if get_origin(own_type) is NotRequired else own_type
             try:
-                _build_json_schema(TypeAdapter(inner))
+                build_json_schema(TypeAdapter(inner))
             except Exception as own:  # an annotation of the author's may raise anything
                 problem = f"parameter {parameter.name!r}: {explain_type_error(inner, own)}"
                 break
@@ -128,12 +130,6 @@ def _parts(annotation: Any) -> tuple[Any, list[Any]]:
         base, *metadata = get_args(annotation)
         return base, metadata
     return annotation, []
-
-
-def _build_json_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
-    from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
-
-    return build_json_schema(types)
 
 
 # -- messages for types that pydantic cannot use or describe

@@ -71,11 +71,12 @@ def headers_of_parameters(parameters: Iterable[Parameter]) -> ParameterHeaders:
     return found
 
 
-def headers_of_schema(schema: Mapping[str, Any]) -> ParameterHeaders:
-    """Return the headers that an inputSchema declares. Raises DefinitionError for what clients refuse."""
-    from mcp_roundtrip.schema.subschemas import subschemas  # calls of typed tools do not need it
+def headers_of_schema(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]]) -> ParameterHeaders:
+    """Return the headers that an inputSchema declares; `nodes` are its subschemas.
 
-    declarations = sum(KEYWORD in node for node in subschemas(schema))
+    Raises DefinitionError for what clients refuse.
+    """
+    declarations = sum(KEYWORD in node for node in nodes)
     properties = dict(_declaring_properties(schema)) if declarations else {}
     if declarations > len(properties):
         raise DefinitionError(

@@ -62,7 +62,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         schema = dict(input_schema)
         try:
             _check(schema)
-            parameter_headers = headers_of_schema(schema)
+            parameter_headers = headers_of_schema(schema, subschemas(schema))
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
         return cls(signature, input_schema=schema, parameter_headers=parameter_headers)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
+from mcp_roundtrip.arguments.docstring import parse_docstring
 from mcp_roundtrip.errors import DefinitionError
 
 _UNSUPPORTED_KINDS: dict[Any, str] = {
@@ -179,8 +180,6 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
         text = type(target).__call__.__doc__ or type(target).__doc__
     if not text:
         return "", {}
-    from mcp_roundtrip.arguments.docstring import parse_docstring  # some functions have none
-
     return parse_docstring(text)
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from inspect import isclass
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
 
 from pydantic import BaseModel
 
@@ -17,9 +17,7 @@ from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.schema.input_reader import input_text
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.schema.pydantic_validator import StringReader
+from mcp_roundtrip.schema.pydantic_validator import StringReader
 
 
 class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -63,10 +61,6 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
 
     @cached_property
     def _strings(self) -> StringReader:
-        from mcp_roundtrip.schema.pydantic_validator import (
-            StringReader,  # plain calls need none of its modules
-        )
-
         return StringReader.from_schema(self._types.reader.types.core_schema, "arguments")
 
     def choices(self, name: str) -> tuple[str, ...]:

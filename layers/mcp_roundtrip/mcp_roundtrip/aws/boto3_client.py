@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 from botocore.config import Config
@@ -18,8 +18,12 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 from botocore.parsers import ResponseParserError
+from msgspec import Struct
 
 from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent, OnRequest, ignore_request
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 _MALFORMED: Final = (
     *(ResponseParserError, RecursionError),
@@ -38,6 +42,19 @@ def create_boto3_client(
     config = Config(**{"connect_timeout": 1, "read_timeout": 2, "retries": retries, **options})
     create: Any = boto3.client  # the stubs demand the name of the service as a literal
     return create(service, region_name=region, endpoint_url=endpoint_url, config=config)
+
+
+class Boto3Clients(Struct, frozen=True):
+    """The counterpart of `AwsClients` that calls boto3, with the same timeouts and attempts."""
+
+    on_request: OnRequest
+    clock: Callable[[], float]
+
+    def client(self, service: str, region: str | None, endpoint_url: str | None) -> Boto3Client:
+        return Boto3Client(create_boto3_client(service, region, endpoint_url), self.on_request)
+
+    def invoke_client(self, max_idle_s: float) -> Boto3InvokeClient:
+        return Boto3InvokeClient(max_idle_s, self.on_request, self.clock)
 
 
 class Boto3Client:
@@ -119,3 +136,17 @@ def _to_aws_error(error: ClientError | BotoCoreError) -> AwsError:
     if isinstance(error, (ConnectTimeoutError, ReadTimeoutError)):
         return (NotSent if isinstance(error, ConnectTimeoutError) else NoResponse)("timeout")
     return (NotSent if isinstance(error, EndpointConnectionError) else NoResponse)(type(error).__name__)
+
+
+def s3_client(region: str | None = None, endpoint_url: str | None = None) -> S3Client:
+    """Create a boto3 client of S3 whose presigned URLs work in every Region.
+
+    It signs with version 4 and names the bucket's Region in the host. By default, boto3 presigns with version
+    2, which newer Regions refuse, and for the host of us-east-1, whose redirect invalidates the signature.
+    """
+    # S3 answers an upload once it has stored all of it.
+    addressing = {"addressing_style": "virtual"}
+    client: S3Client = create_boto3_client(
+        "s3", region, endpoint_url, signature_version="s3v4", s3=addressing, read_timeout=10
+    )
+    return client

@@ -38,7 +38,7 @@ from mcp_roundtrip.aws.signing import CredentialSource, find_credentials, sign
 from mcp_roundtrip.internal_errors import SettingsError
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
+    from mcp_roundtrip.aws.boto3_client import Boto3Clients
 
 
 THROTTLING_PAUSE_S: Final = 1.0
@@ -156,9 +156,7 @@ class AwsClients:
             first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
             retries = StandardRetries(first_pause_s, self._time_left_s)
             return self._signed_client(service, retries, MAX_IDLE_S, region, endpoint_url)
-        from mcp_roundtrip.aws.boto3_client import Boto3Client, create_boto3_client  # costs 130 ms
-
-        return Boto3Client(create_boto3_client(service, region, endpoint_url), self._on_request)
+        return self._boto3.client(service, region, endpoint_url)
 
     def invoke_client(self) -> AwsClient:
         """Create a client that invokes a function at most once. Raises SettingsError.
@@ -168,9 +166,13 @@ class AwsClients:
         """
         if self._signs:
             return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
-        from mcp_roundtrip.aws.boto3_client import Boto3InvokeClient  # costs 130 ms
+        return self._boto3.invoke_client(MAX_IDLE_BEFORE_INVOKE_S)
 
-        return Boto3InvokeClient(MAX_IDLE_BEFORE_INVOKE_S, self._on_request, self._clock)
+    @cached_property
+    def _boto3(self) -> Boto3Clients:
+        from mcp_roundtrip.aws.boto3_client import Boto3Clients  # 130 ms
+
+        return Boto3Clients(self._on_request, self._clock)
 
     def _signed_client(
         self,
@@ -298,19 +300,3 @@ class SignedClient(Struct, eq=False):
         if not trace or "AWS_LAMBDA_FUNCTION_NAME" not in self.environment:
             return []
         return [("X-Amzn-Trace-Id", quote(trace, safe="=;:+&[]{}\"',"))]
-
-
-def s3_client(region: str | None = None, endpoint_url: str | None = None) -> S3Client:
-    """Create a boto3 client of S3 whose presigned URLs work in every Region.
-
-    It signs with version 4 and names the bucket's Region in the host. By default, boto3 presigns with version
-    2, which newer Regions refuse, and for the host of us-east-1, whose redirect invalidates the signature.
-    """
-    from mcp_roundtrip.aws.boto3_client import create_boto3_client  # costs 130 ms
-
-    # S3 answers an upload once it has stored all of it.
-    addressing = {"addressing_style": "virtual"}
-    client: S3Client = create_boto3_client(
-        "s3", region, endpoint_url, signature_version="s3v4", s3=addressing, read_timeout=10
-    )
-    return client

@@ -15,6 +15,7 @@ from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.input_reader import invalid_value
+from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_write
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
@@ -40,8 +41,6 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
     @cached_property
     def json_schema(self) -> dict[str, Any]:
         """The `outputSchema`. Raises DefinitionError for a type that JSON Schema cannot describe."""
-        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, calls do not
-
         try:
             return build_json_schema(type_adapter(self.annotation), "serialization")
         except Exception as error:  # an author's annotation may raise anything
@@ -60,12 +59,14 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
 
         return SchemaValidator.compile(self.json_schema, f"{self.name}: outputSchema")
 
-    def to_json(self, value: Any) -> JsonResult:
-        """Return the data of a result, and its text.
+    def to_json(self, value: Any, *, is_typed: bool = True) -> JsonResult:
+        """Return the data of a result, and its text. Without `is_typed`, the value says which type it has.
 
         Raises UsageError for a value that does not fit the return type or is not JSON; it names the place and
         quotes no value.
         """
+        if not is_typed:
+            return untyped_to_json(self.name, value)
         try:
             types = type_adapter(self.annotation)
             typed, written = _serialize(types, value)

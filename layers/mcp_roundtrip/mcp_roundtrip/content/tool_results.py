@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import cached_property
 from inspect import Signature, isclass
@@ -42,6 +42,8 @@ NO_STRUCTURED_CONTENT: Final = UNSET
 
 _UNTYPED = (Signature.empty, Any, object, list, tuple)
 """Annotations that do not say whether the function returns content blocks or data."""
+
+_VALIDATORS: Final = frozenset({"pydantic.functional_validators"})
 
 _UNION = (Union, UnionType)
 _SEQUENCE = (list, tuple)
@@ -114,11 +116,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
     def _structured(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         if (text := json_text(value, self.annotation)) is not None:
             return _text_and_data(msgspec.json.decode(text), text)
-        from mcp_roundtrip.content.structured_output import untyped_to_json  # imports pydantic
-
-        if self.kind is _Kind.STRUCTURED:
-            return _text_and_data(*self._types.to_json(value))
-        return _text_and_data(*untyped_to_json(self.name, value))
+        return _text_and_data(*self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED))
 
     @cached_property
     def _types(self) -> StructuredOutput:
@@ -162,8 +160,7 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     annotation = unwrap_alias(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        has_own = _serializers(annotation) > _serializers(arguments[0])
-        return _is_content(arguments[0], item=item) and not has_own
+        return _is_content(arguments[0], item=item) and not _has_serializer(arguments[1:])
     if origin in _UNION:
         return all(_is_content(member, item=item) for member in arguments)
     if origin in _SEQUENCE and not item:
@@ -172,16 +169,12 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
 
 
-def _serializers(annotation: Any) -> int:
-    """Return how many serializers a type has. Those of content blocks are never used."""
-    from mcp_roundtrip.schema.pydantic_core_schemas import nodes  # for Annotated only: imports pydantic
-    from mcp_roundtrip.schema.type_adapters import type_adapter
-
-    try:
-        schema = type_adapter(annotation).core_schema
-    except Exception:  # an author's annotation may raise anything; lists and checks say what
-        return 0
-    return sum("serialization" in node for node in nodes(schema))
+def _has_serializer(metadata: Iterable[Any]) -> bool:
+    """Return whether pydantic may serialize the type in a way of its own. That of a block is never used."""
+    return any(
+        hasattr(each, "__get_pydantic_core_schema__") and type(each).__module__ not in _VALIDATORS
+        for each in metadata
+    )
 
 
 def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:

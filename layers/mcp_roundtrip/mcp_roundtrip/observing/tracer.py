@@ -184,9 +184,8 @@ def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     function = Resource({"service.name": environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip")})
-    created = SdkTracerProvider(
-        resource=Resource.create(function.merge(OTELResourceDetector().detect()).attributes)
-    )
+    attributes = function.merge(OTELResourceDetector().detect()).attributes
+    created = SdkTracerProvider(resource=Resource.create(attributes))
     created.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(created)
     return Tracer(created, x_ray_header)

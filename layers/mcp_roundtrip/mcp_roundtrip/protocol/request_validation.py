@@ -15,7 +15,7 @@ name, scopes, required capabilities) afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -47,9 +47,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     without_null_members,
 )
 from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_present_headers
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.protocol.session_id import SessionId
+from mcp_roundtrip.protocol.session_id import SessionId
 
 
 class RequestMeta(Struct, frozen=True):
@@ -140,8 +138,6 @@ def _session(message: JsonRpcRequest, headers: Mapping[str, str]) -> SessionId |
     text = headers.get(HEADER_SESSION_ID)
     if text is None or message.method == INITIALIZE:
         return None
-    from mcp_roundtrip.protocol.session_id import SessionId  # only clients of the earlier versions
-
     return SessionId.decode(text)
 
 

@@ -50,8 +50,8 @@ _KNOWN: Final[Mapping[str, Any]] = {
 }
 """The capabilities that this package knows."""
 
-_BASE64: Final = re.compile(r"[A-Za-z0-9_-]+")
-_NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+_BASE64: Final = r"[A-Za-z0-9_-]+"
+_NONCE: Final = r"[A-Za-z0-9_-]{22}"
 
 
 class SessionId(Struct, frozen=True):
@@ -108,7 +108,7 @@ class SessionId(Struct, frozen=True):
     @classmethod
     def decode(cls, text: str) -> SessionId | None:
         """Return the content of an id that `encode` wrote; None for any other text."""
-        if len(text) > MAX_LENGTH or not _BASE64.fullmatch(text):
+        if len(text) > MAX_LENGTH or not re.fullmatch(_BASE64, text):
             return None
         try:
             members = parse_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -126,7 +126,7 @@ class SessionId(Struct, frozen=True):
                 "client": [str(name), str(client_version)],
                 "capabilities": dict(capabilities),
                 "nonce": str(nonce),
-            } if version in LEGACY_VERSIONS and _NONCE.fullmatch(nonce):
+            } if version in LEGACY_VERSIONS and re.fullmatch(_NONCE, nonce):
                 level = members.get("logLevel")
                 if level is None or level in LOG_LEVELS:
                     return cls(version, name, client_version, capabilities, nonce, level)

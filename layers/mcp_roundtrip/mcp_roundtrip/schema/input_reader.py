@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
+from mcp_roundtrip.schema.problem_texts import describe_errors
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
@@ -112,6 +113,4 @@ def input_text(raw: Mapping[str, Any], root: str) -> str:
 
 def invalid_value(error: ValidationError, root: str) -> InvalidValue:
     """Return pydantic's errors about a value with the name `root`."""
-    from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
-
     return InvalidValue(describe_errors(error, root), partial(describe_errors, error, root, for_log=True))

@@ -25,6 +25,7 @@ from pydantic.type_adapter import TypeAdapter
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.protocol.canonical import MAX_DEPTH, has_half_of_a_pair
 from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, nodes
+from mcp_roundtrip.schema.pydantic_validator import typed_validator
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
@@ -59,8 +60,6 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
             raise
         adapter, config = TypeAdapter(annotation), None
     if any(map(_has_booleans_and_numbers, nodes(adapter.core_schema))):
-        from mcp_roundtrip.schema.pydantic_validator import typed_validator  # few types need it
-
         adapter.validator = typed_validator(adapter.core_schema, config=config)
     return adapter
 

@@ -12,6 +12,7 @@ from inspect import isclass
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     JSON_KINDS,
     CoreSchema,
@@ -102,8 +103,6 @@ def _pattern_problem(pattern: str | re.Pattern[str], *, is_python_re: bool) -> s
             'write Field(pattern="...") without re.compile and without regex_engine="python-re", and check '
             "what needs look-around or back-references in the function"
         )
-    from mcp_roundtrip.schema.patterns import pattern_problem  # few types have patterns
-
     problem = pattern_problem(pattern)
     return f"the pattern {pattern!r} {problem}" if problem else None
 

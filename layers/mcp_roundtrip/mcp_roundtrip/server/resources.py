@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.content.blocks import resource_contents
+from mcp_roundtrip.content.resource_contents import resource_contents
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
