@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import ssl
 import time
@@ -62,9 +63,9 @@ def parse_endpoint(url: str) -> SplitResult | None:
 class Connections:
     """Sends requests to an endpoint, over a kept connection if there is one. Thread-safe.
 
-    A connection that was idle for over `max_idle_s`, or that the endpoint closed, is replaced. `clock`
-    returns epoch seconds: monotonic time may stop while Lambda has frozen the environment, and a restored
-    snapshot finds its connections idle for long.
+    A connection that was idle for over `max_idle_s`, that the endpoint closed, or that another process
+    opened (before a fork) is replaced. `clock` returns epoch seconds: monotonic time may stop while Lambda
+    has frozen the environment, and a restored snapshot finds its connections idle for long.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Connections:
         self._is_amazon = ca_bundle is None
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
+        self._process = os.getpid()
 
     def __del__(self) -> None:
         self.close()
@@ -121,6 +123,9 @@ class Connections:
             kept[1].close()
 
     def _take(self) -> HTTPConnection | None:
+        if self._process != os.getpid():  # the parent process uses the same sockets
+            self._process = os.getpid()
+            self.close()
         while kept := self._pop():
             used_at, connection = kept
             if 0 <= self._clock() - used_at <= self._max_idle_s and not _is_readable(connection):
