@@ -94,6 +94,13 @@ def test_the_connection_of_a_complete_response_is_used_again(wire):
     assert call.connections_used == [1, 1]
 
 
+@pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
+def test_a_response_with_more_bytes_than_its_own_ends_the_use_of_the_connection(wire):
+    with calling(send(wire + OK), retries=retry_connection) as call:
+        assert call() == call() == {}
+    assert call.connections_used == [1, 2]
+
+
 def test_a_response_of_http_1_0_ends_the_use_of_the_connection():
     wire = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
     with calling(send(wire), retries=retry_connection) as call:

@@ -210,6 +210,7 @@ def _with_known_flags(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _is_readable(connection: HTTPConnection) -> bool:
+    """Return whether an idle connection has something to read: its end, or what belongs to no request."""
     waiting = poll()  # select() takes no descriptor over 1,023
     waiting.register(connection.sock, POLLIN)
     return bool(waiting.poll(0))
@@ -239,6 +240,8 @@ def _exchange(
         raise HTTPException("a chunk with a negative length") from error
     if response.length:  # read() with a limit accepts a body that ends too early
         raise HTTPException("an incomplete body")
+    if response.has_more:
+        connection.close()
     return ServiceResponse(response.status, response.headers, body)
 
 
@@ -252,7 +255,12 @@ class _LimitedResponse(HTTPResponse):
     def __init__(self, sock: socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
         self._stream = _LimitedStream(sock, self.fp.detach())
-        self.fp = io.BufferedReader(self._stream)
+        self.fp = self._buffer = _Buffer(self._stream)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether more was received than the response. Known after its end."""
+        return self._buffer.has_more
 
     def begin(self) -> None:
         super().begin()
@@ -262,7 +270,20 @@ class _LimitedResponse(HTTPResponse):
             raise HTTPException("an incomplete head")
 
 
+class _Buffer(io.BufferedReader):
+    """A buffer that records at its end whether it is empty."""
+
+    has_more = False
+
+    def close(self) -> None:
+        if not self.closed:
+            self.has_more = self.tell() < self.raw.tell()
+        super().close()
+
+
 class _LimitedStream(io.RawIOBase):
+    """The received bytes of one response."""
+
     def __init__(self, connected: socket, stream: io.RawIOBase) -> None:
         self._socket = connected
         self._stream = stream
@@ -281,6 +302,9 @@ class _LimitedStream(io.RawIOBase):
         if self._received > MAX_RESPONSE:
             raise AwsError("response_too_large")
         return length
+
+    def tell(self) -> int:
+        return self._received
 
     def close(self) -> None:
         self._stream.close()
