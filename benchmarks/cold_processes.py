@@ -21,7 +21,7 @@ from mcp_roundtrip_tools.run.execution.environment import (
     ProcessEnvironment,
     process_variables,
 )
-from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import REGION, Function

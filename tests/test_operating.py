@@ -22,7 +22,7 @@ from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.state_carrier import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
-from mcp_roundtrip_tools.events import messages
+from mcp_roundtrip_tools.events import of_application as messages
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import examples as samples
 from support.served_application import serve

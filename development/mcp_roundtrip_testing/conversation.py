@@ -12,9 +12,8 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES
 from mcp_roundtrip.server.presenters import META_QUESTIONS
 from mcp_roundtrip.server.round import META_PARKED_CALL
-from mcp_roundtrip_testing.answers import input_response
 from mcp_roundtrip_testing.client_profile import ClientProfile
-from mcp_roundtrip_testing.played_call import DECLINE, describe_unasked_answers
+from mcp_roundtrip_testing.played_call import DECLINE, describe_unasked_answers, input_response
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.question_form import PAGE_LINK, fill_in
 from mcp_roundtrip_testing.round import Round, RoundSender

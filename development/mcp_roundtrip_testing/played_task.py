@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
-from mcp_roundtrip_testing.answers import input_response
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     describe_questions,
     describe_result,
     describe_unasked_answers,
+    input_response,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.workers import Workers

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip_testing.answers import input_response
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     describe_result,
     describe_unasked_answers,
+    input_response,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.played_task import PlayedTask

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.adapters.detect import detect
-from mcp_roundtrip_tools.events.messages import Event, post
+from mcp_roundtrip_tools.events.of_application import Event, post
 from support.event_formats import FORMATS
 from support.event_sources import sent_by, with_context, with_header
 from support.messages import call

@@ -16,7 +16,7 @@ from mcp_roundtrip.auth.bearer import bearer_token
 from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.engine.deadline import RESPONSE_MARGIN_MS
-from mcp_roundtrip_tools.events.messages import Event
+from mcp_roundtrip_tools.events.of_application import Event
 from support.deployment import Deployment
 from support.event_sources import (
     GATEWAYS,

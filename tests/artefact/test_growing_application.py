@@ -28,10 +28,10 @@ import pytest
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
-from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.__main__ import write_application
-from mcp_roundtrip_tools.new.platform_files import CHECKSUMS, checksums, package_files
-from mcp_roundtrip_tools.template.platform_version import PACKAGE
+from mcp_roundtrip_tools.new.package_source import CHECKSUMS, checksums, package_files
+from mcp_roundtrip_tools.template.template_tree import PACKAGE
 from support import aws_account
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.aws_account import Stack

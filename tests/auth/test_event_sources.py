@@ -11,7 +11,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
-from mcp_roundtrip_tools.events.messages import Event
+from mcp_roundtrip_tools.events.of_application import Event
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_header, with_method
 from support.messages import call

@@ -10,8 +10,8 @@ import jwt
 
 from corpus.aws_account import private_key
 from corpus.deployment import AUDIENCE, World
-from mcp_roundtrip_tools.events.messages import Event
-from mcp_roundtrip_tools.events.messages import event as http_api_event
+from mcp_roundtrip_tools.events.of_application import Event
+from mcp_roundtrip_tools.events.of_application import event as http_api_event
 from support.event_formats import FORMATS
 
 SOURCES: Final = ("http_api", "http_api_1_0", "rest_api", "function_url", "alb", "alb_multi_value", "direct")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_roundtrip_tools.events.messages import call, post
+from mcp_roundtrip_tools.events.of_application import call, post
 from support.examples import APPROVAL
 from support.mailbox import Mailbox
 from support.sam_applications import http

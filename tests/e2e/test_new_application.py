@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
 from support.clients import Connect, Person, answered_on_page, fast_mcp, official
 from support.served_application import FRONT_DOOR, Served, serve

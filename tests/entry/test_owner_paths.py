@@ -11,7 +11,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
-from mcp_roundtrip_tools.events.messages import Event, post
+from mcp_roundtrip_tools.events.of_application import Event, post
 from support import callers
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, sent_by, with_context, with_method

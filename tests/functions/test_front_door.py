@@ -8,7 +8,7 @@ from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.server.invocation import Forwarded
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from mcp_roundtrip_tools.events.messages import call, message, post, prompt, read
+from mcp_roundtrip_tools.events.of_application import call, message, post, prompt, read
 from support.deployment import Deployment
 from support.examples import (
     DUPLICATE,

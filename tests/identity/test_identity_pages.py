@@ -15,8 +15,8 @@ from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.deployment import authenticator_factory
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip_tools.deploy.identity import RULES
-from mcp_roundtrip_tools.deploy.parameters import defaults, template_names
+from mcp_roundtrip_tools.deploy.identity import refused_identity
+from mcp_roundtrip_tools.deploy.stacks import defaults, template_names
 from mcp_roundtrip_tools.template.intrinsics import resolve
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.identity_pages import PROVIDERS, ROOT, Token, first_settings, page, settings
@@ -166,7 +166,7 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider: s
     found = page(provider)
     for parameters in found.deployments:
         assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
-        assert [rule(parameters) for rule in RULES if rule(parameters)] == []
+        assert [*refused_identity(parameters)] == []
 
 
 def authorizer(parameters: dict[str, str]) -> dict[str, Any]:

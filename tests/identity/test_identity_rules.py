@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.identity import RULES
-from mcp_roundtrip_tools.deploy.issuer import refused_issuer
+from mcp_roundtrip_tools.deploy.identity import refused_identity, refused_issuer
 from support.token_issuer import ONE, RSA
 
 TENANT, API = "4f6ac4b6-5a5b-4c0a-9c1b-1d1f0a6b2a11", "b0a3fd5e-1f61-4a65-8d6e-0d5b0f6c9e21"
@@ -17,7 +16,7 @@ ENTRA = f"https://login.microsoftonline.com/{TENANT}/v2.0"
 
 
 def sentences(**values: str) -> list[str]:
-    return [found for rule in RULES if (found := rule(values))]
+    return [*refused_identity(values)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.deploy import releases
+from mcp_roundtrip_tools.deploy import account
 from mcp_roundtrip_tools.deploy.account import Account
 from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
@@ -261,14 +261,14 @@ def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, rele
 def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
     github: GitHub, released: list[Job]
 ) -> None:
-    found = releases.running(Account(github.cloud.client), STACKS["default"])
+    found = account.running_release(Account(github.cloud.client), STACKS["default"])
     assert found is not None
     earlier = replace(found, parameters={**found.parameters, "TokenIssuer": "https://id.example"})
-    saved = releases.save(github.folder / "earlier", "default", earlier)
+    saved = account.save_release(github.folder / "earlier", "default", earlier)
     github.artefacts["before-default"] = saved.parents[1]
     job = github.job("rollback", "default", "rollback.yml")
     assert job.failure is None, job.failure
-    assert releases.running(Account(github.cloud.client), STACKS["default"]) == earlier
+    assert account.running_release(Account(github.cloud.client), STACKS["default"]) == earlier
 
 
 def test_another_branch_or_environment_of_the_repository_gets_no_credentials(

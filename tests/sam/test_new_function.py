@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.entries import logical_id_prefix
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
-from mcp_roundtrip_tools.growth.writing import write
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 from support.transformed_template import load_template, settings, transformed_file

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip_testing import FakeClock, Player, Round
-from mcp_roundtrip_tools.events.messages import message, post
+from mcp_roundtrip_tools.events.of_application import message, post
 from support.examples import WORK_ITEMS
 from support.processes import WITHIN_S, invoke, new_process
 from support.project import FUNCTIONS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip_tools.events.messages import Event, post
+from mcp_roundtrip_tools.events.of_application import Event, post
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route

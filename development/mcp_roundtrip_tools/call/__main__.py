@@ -10,15 +10,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_roundtrip_tools.call.arguments import missing_fields, read_arguments, split_words
 from mcp_roundtrip_tools.call.calls import Caller
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
-from mcp_roundtrip_tools.call.forms import Refused, ask_fields
-from mcp_roundtrip_tools.call.given_answers import GivenAnswers, parse_answers
-from mcp_roundtrip_tools.call.output import describe_result, describe_tools
-from mcp_roundtrip_tools.call.questions import Questions
+from mcp_roundtrip_tools.call.fields import missing_fields, read_arguments, split_words
+from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_answers
 from mcp_roundtrip_tools.call.server import McpServer
-from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.call.terminal import Refused, Terminal, ask_fields, describe_result, describe_tools
 from mcp_roundtrip_tools.client.http import is_trustworthy
 from mcp_roundtrip_tools.client.terminal_text import printable, printable_json
 

@@ -22,8 +22,7 @@ from mcp_roundtrip_tools.catalog.catalog import (
     load_servers,
     render_servers,
 )
-from mcp_roundtrip_tools.catalog.skill_catalog import stale_manifests, write_manifests
-from mcp_roundtrip_tools.catalog.skill_folders import SkillError
+from mcp_roundtrip_tools.catalog.skill_folders import SkillError, stale_manifests, write_manifests
 
 
 def main(

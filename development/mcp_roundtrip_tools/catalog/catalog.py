@@ -18,7 +18,7 @@ from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.resources import Resource
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_testing.loading import load_module, servers_in
-from mcp_roundtrip_tools.catalog.skill_catalog import skill_rows
+from mcp_roundtrip_tools.catalog.skill_folders import skill_rows
 
 FUNCTIONS = Path("functions")
 FRONT_DOOR = "front_door"

@@ -1,8 +1,4 @@
-"""Read the skills in a function's folder, check them, and write their manifest (SEP-2640).
-
-Every directory with a SKILL.md is a skill. Hidden files and `__pycache__` belong to none. Limits and names
-are those of SEP-2640 and of agentskills.io; a file has to fit into the response of a Lambda function, too.
-"""
+"""Skills: the folders of their files, their front matter, and their entries in the catalog."""
 
 from __future__ import annotations
 
@@ -10,15 +6,103 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+import yaml
+
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
-from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE, file_contents
-from mcp_roundtrip_tools.catalog.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter
+from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE, file_contents, manifest_path
+
+MAX_FRONTMATTER: Final = 16_384
+"""Characters of the frontmatter, as YAML and as JSON."""
+
+_BLOCK: Final = re.compile(
+    rf"\A---[ \t]*\r?\n(.{{0,{MAX_FRONTMATTER}}}?\r?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+
+_PLAIN: Final = (
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+)
+"""The plain scalars of the core schema that are no text: tag, pattern, first characters."""
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """A loader with the core schema that refuses duplicate keys, anchors and aliases.
+
+    A few aliases of aliases are a document of any size, and JSON has none.
+    """
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class attribute
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs have no type
+        if event.anchor is not None:
+            raise yaml.composer.ComposerError(
+                None, None, "anchors and aliases are not supported", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        if len(set(map(str, keys))) != len(keys) or not all(isinstance(key, str) for key in keys):
+            raise yaml.constructor.ConstructorError(
+                None, None, "keys must be different texts", node.start_mark
+            )
+        return super().construct_mapping(node, deep=True)
+
+
+for _tag, _pattern, _first in _PLAIN:
+    _CoreLoader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first, *([""] * (_tag == "null"))]
+    )
+
+
+def _integer(loader: _CoreLoader, node: yaml.ScalarNode) -> int:
+    text = node.value
+    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+
+
+_CoreLoader.add_constructor("tag:yaml.org,2002:int", _integer)
+
+
+# PyYAML raises the last two for a text that its tag does not fit, such as `!!bool x`.
+_MALFORMED: Final = (yaml.YAMLError, TypeError, ValueError, RecursionError, KeyError, AttributeError)
+
+
+def read_frontmatter(text: str) -> dict[str, Any]:
+    """Return the frontmatter at the start of a SKILL.md. Raises ValueError with the reason."""
+    found = _BLOCK.match(text.removeprefix("\ufeff"))
+    if found is None:
+        raise ValueError(
+            f"it does not begin with YAML frontmatter of at most {MAX_FRONTMATTER:,} characters between two "
+            "lines ---; move longer texts below it"
+        )
+    try:
+        members = yaml.load(found[1], _CoreLoader)  # noqa: S506 - a subclass of SafeLoader
+        json.dumps(members, allow_nan=False, ensure_ascii=False).encode()
+    except _MALFORMED as error:
+        raise ValueError(f"its frontmatter is no YAML that JSON can hold: {_one_line(error)}") from None
+    if not isinstance(members, dict):
+        raise ValueError("its frontmatter has no members")
+    return members
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -164,3 +248,42 @@ def _wrong_frontmatter(frontmatter: Mapping[str, Any], folder: str) -> Iterator[
 
 def _uri(path: str) -> str:
     return SCHEME + quote(path, safe="/-._~")
+
+
+Folders = Mapping[Path, tuple[str, ...]]
+"""The required scopes by folder."""
+
+
+def skill_rows(folders: Mapping[str, Folders]) -> list[dict[str, Any]]:
+    """Return the rows of the catalog, sorted by URI. Raises SkillError if folders share a directory."""
+    rows = []
+    for owner, held in folders.items():
+        for folder, scopes in held.items():
+            required = {"scopes": list(scopes)} if scopes else {}
+            for entry in skill_entries(folder):
+                root = entry["uri"].removesuffix(SKILL_FILE)
+                rows.append((f"{root}/", folder, {"owner": owner, **required, "definition": entry}))
+    rows.sort(key=lambda row: row[0])
+    for (root, folder, _), (later, other, _) in combinations(rows, 2):
+        if later.startswith(root) and folder != other:
+            raise SkillError(f"{root} of {folder} contains {later} of {other}: rename one of them")
+    return [row for _, _, row in rows]
+
+
+def stale_manifests(servers: Iterable[Server]) -> list[Path]:
+    """Return the manifests that are missing or not current. Raises SkillError."""
+    folders = [folder for server in servers for folder in server.skill_folders]
+    return [manifest_path(folder) for folder in folders if not _is_current(folder)]
+
+
+def write_manifests(paths: Iterable[Path]) -> None:
+    """Write manifests of the folders beside them. Raises SkillError."""
+    for path in paths:
+        if path.exists() and not path.is_file():
+            raise SkillError(f"{path} is no regular file; remove it")
+        path.write_text(manifest_text(path.with_suffix("")), encoding="utf-8")
+
+
+def _is_current(folder: Path) -> bool:
+    path = manifest_path(folder)
+    return path.is_file() and path.read_text(encoding="utf-8") == manifest_text(folder)

@@ -13,8 +13,8 @@ from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tokens import list_users
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
+from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
-from mcp_roundtrip_tools.run.source_watcher import fingerprint
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import Function, function_name, short_name
 

@@ -9,8 +9,7 @@ from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jws
-from mcp_roundtrip_tools.run.observation.messages import header
-from mcp_roundtrip_tools.run.observation.records import HttpExchange
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, header
 
 
 def caller_of(exchange: HttpExchange, claims: Mapping[str, Any]) -> str | None:

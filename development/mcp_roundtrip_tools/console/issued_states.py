@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip_tools.console.damage import part_at
-from mcp_roundtrip_tools.run.observation.messages import request_message
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import HttpExchange
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, request_message
 
 _STATE: Final = re.compile(rb'"requestState": ?"([A-Za-z0-9_.-]+)"')
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from mcp_roundtrip_tools.deploy import identity
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
-from mcp_roundtrip_tools.deploy.names import refused_names
-from mcp_roundtrip_tools.deploy.nested_checks import refused_by_nested, unknown_parameter
-from mcp_roundtrip_tools.deploy.parameters import broken_assertions, defaults
-from mcp_roundtrip_tools.deploy.stacks import Stack, known_values, read_stacks
-from mcp_roundtrip_tools.template.allowed_values import refused_value
+from mcp_roundtrip_tools.deploy.identity import refused_identity
+from mcp_roundtrip_tools.deploy.stacks import (
+    Stack,
+    defaults,
+    known_values,
+    read_stacks,
+    refused_by_nested,
+    refused_names,
+    unknown_parameter,
+)
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
+from mcp_roundtrip_tools.template.parameters import refused_value
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
+from mcp_roundtrip_tools.template.validation import broken_assertions
 
 IN_THE_REGION = (
     *("CertificateArn", "StateKeyArn", "TrustedStateKeyArns", "StateEncryptionKeyArn"),
@@ -49,7 +55,7 @@ def refusals(tree: TemplateTree, environment: Environment, region: str | None) -
         yield from (f"{assertion['AssertDescription']}." for assertion in broken)
         for stack in nested:
             yield from refused_by_nested(stack)
-        yield from filter(None, (rule(known) for rule in identity.RULES))
+        yield from refused_identity(known)
     yield from _other_regions(known, region)
     if stack_name is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."

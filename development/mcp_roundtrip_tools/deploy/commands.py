@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import Deployment
-from mcp_roundtrip_tools.deploy.environments import DEFAULT
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.sam import find_sam
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, find_sam
 from mcp_roundtrip_tools.deploy.target import ARCHITECTURE, RUNTIME
 from mcp_roundtrip_tools.template.model import TemplateError
 

@@ -6,14 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_roundtrip_tools.deploy import account, checks, releases, sam
-from mcp_roundtrip_tools.deploy.environments import LOCAL, Environment, read_environment, save
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.issuer import refused_issuer
-from mcp_roundtrip_tools.deploy.nested_checks import unknown_options, unknown_parameter
-from mcp_roundtrip_tools.deploy.parameters import defaults
+from mcp_roundtrip_tools.deploy import account, checks
+from mcp_roundtrip_tools.deploy.environments import (
+    LOCAL,
+    Environment,
+    Refused,
+    read_environment,
+    run_sam,
+    save,
+    write_configuration,
+)
+from mcp_roundtrip_tools.deploy.identity import refused_issuer
 from mcp_roundtrip_tools.deploy.questions import Interview
-from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
+from mcp_roundtrip_tools.deploy.stacks import (
+    defaults,
+    known_values,
+    read_stacks,
+    unknown_options,
+    unknown_parameter,
+)
 from mcp_roundtrip_tools.deploy.target import (
     BUILT,
     WRITTEN,
@@ -24,9 +35,8 @@ from mcp_roundtrip_tools.deploy.target import (
     target_of,
     where_written,
 )
-from mcp_roundtrip_tools.template.allowed_values import refused_value
-from mcp_roundtrip_tools.template.platform_version import check_platform
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.parameters import refused_value
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import parse
 
 
@@ -84,7 +94,7 @@ class Deployment:
             raise Refused(*wrong)
         check_interpreter(self.folder, self.tree.document, self.values)
         self._configure(())
-        status = sam.run(program, self.folder, self.environment, "build")
+        status = run_sam(program, self.folder, self.environment, "build")
         if status == 0:
             pin(self.folder / BUILT, self.target)
         return status
@@ -109,7 +119,7 @@ class Deployment:
         deployment._show()
         confirmation = () if asks else ("--no-confirm-changeset",)
         given = (*confirmation, "--no-fail-on-empty-changeset", *options)
-        return sam.run(program, self.folder, deployment.environment, "deploy", given)
+        return run_sam(program, self.folder, deployment.environment, "deploy", given)
 
     @property
     def _region(self) -> str | None:
@@ -153,7 +163,7 @@ class Deployment:
 
     def _check_running(self, connected: account.Account, stack: str) -> None:
         """Raise Refused for a stack from before platform/: names would have to move into a nested stack."""
-        running = releases.running(connected, stack)
+        running = account.running_release(connected, stack)
         if running is None or not self.tree.nested:
             return
         if self.tree.nested.keys().isdisjoint(parse(running.template)["Resources"]):
@@ -167,28 +177,30 @@ class Deployment:
         connected, stack = self._account(), str(self.environment.option("stack_name"))
         connected.check_credentials()
         connected.check_stack(stack)
-        release = releases.previous(self.folder, self.environment.name, releases.running(connected, stack))
+        release = account.previous_release(
+            self.folder, self.environment.name, account.running_release(connected, stack)
+        )
         template = self.folder / ".aws-sam" / f"rollback-{self.environment.name}.yaml"
         template.write_text(release.template, encoding="utf-8")
         self._configure(options, release.parameters)
         given = ("--template-file", str(template), "--no-confirm-changeset", *options)
-        return sam.run(program, self.folder, self.environment, "deploy", given)
+        return run_sam(program, self.folder, self.environment, "deploy", given)
 
     def endpoint(self) -> str:
         """Return the URL of the deployed endpoint. Raises Refused."""
-        return releases.endpoint(self._account(), str(self.environment.option("stack_name")))
+        return account.endpoint(self._account(), str(self.environment.option("stack_name")))
 
     def _account(self) -> account.Account:
         return account.connect(self.environment.option("region"), self.environment.option("profile"))
 
     def _save_release(self) -> None:
-        release = releases.running(self._account(), str(self.environment.option("stack_name")))
+        release = account.running_release(self._account(), str(self.environment.option("stack_name")))
         if release is not None:
-            releases.save(self.folder, self.environment.name, release)
+            account.save_release(self.folder, self.environment.name, release)
 
     def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
         own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)
-        sam.write_configuration(
+        write_configuration(
             self.folder, self.environment, self.target, values or self.values, own_bucket=own_bucket
         )
 

@@ -7,16 +7,57 @@ of one person. Both have the format of sam (AWS SAM developer guide, "AWS SAM CL
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from mcp_roundtrip_tools.deploy import toml
-from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip.errors import McpRoundtripError
+
+
+class Refused(McpRoundtripError):
+    """Nothing was built or deployed. `problems` are sentences that say what to change."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_text(document: Mapping[str, Any]) -> str:
+    """Return TOML. A nested mapping is a table; other values are strings, numbers, booleans and lists."""
+    return "\n".join(_table((), document)).strip() + "\n"
+
+
+def _table(path: tuple[str, ...], members: Mapping[str, Any]) -> Iterator[str]:
+    own = {name: value for name, value in members.items() if not isinstance(value, Mapping)}
+    if path and own:
+        yield f"\n[{'.'.join(map(_key, path))}]"
+    for name, value in own.items():
+        yield f"{_key(name)} = {_value(value)}"
+    for name, value in members.items():
+        if isinstance(value, Mapping):
+            yield from _table((*path, name), value)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    # JSON's strings, numbers, booleans and arrays are also TOML's. DEL must be escaped in TOML only.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 SHARED = "samconfig.toml"
 LOCAL = "samconfig.local.toml"
@@ -98,7 +139,7 @@ def save(folder: Path, environment: Environment) -> None:
     document[environment.name] = {
         command: {"parameters": options} for command, options in environment.local.items()
     }
-    text = _HEADER + toml.dumps(document)
+    text = _HEADER + toml_text(document)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
@@ -160,3 +201,63 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(map(str, value))
     return str(value)
+
+
+INSTALLED: Final = Path(".venv-sam/bin/sam")
+"""The sam that `make` installs."""
+
+
+def find_sam(folder: Path, given: Path | None) -> Path:
+    """Return the given sam, or the one on PATH, or the one that `make` installed. Raises Refused."""
+    on_path = shutil.which("sam")
+    program = folder / (given or on_path or INSTALLED)
+    if not program.exists():
+        raise Refused(f"{given or 'sam'} is not installed: pip install aws-sam-cli, or run make build.")
+    return program
+
+
+def configuration(folder: Path, environment: Environment) -> Path:
+    """Return the path of sam's configuration file for this environment."""
+    return folder / ".aws-sam" / f"samconfig-{environment.name}.toml"
+
+
+def write_configuration(
+    folder: Path,
+    environment: Environment,
+    target: Mapping[str, str],
+    values: Mapping[str, str],
+    *,
+    own_bucket: bool,
+) -> None:
+    """Write sam's configuration: the options of both files, and the values of all parameters of the template.
+
+    CloudFormation keeps the previous value of a parameter that a deployment does not name. `target` has the
+    parameters of the build. `own_bucket`: the
+    command line names a bucket for the artefact, so sam does not create one.
+    """
+    sections = {
+        command: {name: value for name, value in options.items() if name != OVERRIDES}
+        for command, options in environment.sections.items()
+    }
+    sections["build"] = {**sections.get("build", {}), OVERRIDES: dict(target)}
+    deploy = {**sections.get("deploy", {}), OVERRIDES: dict(values)}
+    if own_bucket:
+        deploy.pop("resolve_s3", None)
+    sections["deploy"] = deploy
+    document = {"version": 0.1, environment.name: {each: {"parameters": sections[each]} for each in sections}}
+    path = configuration(folder, environment)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(toml_text(document), encoding="utf-8")
+
+
+def run_sam(
+    sam: Path, folder: Path, environment: Environment, command: str, options: Sequence[str] = ()
+) -> int:
+    """Run a command of sam in `folder` with the written configuration, and return its exit status."""
+    given = ["--config-file", str(configuration(folder, environment)), "--config-env", environment.name]
+    # sam looks for the Python of the functions' runtime on PATH. A virtual environment may be the only place.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    done = subprocess.run(  # noqa: S603 - the caller chooses the program
+        [sam, command, *given, *options], cwd=folder, env={**os.environ, "PATH": path}, check=False
+    )
+    return done.returncode

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from mcp_roundtrip_tools.deploy.environments import Environment
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.names import refused_names
-from mcp_roundtrip_tools.deploy.parameters import Declared
-from mcp_roundtrip_tools.deploy.stacks import read_stacks
-from mcp_roundtrip_tools.template.allowed_values import refused_value
+from mcp_roundtrip_tools.deploy.environments import Environment, Refused
+from mcp_roundtrip_tools.deploy.stacks import Declared, read_stacks, refused_names
+from mcp_roundtrip_tools.template.parameters import refused_value
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import yaml
 
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.parameters import Declared, template_names
+from mcp_roundtrip_tools.deploy.environments import Refused
+from mcp_roundtrip_tools.deploy.stacks import Declared, template_names
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
 from mcp_roundtrip_tools.template.yaml_reader import SafeLoader
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mcp_roundtrip_tools.deployer_policy.resources import (
+from mcp_roundtrip_tools.deployer_policy.statements import (
     ALARM,
     ALIASES,
     API_GATEWAY_ROLE,
@@ -25,6 +25,10 @@ from mcp_roundtrip_tools.deployer_policy.resources import (
     LOG_GROUPS,
     MAPPING,
     NESTED_STACKS,
+    OF_BOUNDED,
+    OF_KEYS,
+    OF_MAPPINGS,
+    OF_OWN_POLICIES,
     POLICY,
     QUEUES,
     ROLE,
@@ -32,14 +36,8 @@ from mcp_roundtrip_tools.deployer_policy.resources import (
     SETTINGS,
     SETTINGS_VERSIONS,
     TABLE,
-    ZONE,
-)
-from mcp_roundtrip_tools.deployer_policy.statements import (
-    OF_BOUNDED,
-    OF_KEYS,
-    OF_MAPPINGS,
-    OF_OWN_POLICIES,
     THROUGH_DYNAMODB,
+    ZONE,
     Needed,
     allow,
 )

@@ -1,4 +1,4 @@
-"""The permissions in a policy: actions on resources, and the conditions that limit them."""
+"""IAM statements, and the ARNs of what an application has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,59 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.deployer_policy.resources import FUNCTION, POLICY
+STACK: Final = "${ApplicationStack}"
+
+
+def _arn(
+    service: str, resource: str, *, region: str = "${AWS::Region}", account: str = "${AWS::AccountId}"
+) -> str:
+    return f"arn:${{AWS::Partition}}:{service}:{region}:{account}:{resource}"
+
+
+FUNCTION: Final = _arn("lambda", f"function:{STACK}_*")
+LAYER: Final = (_arn("lambda", f"layer:{STACK}"), _arn("lambda", f"layer:{STACK}:*"))
+MAPPING: Final = _arn("lambda", "event-source-mapping:*")
+ROLE: Final = _arn("iam", f"role${{RolePath}}{STACK}-*", region="")
+POLICY: Final = _arn("iam", f"policy${{RolePath}}{STACK}-*", region="")
+LOG_GROUPS: Final = (
+    _arn("logs", f"log-group:{STACK}-*"),
+    _arn("logs", f"log-group:/aws/vendedlogs/mcp-roundtrip/{STACK}"),
+    _arn("logs", f"log-group:/aws/vendedlogs/mcp-roundtrip/{STACK}:*"),
+)
+ALARM: Final = _arn("cloudwatch", f"alarm:{STACK}-*")
+DASHBOARD: Final = _arn("cloudwatch", f"dashboard/{STACK}*", region="")
+NESTED_STACKS: Final = _arn("cloudformation", f"stack/{STACK}-*/*")
+SAM_TRANSFORM: Final = _arn("cloudformation", "transform/Serverless-2016-10-31", account="aws")
+TABLE: Final = _arn("dynamodb", f"table/{STACK}-*")
+QUEUES: Final = (_arn("sqs", f"{STACK}-*"), _arn("sqs", f"{STACK}_*"))
+KEYS: Final = _arn("kms", "key/*")
+ALIASES: Final = _arn("kms", f"alias/{STACK}-*")
+APIS: Final = tuple(_arn("apigateway", each, account="") for each in ("/apis", "/apis/*", "/tags/*"))
+DOMAINS: Final = tuple(_arn("apigateway", each, account="") for each in ("/domainnames", "/domainnames/*"))
+SETTINGS: Final = _arn("ssm", f"parameter/mcp-roundtrip/{STACK}/settings")
+SETTINGS_VERSIONS: Final = _arn("appconfig", "application/*")
+DEPLOYMENTS: Final = (
+    _arn("codedeploy", f"application:{STACK}-*"),
+    _arn("codedeploy", f"deploymentgroup:{STACK}-*/{STACK}-*"),
+)
+DEPLOYMENT_CONFIGURATIONS: Final = _arn("codedeploy", "deploymentconfig:*")
+ZONE: Final = _arn("route53", "hostedzone/${HostedZoneId}", region="", account="")
+CHANGES: Final = _arn("route53", "change/*", region="", account="")
+API_GATEWAY_ROLE: Final = _arn("iam", "role/aws-service-role/ops.apigateway.amazonaws.com/*", region="")
+
+WILDCARDS: Final = {
+    "*": "the API has no resources: listing, creating what has a random id, and network interfaces",
+    MAPPING: "ids of event source mappings are random; the tags of one say nothing about its function",
+    KEYS: "ids of keys are random; the condition allows keys that sign or derive, none that encrypts data",
+    APIS[1]: "ids of APIs are random",
+    APIS[2]: "ARNs of tags contain those ids",
+    DOMAINS[1]: "the name of the domain is a parameter of the application",
+    SETTINGS_VERSIONS: "ids of AppConfig applications are random",
+    DEPLOYMENT_CONFIGURATIONS: "AWS's own configurations have the account in their ARN; they are only read",
+    CHANGES: "ids of changes are random; they are only read",
+    API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
+}
+"""Resources with a wildcard outside a name that begins with the stack's, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,19 @@ from typing import Any
 
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
-from mcp_roundtrip_tools.deploy.environments import DEFAULT, SHARED, Environment, read_environment
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.parameters import defaults, template_names
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, SHARED, Environment, Refused, read_environment
+from mcp_roundtrip_tools.deploy.stacks import defaults, template_names
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.growth.change import CATALOG, Files, catalog_files, run
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, functions_of, tool_functions
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
-from mcp_roundtrip_tools.template.platform_version import check_platform, platform_version
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.template_tree import (
+    TemplateTree,
+    check_platform,
+    platform_version,
+    read_tree,
+)
 
 FILES = Path(__file__).with_name("parts")
 """A folder for each part, with its files at the paths that they get in an application."""

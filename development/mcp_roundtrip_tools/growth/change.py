@@ -1,4 +1,4 @@
-"""What the changes of an application have in common: its template, its folders, its catalog, the command."""
+"""The files of a change: what is written, and what a new tool consists of."""
 
 from __future__ import annotations
 
@@ -8,19 +8,99 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
+from string import Template
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, digest_files, render_catalog
+from mcp_roundtrip_tools.events.of_application import call, post
+from mcp_roundtrip_tools.growth.entries import TemplateText
 from mcp_roundtrip_tools.growth.functions import TEMPLATE
 from mcp_roundtrip_tools.growth.names import GrowthError
-from mcp_roundtrip_tools.growth.template_text import TemplateText
-from mcp_roundtrip_tools.growth.tool_files import render_events, render_test
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
+
+
+def write(files: Mapping[Path, str]) -> None:
+    """Write all files. If one fails, restore the others and raise OSError."""
+    before = {path: path.read_bytes() if path.exists() else None for path in files}
+    made: list[Path] = []
+    try:
+        for path, text in files.items():
+            made += (folder for folder in reversed(path.parents) if not folder.exists())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except BaseException:
+        for path, content in before.items():
+            if content is not None:
+                path.write_bytes(content)
+            elif path.is_file():
+                path.unlink()
+        for folder in reversed(made):
+            if folder.is_dir():
+                folder.rmdir()
+        raise
+
+
+TEXT = "Ask before you count."
+
+ENDPOINT = "/mcp"
+
+RESULT = "    return Length(length=count(text, unit), unit=unit)\n"
+RESULT_OF_TASK = """\
+    ctx.run_as_task(ttl_ms=TTL_MS)
+    length: int = ctx.step("count", count, text, unit)
+    return Length(length=length, unit=unit)
+"""
+
+
+def render_module(name: str, *, tasks: bool) -> str:
+    """Return a module with the tool's function, which the function's module registers."""
+    ttl = "\n\nTTL_MS = 3_600_000" if tasks else ""
+    head = f"from mcp_roundtrip import Context{ttl}\n"
+    return render("module.txt", name, tasks=tasks, head=head, decorator="", handlers="")
+
+
+def render_app(name: str, *, tasks: bool) -> str:
+    """Return the module of a function that has only this tool."""
+    head = f'from mcp_roundtrip import Context, Server\n\nserver = Server("{name}")\n'
+    handlers = "\n\nhandler = server.lambda_handler\n"
+    if tasks:
+        head, handlers = f"{head}\nTTL_MS = 3_600_000\n", f"{handlers}worker = server.worker_handler\n"
+    task = 'task="optional", ' if tasks else ""
+    decorator = f'@server.tool({task}annotations={{"readOnlyHint": True}})\n'
+    return render("module.txt", name, tasks=tasks, head=head, decorator=decorator, handlers=handlers)
+
+
+def render_test(name: str, app: PurePosixPath, levels: int, *, tasks: bool) -> str:
+    """Return the test of a tool of the module `app`, whose path starts `levels` folders above the test."""
+    imports = "DECLINE, WITH_TASKS, Player, crashes" if tasks else "DECLINE, Player"
+    files = ("test.txt", "test_of_task.txt") if tasks else ("test.txt",)
+    values = {"app": str(app), "levels": str(levels), "imports": imports}
+    return "".join(render(file, name, tasks=tasks, **values) for file in files)
+
+
+def render_events(name: str) -> dict[str, str]:
+    """Return the sample events of a tool by file."""
+    events = {
+        f"{name}.json": call(name, {"text": TEXT}),
+        f"{name}_bad_arguments.json": call(name, {"text": 1}),
+    }
+    return {
+        file: json.dumps(post(ENDPOINT, each), indent=2, ensure_ascii=False) + "\n"
+        for file, each in events.items()
+    }
+
+
+def render(file: str, name: str = "", *, tasks: bool = False, **values: str) -> str:
+    """Return the text of a file in tool/ with these values."""
+    after = "in a task, after asking which" if tasks else "after asking which"
+    result = RESULT_OF_TASK if tasks else RESULT
+    text = Path(__file__).with_name("tool").joinpath(file).read_text("utf-8")
+    return Template(text).substitute(name=name, text=TEXT, after=after, result=result, **values)
+
 
 CATALOG = FUNCTIONS / FRONT_DOOR / "catalog.json"
 

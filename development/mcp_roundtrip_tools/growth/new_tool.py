@@ -1,14 +1,16 @@
-"""Add a tool that asks one question to a function: a module, its registration, its test and its events.
-
-With --tasks the tool becomes a task, and the function gets a worker function if it has none.
-"""
+"""Add a tool to a function: its module and its registration."""
 
 from __future__ import annotations
 
+import ast
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.change import (
     Files,
@@ -17,14 +19,82 @@ from mcp_roundtrip_tools.growth.change import (
     parser,
     read_template,
     refuse_existing,
+    render_module,
     render_test_and_events,
     run,
 )
 from mcp_roundtrip_tools.growth.entries import add_worker, name_of
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, select_function, tool_functions
-from mcp_roundtrip_tools.growth.names import check_length, check_module_name, check_name
-from mcp_roundtrip_tools.growth.registration import register, try_registration
-from mcp_roundtrip_tools.growth.tool_files import render_module
+from mcp_roundtrip_tools.growth.names import GrowthError, check_length, check_module_name, check_name
+
+
+def register(app: Path, name: str, *, tasks: bool) -> str:
+    """Return the text of `app` with the import and the registration of a tool. Raises GrowthError.
+
+    With `tasks`, the tool may become a task, and the module has a handler for the function's worker.
+    """
+    text = app.read_text("utf-8")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise GrowthError(f"{app}: {error}") from None
+    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    handlers = [(node, server) for node in tree.body if (server := _server_of(node, "lambda_handler"))]
+    if not imports or not handlers:
+        raise GrowthError(
+            f"{app} has no line `handler = server.lambda_handler`, before which it is registered"
+        )
+    lines, end_of_imports = text.splitlines(), imports[-1].end_lineno
+    [(handler, server), *_] = handlers
+    has_worker = any(_server_of(node, "worker_handler") for node in tree.body)
+    between = "\n".join(lines[end_of_imports : handler.lineno - 1]).rstrip()
+    follows_import = _is_beside(app, imports[-1])
+    follows_registration = between.rpartition("\n")[2].startswith(f"{server}.tool(")
+    tool = f'{server}.tool(task="optional")({name})' if tasks else f"{server}.tool({name})"
+    parts = [
+        *lines[:end_of_imports],
+        *([] if follows_import else [""]),
+        f"from {name} import {name}",
+        between,
+        *([] if follows_registration else ["", ""]),
+        tool,
+        "",
+        *lines[handler.lineno - 1 : handler.end_lineno],
+        *([f"worker = {server}.worker_handler"] if tasks and not has_worker else []),
+        *lines[handler.end_lineno :],
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def try_registration(app: Path, name: str, files: Mapping[Path, str]) -> None:
+    """Load a changed module in a copy of its folder. Raises GrowthError."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / app.parent.name
+        shutil.copytree(app.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        for path, text in files.items():
+            if path.parent == app.parent:
+                (copy / path.name).write_text(text, encoding="utf-8")
+        try:
+            tools = load_server(copy / app.name).tools
+        except McpRoundtripError as error:
+            raise GrowthError(f"{app}: {error}") from None
+        except Exception as error:  # importing a module may raise anything
+            raise GrowthError(f"{app} cannot be imported: {type(error).__name__}: {error}") from error
+    if name not in tools:
+        raise GrowthError(f"{app} does not register the tool")
+
+
+def _server_of(node: ast.stmt, handler: str) -> str | None:
+    """Return the name of the server in `handler = server.lambda_handler`."""
+    match node:
+        case ast.Assign(value=ast.Attribute(value=ast.Name(server), attr=attribute)) if attribute == handler:
+            return server
+    return None
+
+
+def _is_beside(app: Path, node: ast.stmt) -> bool:
+    """Return whether a statement imports a module in the same folder."""
+    return isinstance(node, ast.ImportFrom) and app.with_name(f"{node.module}.py").exists()
 
 
 def main(

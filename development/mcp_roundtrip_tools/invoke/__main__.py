@@ -14,14 +14,11 @@ from types import FrameType
 from typing import Any, Final
 
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
-from mcp_roundtrip_tools.call.given_answers import GivenAnswers, parse_answers
-from mcp_roundtrip_tools.call.questions import Questions
+from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_answers
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
-from mcp_roundtrip_tools.invoke.invocation import Invoked
-from mcp_roundtrip_tools.invoke.one_run import invoke_once
 from mcp_roundtrip_tools.invoke.rounds import called_name, next_event
-from mcp_roundtrip_tools.invoke.running_app import invoke_in_run
+from mcp_roundtrip_tools.invoke.running_app import Invoked, invoke_in_run, invoke_once
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mcp_roundtrip_tools.lint.checking import check_file
 from mcp_roundtrip_tools.lint.findings import Finding
-from mcp_roundtrip_tools.lint.reading import ModuleError, modules_in
 from mcp_roundtrip_tools.lint.rules import RULES
+from mcp_roundtrip_tools.lint.source import ModuleError, modules_in
 
 FOLDERS = ("functions", "src")
 """Where functions are, if no file is named: in this project, and in a new application."""

@@ -1,17 +1,43 @@
-"""Apply the rules to modules."""
+"""Apply the rules to modules, and suppress findings by comments."""
 
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_roundtrip_tools.lint.contexts import Module
 from mcp_roundtrip_tools.lint.findings import Finding
-from mcp_roundtrip_tools.lint.reading import read_module, reporting_errors
 from mcp_roundtrip_tools.lint.rules import RULES, UNREASONED
-from mcp_roundtrip_tools.lint.source import Source
-from mcp_roundtrip_tools.lint.suppressions import Suppression, suppressions
+from mcp_roundtrip_tools.lint.source import Source, read_module, reporting_errors
+
+_NOQA = re.compile(r"#\s*noqa:\s*(?P<codes>[A-Z]+[0-9]+(?:\s*,\s*[A-Z]+[0-9]+)*)(?P<reason>[^#]*)")
+_OURS = re.compile(r"MRT\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """A comment in a line. `column` counts from 0."""
+
+    line: int
+    column: int
+    rules: frozenset[str]
+    reason: str
+
+
+def suppressions(text: str) -> Iterator[Suppression]:
+    """The comments of a module that name rules of this package."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        found = _NOQA.search(token.string)
+        rules = frozenset(_OURS.findall(found["codes"])) if found else frozenset()
+        if found and rules:
+            yield Suppression(token.start[0], token.start[1], rules, found["reason"].strip(" -:()"))
 
 
 def check_file(path: Path) -> list[Finding]:

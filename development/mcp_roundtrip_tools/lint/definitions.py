@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_roundtrip_tools.lint.reading import read_module
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters
+from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters, read_module
 
 _MAX_DEPTH = 5
 """Packages around a module in which an imported module is looked for."""

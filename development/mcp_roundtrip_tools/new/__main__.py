@@ -13,8 +13,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.new.package_source import NAME, SourceError, installed_version, put_wheel
-from mcp_roundtrip_tools.new.platform_files import APPLICATION, CHECKSUMS, PLATFORM, checksums, package_files
+from mcp_roundtrip_tools.new.package_source import (
+    APPLICATION,
+    CHECKSUMS,
+    NAME,
+    PLATFORM,
+    SourceError,
+    checksums,
+    installed_version,
+    package_files,
+    put_wheel,
+)
 
 RUNTIMES = ("python3.12", "python3.13", "python3.14")
 """Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""

@@ -16,10 +16,8 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip_tools.deploy.environments import DEFAULT, read_environment
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.prune.account import Workers
-from mcp_roundtrip_tools.prune.plan import Row, Version, plan, removable
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, read_environment
+from mcp_roundtrip_tools.prune.account import Row, Version, Workers, plan, removable
 
 
 def main(

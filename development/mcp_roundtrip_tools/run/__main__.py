@@ -17,9 +17,9 @@ from typing import NoReturn, TextIO
 
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
-from mcp_roundtrip_tools.run.issuer.options import read_users
+from mcp_roundtrip_tools.run.issuer.issuer import read_users
+from mcp_roundtrip_tools.run.project import call_periodically
 from mcp_roundtrip_tools.run.serving import serve
-from mcp_roundtrip_tools.run.source_watcher import call_periodically
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,
@@ -28,7 +28,7 @@ from mcp_roundtrip_tools.run.template_options import (
     read_variables,
 )
 from mcp_roundtrip_tools.run.terminal.banner import banner, mcp_url
-from mcp_roundtrip_tools.run.terminal.json_lines import JsonLines
+from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import TemplateError

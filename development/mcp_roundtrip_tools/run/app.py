@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.deployment.settings import read_variables
-from mcp_roundtrip_tools.run.api_gateway.cors import Cors
-from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.execution.environment import (
@@ -30,9 +29,8 @@ from mcp_roundtrip_tools.run.execution.recorded_environment import (
 from mcp_roundtrip_tools.run.execution.requirements import Requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.options import Options
+from mcp_roundtrip_tools.run.options import EmulatedServices, Options, WebServers
 from mcp_roundtrip_tools.run.project import Project, ProjectServices
-from mcp_roundtrip_tools.run.servers import EmulatedServices, WebServers
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
 from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
 from mcp_roundtrip_tools.template.model import (

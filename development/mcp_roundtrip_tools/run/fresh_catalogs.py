@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_roundtrip.deployment.settings import read_variables
-from mcp_roundtrip_tools.run.source_watcher import fingerprint
+from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.template.model import Application, Function, function_name
 
 OWNERS = "MCP_OWNERS"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip_tools.deploy.sam import INSTALLED
+from mcp_roundtrip_tools.deploy.environments import INSTALLED
 from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.run.app import LocalApp
@@ -29,9 +29,8 @@ from mcp_roundtrip_tools.run.template_options import (
     assumed_parameters,
     read_variables,
 )
-from mcp_roundtrip_tools.sam_local.live_events import LIVE, live_events
+from mcp_roundtrip_tools.sam_local.live_events import LIVE, addresses, container_variables, live_events
 from mcp_roundtrip_tools.sam_local.network import network
-from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
 from mcp_roundtrip_tools.template.function_references import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
 

@@ -14,9 +14,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip_tools.smoke.calls import Call
-from mcp_roundtrip_tools.smoke.findings import Findings
-from mcp_roundtrip_tools.smoke.run import Settings, check
+from mcp_roundtrip_tools.smoke.endpoint import Findings
+from mcp_roundtrip_tools.smoke.run import Call, Settings, check
 
 SETTINGS = """\
 Settings are variables of the environment, because other users of a computer can read command lines:

@@ -13,17 +13,17 @@ import httpx2
 from mcp_roundtrip.auth.protected_resource import WELL_KNOWN
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_tools.client.http import Unreachable, member, parse_object
-from mcp_roundtrip_tools.client.refusals import (
+from mcp_roundtrip_tools.client.http import (
     RENAMED,
+    Unreachable,
     challenge_parameter,
     correlation_of,
     error_of,
     explain,
+    member,
+    parse_object,
 )
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint
-from mcp_roundtrip_tools.smoke.findings import Findings
-from mcp_roundtrip_tools.smoke.tokens import claims_of, refusal_reasons
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings, claims_of, refusal_reasons
 
 
 @dataclass(frozen=True, slots=True)

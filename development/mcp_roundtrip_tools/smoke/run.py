@@ -1,19 +1,135 @@
-"""All checks of an endpoint, in order."""
+"""All checks of an endpoint, in order, and those of its tools with the official client."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from mcp_roundtrip_tools.client.connection import Connection
-from mcp_roundtrip_tools.client.http import Unreachable, is_trustworthy
-from mcp_roundtrip_tools.smoke import authorization, calls
-from mcp_roundtrip_tools.smoke.calls import Call
-from mcp_roundtrip_tools.smoke.credentials import aws_signature, fetch_token
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint
-from mcp_roundtrip_tools.smoke.findings import Findings, Stopped
+from mcp.shared.exceptions import MCPError
+
+from mcp_roundtrip.protocol.constants import TOOLS_CALL
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip_tools.client.connection import Connection, Result
+from mcp_roundtrip_tools.client.http import (
+    Unreachable,
+    challenge_parameter,
+    correlation_of,
+    error_of,
+    explain,
+    is_trustworthy,
+)
+from mcp_roundtrip_tools.client.sample_values import sample_answer
+from mcp_roundtrip_tools.smoke import authorization
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings, Stopped, aws_signature, fetch_token
+
+T = TypeVar("T")
+
+MAX_ROUNDS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool to try. The tool should ask a question and have no side effects."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+def check_tools(connection: Connection, findings: Findings) -> Mapping[str, Result]:
+    """Check that the endpoint lists tools; return them by name. Raises Stopped if there are none."""
+    hint = "The function cannot list its tools (log event misconfigured)"
+    listed = _checked(connection, findings, "tools", hint, connection.tools)
+    if not listed:
+        raise findings.stop(
+            "tools",
+            "The endpoint lists no tools: the front door's catalog.json is empty (run make catalog and "
+            "deploy), or the caller's scopes hide all tools.",
+        )
+    findings.ok("tools", f"The endpoint lists {len(listed)} tools: {', '.join(sorted(listed)[:10])}.")
+    return listed
+
+
+def check_owner(connection: Connection, tool: str, findings: Findings) -> None:
+    """Check that the front door reaches the function of a tool, without running the tool.
+
+    The function refuses the invalid requestState before it calls the tool. Raises Stopped if it does not.
+    """
+    params = {"name": tool, "arguments": {}, "requestState": "smoke"}
+    hint = (
+        f"The front door cannot reach the function of {tool}: MCP_OWNERS does not name it, its role may not "
+        "invoke it, or the function does not start (log misconfigured, forwarding_failed)"
+    )
+    try:
+        connection.request(TOOLS_CALL, params)
+    except MCPError as error:
+        response = connection.last
+        if response is None or error.code == INTERNAL_ERROR or response.status_code == 403:
+            raise _stop(connection, findings, "function", hint) from None
+    findings.ok("function", f"The function of {tool} answers.")
+
+
+def check_call(connection: Connection, call: Call, findings: Findings) -> None:
+    """Call the tool and answer its questions. Raises Stopped if the call does not complete."""
+    params: dict[str, Any] = {"name": call.tool, "arguments": dict(call.arguments)}
+    for answered in range(MAX_ROUNDS):
+        send = lambda: connection.request(TOOLS_CALL, params)  # noqa: B023, E731 - called now
+        result = _checked(connection, findings, "call", _hint(answered), send)
+        if result.get("resultType") != "input_required":
+            return _completed(call, result, answered, findings)
+        requests = result.get("inputRequests") or {}
+        responses = {key: sample_answer(each) for key, each in requests.items()}
+        params = {**params, "requestState": result.get("requestState"), "inputResponses": responses}
+    raise findings.stop("call", f"{call.tool} still asks after {MAX_ROUNDS} rounds.")
+
+
+def _completed(call: Call, result: Result, rounds: int, findings: Findings) -> None:
+    if result.get("isError"):
+        texts = [each.get("text", "") for each in result.get("content", [])]
+        raise findings.stop("call", f"{call.tool} returned a tool error: {' '.join(texts)[:300]}")
+    if rounds:
+        findings.ok("call", f"{call.tool} asked, was answered and completed in {rounds + 1} rounds.")
+    else:
+        findings.note("call", f"{call.tool} completed without a question, so states and KMS were not tried.")
+
+
+def _hint(answered: int) -> str:
+    if answered == 0:
+        return (
+            "The tool or its first question failed inside the function: KMS does not sign (log event "
+            "state_unavailable), the task table does not answer (task_table_unavailable), or the tool "
+            "raised (tool_raised)"
+        )
+    return (
+        "The answer was not accepted: the function that continues cannot verify the state (log event "
+        "state_refused), for example because its keys or its audience differ from those of the one that "
+        "asked"
+    )
+
+
+def _checked(connection: Connection, findings: Findings, check: str, hint: str, run: Callable[[], T]) -> T:
+    """Return the result of a request. Raises Stopped with the reason if there is none."""
+    try:
+        return run()
+    except MCPError:
+        raise _stop(connection, findings, check, hint) from None
+    except ValueError as error:  # of pydantic
+        raise findings.stop(check, f"The official client refuses the result: {error}.") from None
+
+
+def _stop(connection: Connection, findings: Findings, check: str, hint: str) -> Stopped:
+    response = connection.last
+    if response is None:
+        return findings.stop(check, f"{hint}.")
+    if response.status_code == 403 and (scopes := challenge_parameter(response, "scope")):
+        return findings.stop(check, f"The token lacks scopes; the call needs all of: {scopes}.")
+    if (error := error_of(response)) is None:
+        return findings.stop(check, explain(response))
+    code, message = error
+    because = hint if code == INTERNAL_ERROR else "The server refuses the request"
+    return findings.stop(check, f"{because}: {code}, {message.rstrip('.')}.{correlation_of(response)}")
 
 
 @dataclass(frozen=True)
@@ -63,14 +179,14 @@ def _check(settings: Settings, findings: Findings) -> None:
 
 
 def _check_calls(connection: Connection, call: Call | None, findings: Findings) -> None:
-    tools = calls.check_tools(connection, findings)
+    tools = check_tools(connection, findings)
     if call is not None and call.tool not in tools:
         raise findings.stop("call", f"The endpoint has no tool {call.tool}: correct CALL.")
-    calls.check_owner(connection, call.tool if call else next(iter(tools)), findings)
+    check_owner(connection, call.tool if call else next(iter(tools)), findings)
     if call is None:
         findings.note("call", "No tool was called: pass CALL='TOOL {\"argument\": …}' with a tool that asks.")
     else:
-        calls.check_call(connection, call, findings)
+        check_call(connection, call, findings)
 
 
 def _endpoint(settings: Settings, findings: Findings) -> Endpoint:

@@ -13,7 +13,7 @@ from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import Function, TemplateError
-from mcp_roundtrip_tools.template.resource import TemplateResource
+from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.validation import check_settings, has_settings
 
 

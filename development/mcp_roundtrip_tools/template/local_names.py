@@ -19,8 +19,7 @@ from mcp_roundtrip_tools.template.model import (
     queue_arn,
 )
 from mcp_roundtrip_tools.template.parameters import stack_id
-from mcp_roundtrip_tools.template.resource import TemplateResource
-from mcp_roundtrip_tools.template.resources import TemplateResources
+from mcp_roundtrip_tools.template.resources import TemplateResource, TemplateResources
 
 IMPLICIT_HTTP_API: Final = "ServerlessHttpApi"
 IMPLICIT_REST_API: Final = "ServerlessRestApi"

@@ -1,6 +1,7 @@
-"""Read the queues of a template, with the functions that their messages invoke.
+"""Read what invokes the functions of a template: messages of queues, and failed asynchronous invocations.
 
-Sources: SAM's event SQS of a function; CloudFormation's AWS::SQS::Queue and AWS::Lambda::EventSourceMapping.
+Sources: SAM's event SQS and property EventInvokeConfig of a function; CloudFormation's AWS::SQS::Queue,
+AWS::Lambda::EventSourceMapping and AWS::Lambda::EventInvokeConfig.
 """
 
 from __future__ import annotations
@@ -8,11 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from mcp_roundtrip_tools.template.events import events_of
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import name_of_function, queue_name
-from mcp_roundtrip_tools.template.model import Queue, TemplateError, function_name, queue_arn
-from mcp_roundtrip_tools.template.resource import TemplateResource
+from mcp_roundtrip_tools.template.model import (
+    EventInvokeConfig,
+    Queue,
+    TemplateError,
+    function_name,
+    queue_arn,
+)
+from mcp_roundtrip_tools.template.resources import TemplateResource
+
+
+def events_of(function: TemplateResource, kind: str) -> Iterator[TemplateResource]:
+    """Yield the properties of a function's events of this type. Raises TemplateError."""
+    for name, event in function.members("Events"):
+        if isinstance(event, dict) and event.get("Type") == kind:
+            yield function.part(f"Events.{name}", event.get("Properties") or {})
 
 
 def read_queues(
@@ -61,3 +74,32 @@ def _readers(
     for function in functions:
         for event in events_of(function, "SQS"):
             yield event, "Queue", name_of_function(function)
+
+
+def read_invoke_configs(
+    functions: Iterable[TemplateResource], separate: Iterable[TemplateResource], left_out: LeftOut
+) -> dict[str, EventInvokeConfig]:
+    """Return the configurations by function name, of functions and of resources of their own.
+
+    All versions of a function are the same here, so the qualifier does not matter. What cannot be resolved is
+    left out.
+    """
+    found = {}
+    for function in functions:
+        with left_out.noting():
+            config = function.part("EventInvokeConfig", dict(function.members("EventInvokeConfig")))
+            found[name_of_function(function)] = _event_invoke_config(config)
+    for config in separate:
+        with left_out.noting():
+            found[function_name(config.text("FunctionName"))] = _event_invoke_config(config)
+    return found
+
+
+def _event_invoke_config(config: TemplateResource) -> EventInvokeConfig:
+    default = EventInvokeConfig()
+    on_failure = config.get_known("DestinationConfig").get("OnFailure") or {}
+    return EventInvokeConfig(
+        int(config.number("MaximumRetryAttempts", default.max_retries)),
+        config.number("MaximumEventAgeInSeconds", default.max_age_s),
+        on_failure.get("Destination"),
+    )

@@ -13,7 +13,6 @@ from typing import Any
 
 from mcp_roundtrip_tools.template import resources as types
 from mcp_roundtrip_tools.template.functions import FunctionReader
-from mcp_roundtrip_tools.template.invoke_configs import read_invoke_configs
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import (
     KeyArns,
@@ -23,12 +22,11 @@ from mcp_roundtrip_tools.template.local_names import (
     name_of_function,
 )
 from mcp_roundtrip_tools.template.model import Application, Function, Storage
-from mcp_roundtrip_tools.template.platform_version import check_platform
-from mcp_roundtrip_tools.template.queues import read_queues
-from mcp_roundtrip_tools.template.resource import TemplateResource
+from mcp_roundtrip_tools.template.queues import read_invoke_configs, read_queues
+from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
 from mcp_roundtrip_tools.template.stacks import Stacks, read_stacks
-from mcp_roundtrip_tools.template.template_tree import check_given, read_tree
+from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 

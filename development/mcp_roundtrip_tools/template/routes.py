@@ -15,13 +15,18 @@ from typing import Any, Final
 
 import yaml
 
-from mcp_roundtrip_tools.template.events import events_of
 from mcp_roundtrip_tools.template.intrinsics import is_intrinsic
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API
 from mcp_roundtrip_tools.template.model import Route, TemplateError
-from mcp_roundtrip_tools.template.resource import TemplateResource
-from mcp_roundtrip_tools.template.resources import HTTP_API, INTEGRATION, RAW_HTTP_API, ROUTE
+from mcp_roundtrip_tools.template.queues import events_of
+from mcp_roundtrip_tools.template.resources import (
+    HTTP_API,
+    INTEGRATION,
+    RAW_HTTP_API,
+    ROUTE,
+    TemplateResource,
+)
 from mcp_roundtrip_tools.template.stacks import Stacks
 from mcp_roundtrip_tools.template.yaml_reader import parse
 

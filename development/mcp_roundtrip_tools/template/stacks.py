@@ -1,26 +1,86 @@
-"""The stacks of an application: its template, and the local templates of nested stacks.
-
-Each stack has its own parameters, conditions and resources, so that equal logical ids in two templates are
-different resources. Source: AWS CloudFormation user guide, "AWS::CloudFormation::Stack"; AWS SAM developer
-guide, "AWS::Serverless::Application".
-"""
+"""The stacks of an application: its template and the nested ones, each after those that it depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final
 
-from mcp_roundtrip_tools.template.dependencies import nested_stacks
-from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
+from mcp_roundtrip_tools.template.intrinsics import VARIABLE, TemplateNames, Unresolvable, holds
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import LocalServices, local_names, nested_stack_name
 from mcp_roundtrip_tools.template.model import STACK_NAME, TemplateError
 from mcp_roundtrip_tools.template.nearest import hint
 from mcp_roundtrip_tools.template.parameters import pseudo_parameters, resolve_parameters
-from mcp_roundtrip_tools.template.resource import TemplateResource
-from mcp_roundtrip_tools.template.resources import TemplateResources
+from mcp_roundtrip_tools.template.resources import FUNCTION, NESTED, TemplateResource, TemplateResources
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.validation import check_rules
+
+_OTHER_RESOURCES: Final = (
+    *("DeploymentPreference", "EventInvokeConfig", "Events", "FunctionUrlConfig"),
+    "ProvisionedConcurrencyConfig",
+)
+"""Properties of a function that SAM moves to resources of their own."""
+
+
+def nested_stacks(resources: TemplateResources) -> list[TemplateResource]:
+    """Return the nested stacks, each after those on whose outputs it depends.
+
+    A dependency may lead through other resources, such as a function. Raises TemplateError for a circle.
+    """
+    nested = [each for each in resources if resources.kind(each) in NESTED]
+    graph: dict[str, set[str]] = {}
+    remaining = [*nested]
+    while remaining:
+        if (name := remaining.pop()) not in graph:
+            graph[name] = {each for each in _dependencies(resources, name) if resources.kind(each)}
+            remaining += graph[name]
+    try:
+        ordered = [*TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        circle = [resources.resource(each).name for each in reversed(error.args[1])]
+        raise TemplateError(f"circular dependency: {' depends on '.join(circle)}") from None
+    return [resources.resource(each) for each in ordered if each in nested]
+
+
+def _dependencies(resources: TemplateResources, logical_id: str) -> Iterator[str]:
+    """Yield the logical ids that a resource refers to, also those that do not exist."""
+    resource = resources.resource(logical_id)
+    yield from resources.depends_on(logical_id)
+    for name, node in resource.properties.items():
+        if resources.kind(logical_id) != FUNCTION or name not in _OTHER_RESOURCES:
+            yield from _references(node, resource.names)
+
+
+def _references(node: Any, names: TemplateNames) -> Iterator[str]:
+    match node:
+        case {"Ref": str(name)}:
+            yield name.partition(".")[0]  # SAM has Function.Alias
+        case {"Fn::GetAtt": str(name) | [str(name), *_]}:
+            yield name.partition(".")[0]
+        case {"Fn::Sub": str(text) | [str(text), _]}:
+            yield from (
+                name.strip().partition(".")[0] for literal, name in VARIABLE.findall(text) if not literal
+            )
+            yield from _references(node["Fn::Sub"][1:], names) if isinstance(node["Fn::Sub"], list) else ()
+        case {"Fn::If": [str(condition), then, otherwise]}:
+            for branch in _branches(condition, then, otherwise, names):
+                yield from _references(branch, names)
+        case dict():
+            for each in node.values():
+                yield from _references(each, names)
+        case list():
+            for each in node:
+                yield from _references(each, names)
+
+
+def _branches(condition: str, then: Any, otherwise: Any, names: TemplateNames) -> tuple[Any, ...]:
+    try:
+        return (then,) if holds(condition, names) else (otherwise,)
+    except Unresolvable:
+        return then, otherwise
+
 
 Values = Mapping[str, str | Unresolvable]
 """The values of parameters, or the outputs of a stack."""
@@ -101,7 +161,7 @@ class _StackReader:
         parameters = resolve_parameters(tree.declared, values, prefix, self._checks_values)
         mappings, conditions = (tree.document.get(each) or {} for each in ("Mappings", "Conditions"))
         names = TemplateNames({**pseudo_parameters(stack_name), **parameters}, {}, mappings, conditions)
-        check_rules(tree.document.get("Rules") or {}, names)
+        check_rules(tree.document, names)
         resources = TemplateResources(tree.document, names, tree.path.parent, name)
         resolved = local_names(names, resources, self._services)
         for nested in nested_stacks(resources):

@@ -14,20 +14,27 @@ from mcp_roundtrip.deployment.settings import PREFIX, load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import Function, TemplateError
-from mcp_roundtrip_tools.template.resource import TemplateResource
+from mcp_roundtrip_tools.template.resources import TemplateResource
 
 _IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
 
 
-def check_rules(rules: Mapping[str, Any], names: TemplateNames) -> None:
+def check_rules(document: Mapping[str, Any], names: TemplateNames) -> None:
     """Raise TemplateError with the description of the first assertion that does not hold."""
-    for name, rule in rules.items():
-        if "RuleCondition" in rule and not _holds(rule["RuleCondition"], names):
-            continue
+    for assertion in broken_assertions(document, names):
+        description = assertion["AssertDescription"]
+        raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
+
+
+def broken_assertions(document: Mapping[str, Any], names: TemplateNames) -> Iterator[Mapping[str, Any]]:
+    """Yield the assertions in the section Rules that do not hold. Those about unknown values hold."""
+    for name, rule in (document.get("Rules") or {}).items():
         for assertion in rule.get("Assertions", ()):
-            if not _holds(assertion["Assert"], names):
-                description = assertion.get("AssertDescription", f"rule {name} does not hold")
-                raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
+            if _holds(rule.get("RuleCondition", _ALWAYS), names) and not _holds(assertion["Assert"], names):
+                yield {"AssertDescription": f"rule {name} does not hold", **assertion}
+
+
+_ALWAYS = {"Fn::Equals": ["", ""]}
 
 
 def check_settings(function: Function, resource: TemplateResource, settable: Collection[str]) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.growth.writing import write
-from mcp_roundtrip_tools.new.platform_files import (
+from mcp_roundtrip_tools.growth.change import write
+from mcp_roundtrip_tools.new.package_source import (
     CHECKSUMS,
     PLATFORM,
     checksums,
@@ -21,7 +21,7 @@ from mcp_roundtrip_tools.new.platform_files import (
     package_files,
 )
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.platform_version import PACKAGE, platform_version, release
+from mcp_roundtrip_tools.template.template_tree import PACKAGE, platform_version, release
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from mcp_roundtrip_tools.upgrade.differences import CHANGELOG, changelog_between, parameter_changes
 

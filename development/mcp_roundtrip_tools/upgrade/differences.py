@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.template.platform_version import release
+from mcp_roundtrip_tools.template.template_tree import release
 
 CHANGELOG = Path(__file__).with_name("CHANGELOG.md")
 

@@ -20,16 +20,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_roundtrip_tools.call import sign_in
+from mcp_roundtrip_tools.call import server as sign_in
 from mcp_roundtrip_tools.call.__main__ import main
 from mcp_roundtrip_tools.call.errors import CallFailed
 from mcp_roundtrip_tools.call.terminal import Terminal
-from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
+from mcp_roundtrip_tools.client.http import LOCAL_USER
 from mcp_roundtrip_tools.client.terminal_text import printable_json
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.issuer.issuer import User
 from support.project import ROOT
 from support.served_application import TEMPLATE, serve
 

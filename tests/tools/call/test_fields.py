@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.call.arguments import read_arguments
 from mcp_roundtrip_tools.call.errors import CallFailed
-from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of
+from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of, read_arguments
 
 CITIES = {
     "oneOf": [{"const": "h1", "title": "Hyderabad, India"}, {"const": "h2", "title": "Hyderabad, Sindh"}]

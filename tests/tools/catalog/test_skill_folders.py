@@ -14,15 +14,17 @@ import pytest
 
 from mcp_roundtrip_tools.catalog.__main__ import main
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, render_catalog
-from mcp_roundtrip_tools.catalog.skill_catalog import skill_rows, write_manifests
 from mcp_roundtrip_tools.catalog.skill_folders import (
     MAX_BYTES,
     MAX_FILES,
+    MAX_FRONTMATTER,
     SkillError,
     manifest_text,
+    read_frontmatter,
     skill_entries,
+    skill_rows,
+    write_manifests,
 )
-from mcp_roundtrip_tools.catalog.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter
 from support.skills import skill_file, write_skills
 
 LAUGHS = "\n".join(["a0: &a0 [lol]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])

@@ -12,8 +12,7 @@ from mcp_roundtrip.state.claims import principal_digest
 from mcp_roundtrip_tools.console.callers import caller_of
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.tokens import issue_token, list_users
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
-from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.observation.records import HttpExchange
 
 ISSUER = "http://127.0.0.1:3001"

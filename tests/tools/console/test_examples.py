@@ -18,7 +18,7 @@ from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request as Message
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.issuer.users import make_users
+from mcp_roundtrip_tools.run.issuer.issuer import make_users
 from mcp_roundtrip_tools.run.services.stand_ins import Respond, load_respond, serve_stand_ins
 from support.project import FUNCTIONS
 from support.sam_applications import rpc, write_application

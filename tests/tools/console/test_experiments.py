@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mcp_roundtrip_tools.run.issuer.users import make_users
+from mcp_roundtrip_tools.run.issuer.issuer import make_users
 from support.project import FUNCTIONS
 from support.served_application import serve
 

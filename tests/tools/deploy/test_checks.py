@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.deploy.checks import refusals, values_of, workers
-from mcp_roundtrip_tools.deploy.environments import Environment, Sections
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.parameters import defaults
-from mcp_roundtrip_tools.deploy.stacks import read_stacks
+from mcp_roundtrip_tools.deploy.environments import Environment, Refused, Sections
+from mcp_roundtrip_tools.deploy.stacks import defaults, read_stacks
 from mcp_roundtrip_tools.deploy.target import built_target, pin
-from mcp_roundtrip_tools.template.allowed_values import refused_value
+from mcp_roundtrip_tools.template.parameters import refused_value
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy import toml
-from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, read_environment, save
-from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, Refused, read_environment, save, toml_text
 from support.project import ROOT
 
 TEAM = """
@@ -95,4 +93,4 @@ def test_this_project_has_one_stack_for_each_environment() -> None:
 
 def test_written_toml_is_read_back() -> None:
     document = {"a": True, "b": {"c": {"d e": 'x"\\\n\x7fü', "f": ["g", "h"]}, "i": 1.5}}
-    assert tomllib.loads(toml.dumps(document)) == document
+    assert tomllib.loads(toml_text(document)) == document

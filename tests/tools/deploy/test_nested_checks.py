@@ -9,8 +9,7 @@ import pytest
 from mcp_roundtrip_tools.deploy.checks import refusals
 from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment
-from mcp_roundtrip_tools.deploy.environments import Environment, Sections
-from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.environments import Environment, Refused, Sections
 from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import read_tree

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.environments import Environment, read_environment, save
-from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.environments import Environment, Refused, read_environment, save
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree

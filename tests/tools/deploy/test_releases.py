@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_roundtrip_tools.deploy import releases
-from mcp_roundtrip_tools.deploy.account import Account
-from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.releases import MAX_RELEASES, Release
+from mcp_roundtrip_tools.deploy import account as releases
+from mcp_roundtrip_tools.deploy.account import MAX_RELEASES, Account, Release
+from mcp_roundtrip_tools.deploy.environments import Refused
 
 FIRST, SECOND = Release("one", {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
 
@@ -40,43 +39,45 @@ PARAMETERS = [{"ParameterKey": "AuthMode", "ParameterValue": "none"}]
 
 
 def test_what_runs_is_its_template_and_all_its_parameters() -> None:
-    assert releases.running(account({"Parameters": PARAMETERS}), "s") == FIRST
-    parsed = releases.running(account({"Parameters": PARAMETERS}, {"Resources": {}}), "s")
+    assert releases.running_release(account({"Parameters": PARAMETERS}), "s") == FIRST
+    parsed = releases.running_release(account({"Parameters": PARAMETERS}, {"Resources": {}}), "s")
     assert parsed == Release('{"Resources": {}}', {"AuthMode": "none"})
 
 
 def test_nothing_runs_without_a_stack_or_before_its_first_deployment() -> None:
-    assert releases.running(account(None), "s") is None
-    assert releases.running(account({"StackStatus": "REVIEW_IN_PROGRESS"}), "s") is None
+    assert releases.running_release(account(None), "s") is None
+    assert releases.running_release(account({"StackStatus": "REVIEW_IN_PROGRESS"}), "s") is None
 
 
 def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path: Path) -> None:
-    releases.save(tmp_path, "default", FIRST)
-    releases.save(tmp_path, "default", SECOND)
-    assert releases.previous(tmp_path, "default", SECOND) == FIRST
-    assert releases.previous(tmp_path, "default", None) == SECOND
+    releases.save_release(tmp_path, "default", FIRST)
+    releases.save_release(tmp_path, "default", SECOND)
+    assert releases.previous_release(tmp_path, "default", SECOND) == FIRST
+    assert releases.previous_release(tmp_path, "default", None) == SECOND
 
 
 def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path: Path) -> None:
-    assert releases.save(tmp_path, "default", FIRST) == releases.save(tmp_path, "default", FIRST)
+    assert releases.save_release(tmp_path, "default", FIRST) == releases.save_release(
+        tmp_path, "default", FIRST
+    )
     for number in range(MAX_RELEASES + 3):
-        newest = releases.save(tmp_path, "default", Release(str(number), {}))
+        newest = releases.save_release(tmp_path, "default", Release(str(number), {}))
     assert len(list(newest.parent.iterdir())) == MAX_RELEASES
-    assert releases.read(newest) == Release(str(MAX_RELEASES + 2), {})
+    assert releases.read_release(newest) == Release(str(MAX_RELEASES + 2), {})
 
 
 def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path: Path) -> None:
-    releases.save(tmp_path, "prod", FIRST)
-    releases.save(tmp_path, "default", SECOND)
+    releases.save_release(tmp_path, "prod", FIRST)
+    releases.save_release(tmp_path, "default", SECOND)
     with pytest.raises(Refused, match="No earlier release of default"):
-        releases.previous(tmp_path, "default", SECOND)
+        releases.previous_release(tmp_path, "default", SECOND)
 
 
 def test_a_file_that_is_no_release_is_named(tmp_path: Path) -> None:
-    path = releases.save(tmp_path, "default", FIRST)
+    path = releases.save_release(tmp_path, "default", FIRST)
     path.write_text("{}")
     with pytest.raises(Refused, match=path.name):
-        releases.previous(tmp_path, "default", None)
+        releases.previous_release(tmp_path, "default", None)
 
 
 def test_the_url_is_an_output_of_the_stack() -> None:

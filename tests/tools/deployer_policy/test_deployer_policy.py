@@ -19,8 +19,7 @@ from mcp_roundtrip_tools.deployer_policy.deployer_policy import (
     types_of,
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.deployer_policy.resources import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS
-from mcp_roundtrip_tools.deployer_policy.statements import Needed
+from mcp_roundtrip_tools.deployer_policy.statements import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS, Needed
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 from support.transformed_template import lint, load_template, transformed_file

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.names import GrowthError
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.project import contents

@@ -10,9 +10,9 @@ import yaml
 
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
 from mcp_roundtrip_tools.growth.add import ENVIRONMENTS, main, plan_part
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.growth.entries import (
+    TemplateText,
     add_front_door,
     add_function,
     add_worker,
@@ -15,7 +16,6 @@ from mcp_roundtrip_tools.growth.entries import (
     logical_id_prefix,
 )
 from mcp_roundtrip_tools.growth.functions import ToolFunction
-from mcp_roundtrip_tools.growth.template_text import TemplateText
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import parse

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.events.__main__ import main as events
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.lint.__main__ import main as lint
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.upgrade.__main__ import main as upgrade

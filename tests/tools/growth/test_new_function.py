@@ -17,10 +17,9 @@ from mcp.client import Client
 
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.growth.change import render_app, render_module, render_test, write
 from mcp_roundtrip_tools.growth.names import MAX_NAME, GrowthError
 from mcp_roundtrip_tools.growth.new_function import main, plan_function
-from mcp_roundtrip_tools.growth.tool_files import render_app, render_module, render_test
-from mcp_roundtrip_tools.growth.writing import write
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 from support.served_application import serve
 

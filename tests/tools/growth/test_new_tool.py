@@ -8,10 +8,10 @@ import pytest
 
 from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import main, plan_tool
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.project import ROOT, TOOL, contents, copy_project
 from tools.growth.conftest import assert_refused

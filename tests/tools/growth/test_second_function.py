@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_testing.loading import load_module
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import main, plan_function
-from mcp_roundtrip_tools.growth.writing import write
 from support.project import contents
 from tools.growth.conftest import assert_refused
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from mcp_roundtrip_tools.growth.template_text import TemplateText
+from mcp_roundtrip_tools.growth.entries import TemplateText
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT

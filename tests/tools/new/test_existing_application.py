@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
-from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.template.left_out import describe_left_out

@@ -15,8 +15,7 @@ from mcp_roundtrip.aws.dynamodb import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip_tools.prune.__main__ import main
 from mcp_roundtrip_tools.prune.account import WORKER as SUFFIX
-from mcp_roundtrip_tools.prune.account import Workers
-from mcp_roundtrip_tools.prune.plan import Use, Version, plan, removable
+from mcp_roundtrip_tools.prune.account import Use, Version, Workers, plan, removable
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run.api_gateway.cors import Cors
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 
 APP = "https://app.example"

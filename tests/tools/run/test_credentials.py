@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import MAX_BODY, FakeKms, respond
 
 KEY = Credentials.random()

@@ -18,10 +18,10 @@ from mypy_boto3_s3 import S3Client
 
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services import ministack_installation
-from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services import ministack as ministack_installation
+from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.emulator import MAX_BODY, Emulator
-from mcp_roundtrip_tools.run.services.ministack_installation import Installation
+from mcp_roundtrip_tools.run.services.ministack import Installation
 from mcp_roundtrip_tools.template.model import Storage
 from mcp_roundtrip_tools.template.reader import Template
 from support.project import ROOT

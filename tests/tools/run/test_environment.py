@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import process_variables
-from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function
 from support.sam_applications import Running
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_tools.run.api_gateway.cors import Cors
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed
-from mcp_roundtrip_tools.run.execution.output import ProcessOutput
+from mcp_roundtrip_tools.run.execution.environment import ProcessOutput
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation
-from mcp_roundtrip_tools.run.services.service_calls import describe
+from mcp_roundtrip_tools.run.services.aws_endpoint import describe
 from support.sam_applications import Running, http
 
 

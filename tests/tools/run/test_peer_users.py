@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.http import peer_users
-from mcp_roundtrip_tools.run.http.peer_users import refuse_other_users, socket_owner
-from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.http import browser_protection as peer_users
+from mcp_roundtrip_tools.run.http.browser_protection import refuse_other_users, socket_owner
+from mcp_roundtrip_tools.run.issuer.issuer import User
 from support.sam_applications import write_application
 from support.served_application import serve
 

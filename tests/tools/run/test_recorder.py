@@ -10,6 +10,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import (
+    MAX_LINES,
     Began,
     Changes,
     Ended,
@@ -21,7 +22,6 @@ from mcp_roundtrip_tools.run.observation.records import (
     ServiceCall,
     Trigger,
 )
-from mcp_roundtrip_tools.run.observation.trees import MAX_LINES
 
 SIGN = ServiceCall("kms", "Sign", "StateKey", 200, 0, 1)
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall, Trigger
-from mcp_roundtrip_tools.run.terminal.json_lines import JsonLines
+from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
 from mcp_roundtrip_tools.run.terminal.terminal import HELD_MS, Terminal
 
 CLOCK = time.strftime("%H:%M:%S", time.localtime(0))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mcp_roundtrip_tools.run.source_watcher import Watcher
+from mcp_roundtrip_tools.run.project import Watcher
 
 
 def test_a_change_is_reported_once(tmp_path: Path) -> None:

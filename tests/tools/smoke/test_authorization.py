@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.smoke.calls import Call
-from mcp_roundtrip_tools.smoke.findings import Finding, Findings
-from mcp_roundtrip_tools.smoke.run import Settings, check
+from mcp_roundtrip_tools.smoke.endpoint import Finding, Findings
+from mcp_roundtrip_tools.smoke.run import Call, Settings, check
 from support.authorization_server import AuthorizationServer
 from support.scripted_server import Reply, respond, scripted
 from support.served_application import ServedWithIssuer, serve_with_issuer

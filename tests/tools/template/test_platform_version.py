@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.platform_version import check_platform
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.template_tree import TemplateTree
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform
 
 
 def application(version: str | None) -> TemplateTree:

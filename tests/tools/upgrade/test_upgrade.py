@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.new.platform_files import checksums, package_files
+from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.platform_version import check_platform, platform_version
-from mcp_roundtrip_tools.template.template_tree import read_tree
+from mcp_roundtrip_tools.template.template_tree import check_platform, platform_version, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from mcp_roundtrip_tools.upgrade.__main__ import UpgradeError, main, upgrade
 from mcp_roundtrip_tools.upgrade.differences import CHANGELOG, changelog_between

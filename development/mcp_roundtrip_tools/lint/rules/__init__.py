@@ -7,17 +7,13 @@ from typing import Final
 from mcp_roundtrip_tools.lint.findings import Rule
 from mcp_roundtrip_tools.lint.rules import (
     awaits,
-    descriptions,
     effects,
-    flat_forms,
     keys,
-    model_limits,
     module_state,
     nondeterminism,
     order_of_sets,
-    races,
-    step_functions,
-    swallowing,
+    rounds,
+    tool_definitions,
 )
 
 UNREASONED: Final = Rule("MRT000", "A suppression without a reason or without a finding", lambda _: iter(()))
@@ -29,14 +25,14 @@ RULES: Final = (
     Rule("MRT002", "The order of a set", order_of_sets.check),
     Rule("MRT003", "A missing await", awaits.check_missing),
     Rule("MRT004", "An await of a synchronous context", awaits.check_needless),
-    Rule("MRT005", "The context inside a step", step_functions.check),
+    Rule("MRT005", "The context inside a step", rounds.check_steps),
     Rule("MRT006", "A side effect outside a step", effects.check),
-    Rule("MRT007", "A handler that catches the end of a round", swallowing.check),
+    Rule("MRT007", "A handler that catches the end of a round", rounds.check_handlers),
     Rule("MRT008", "The same key in every turn of a loop", keys.check_loops),
     Rule("MRT009", "The same key twice", keys.check_twice),
     Rule("MRT010", "Module state that a tool changes", module_state.check),
-    Rule("MRT011", "A race or a time limit", races.check),
-    Rule("MRT012", "A form that is not flat", flat_forms.check),
-    Rule("MRT013", "A tool without a description", descriptions.check),
-    Rule("MRT014", "A tool that models refuse", model_limits.check),
+    Rule("MRT011", "A race or a time limit", rounds.check_races),
+    Rule("MRT012", "A form that is not flat", tool_definitions.check_forms),
+    Rule("MRT013", "A tool without a description", tool_definitions.check_descriptions),
+    Rule("MRT014", "A tool that models refuse", tool_definitions.check_limits),
 )

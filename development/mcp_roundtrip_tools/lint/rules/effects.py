@@ -15,33 +15,9 @@ from mcp_roundtrip_tools.lint.source import Source, own_nodes, parameters
 _CONDITIONS: Final = (ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While)
 _CHANGING_WORDS: Final = frozenset(
     {
-        *(
-            "add",
-            "approve",
-            "book",
-            "buy",
-            "cancel",
-            "charge",
-            "create",
-            "delete",
-            "deploy",
-            "insert",
-            "notify",
-        ),
-        *(
-            "order",
-            "pay",
-            "post",
-            "publish",
-            "refund",
-            "register",
-            "remove",
-            "save",
-            "send",
-            "store",
-            "submit",
-        ),
-        *("transfer", "update", "upload"),
+        *("add", "approve", "book", "buy", "cancel", "charge", "create", "delete", "deploy"),
+        *("insert", "notify", "order", "pay", "post", "publish", "refund", "register", "remove"),
+        *("save", "send", "store", "submit", "transfer", "update", "upload"),
     }
 )
 """First words of functions that do more than read."""

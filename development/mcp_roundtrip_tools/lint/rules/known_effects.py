@@ -36,44 +36,11 @@ _AWS_FACTORIES: Final = frozenset(
 )
 _AWS_VERBS: Final = frozenset(
     {
-        *(
-            "add",
-            "associate",
-            "attach",
-            "cancel",
-            "complete",
-            "copy",
-            "create",
-            "delete",
-            "deregister",
-            "detach",
-        ),
-        *(
-            "disable",
-            "disassociate",
-            "enable",
-            "import",
-            "invoke",
-            "modify",
-            "publish",
-            "purge",
-            "put",
-            "reboot",
-        ),
-        *(
-            "register",
-            "remove",
-            "restore",
-            "revoke",
-            "run",
-            "send",
-            "set",
-            "start",
-            "stop",
-            "tag",
-            "terminate",
-        ),
-        *("transact", "untag", "update", "upload", "write"),
+        *("add", "associate", "attach", "cancel", "complete", "copy", "create", "delete"),
+        *("deregister", "detach", "disable", "disassociate", "enable", "import", "invoke", "modify"),
+        *("publish", "purge", "put", "reboot", "register", "remove", "restore", "revoke", "run"),
+        *("send", "set", "start", "stop", "tag", "terminate", "transact", "untag", "update"),
+        *("upload", "write"),
     }
 )
 _AWS_BATCH_VERBS: Final = frozenset({"batch_write_item", "batch_delete", "batch_execute_statement"})

@@ -11,16 +11,13 @@ from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_roundtrip_tools.run.api_gateway.cors import Cors
-from mcp_roundtrip_tools.run.api_gateway.faults import explain_fault
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
-from mcp_roundtrip_tools.run.api_gateway.routing import match_route
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors, explain_fault, match_route
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
-from mcp_roundtrip_tools.run.observation.causes import caused_by
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import HttpExchange
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, caused_by
 from mcp_roundtrip_tools.template.model import Route
 
 MAX_BODY = 10 * 1024 * 1024

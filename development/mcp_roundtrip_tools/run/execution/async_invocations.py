@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
-from mcp_roundtrip_tools.run.observation.causes import caused_by, current_cause
+from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import LATEST, Function
 

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
+from select import POLLIN, poll
 from types import MappingProxyType
-from typing import Final
+from typing import IO, Final
 
-from mcp_roundtrip_tools.run.execution.output import ProcessOutput
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     MAX_RESPONSE,
     Exited,
@@ -30,6 +30,59 @@ from mcp_roundtrip_tools.run.execution.runtime_api import (
     RuntimeEvent,
 )
 from mcp_roundtrip_tools.template.model import LATEST, REGION, Function
+
+_CAPACITY: Final = 64 * 1024
+"""What a pipe holds, in bytes. One read of this size empties it."""
+
+
+_MAX_LINE: Final = 1024 * 1024
+"""Longer lines are split, in bytes."""
+
+
+class ProcessOutput:
+    """Passes the lines that a process prints to `print_line`. A traceback is one text of several lines.
+
+    `copy` does so in a thread until the process has ended. `drain` passes on what has been printed so far:
+    with it, the lines of an invocation are complete when its result is.
+    """
+
+    def __init__(self, pipe: IO[bytes], print_line: Callable[[str], None]) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._pipe = pipe
+        self._print_line = print_line
+        self._lock = threading.Lock()
+        self._unfinished = b""
+
+    def copy(self) -> None:
+        """Pass on lines until the process and its child processes have closed the pipe."""
+        waiting = poll()  # select() has no descriptors over 1023
+        waiting.register(self._pipe, POLLIN)
+        while self.drain():
+            waiting.poll()
+        with self._lock:
+            self._pipe.close()
+
+    def drain(self) -> bool:
+        """Pass on what is in the pipe; return whether more can follow."""
+        with self._lock:
+            if self._pipe.closed:
+                return False
+            try:
+                read = os.read(self._pipe.fileno(), _CAPACITY)
+            except BlockingIOError:
+                return True
+            *lines, self._unfinished = (self._unfinished + read).split(b"\n")
+            is_last = not read and self._unfinished
+            if is_last or len(self._unfinished) > _MAX_LINE:
+                lines, self._unfinished = [*lines, self._unfinished], b""
+            for line in lines:
+                self._pass_on(line)
+            return bool(read)
+
+    def _pass_on(self, line: bytes) -> None:
+        # The runtime client separates the lines of a message with carriage returns.
+        self._print_line(line.decode("utf-8", "replace").rstrip("\r").replace("\r", "\n"))
+
 
 INIT_TIMEOUT_S = 10.0
 """The seconds that Lambda allows for initialization. Lambda retries within the function's own timeout."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip_tools.run.tracebacks import without_layer
+from mcp_roundtrip_tools.run.start_checks import without_layer
 
 _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
 """Level, time, request id and message, as awslambdaric writes them; for its own errors without the others."""

@@ -11,9 +11,8 @@ from itertools import count
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult, ProcessEnvironment
-from mcp_roundtrip_tools.run.observation.causes import current_cause
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, current_cause
 from mcp_roundtrip_tools.template.model import short_name
 
 NO_ENVIRONMENT: Final = "000000"

@@ -19,9 +19,8 @@ from typing import Any, Self
 
 import h11
 
-from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_wrong_host
+from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_other_users, refuse_wrong_host
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.http.peer_users import refuse_other_users
 
 _MAX_HEAD = 64 * 1024
 """The largest request line and headers, in bytes."""

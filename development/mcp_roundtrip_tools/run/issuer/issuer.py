@@ -1,11 +1,114 @@
-"""The issuer of a run, as its HTTP server, the console and tests use it."""
+"""The issuer of a run: its users, and the tokens that it signs (RFC 9068)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from mcp_roundtrip_tools.run.issuer.tokens import TokenSigner
-from mcp_roundtrip_tools.run.issuer.users import User, check_name, check_scopes
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from mcp_roundtrip_tools.template.model import TemplateError
+
+_NAME: Final = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?")
+_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}")
+"""A scope token (RFC 6749 §3.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user. `scopes` are those that a token gets if none are selected; None means those requested."""
+
+    name: str
+    scopes: frozenset[str] | None = None
+
+    def default_scopes(self, requested: Iterable[str]) -> frozenset[str]:
+        """Return the scopes to select for a client that requests these."""
+        return frozenset(requested) if self.scopes is None else self.scopes
+
+
+DEFAULT_USERS: Final = (User("ada"), User("bob"))
+
+
+def make_users(names: str, scopes: str | None = None) -> tuple[User, ...]:
+    """Return users from names separated by spaces or commas. Without names, DEFAULT_USERS.
+
+    `scopes` are those of each user, separated by spaces; None means those that a client requests. Raises
+    ValueError.
+    """
+    found = None if scopes is None else parse_scopes(scopes)
+    given = names.replace(",", " ").split() or [each.name for each in DEFAULT_USERS]
+    return tuple(User(check_name(name), found) for name in dict.fromkeys(given))
+
+
+def check_name(name: str) -> str:
+    """Return the name of a user. Raises ValueError for one that is empty or has control characters."""
+    if not _NAME.fullmatch(name):
+        raise ValueError("the name of a user has 1 to 128 characters, and no control characters")
+    return name
+
+
+def parse_scopes(text: str) -> frozenset[str]:
+    """Return scopes that are separated by spaces. Raises ValueError."""
+    return check_scopes(text.split(" "))
+
+
+def check_scopes(scopes: Sequence[str] | Iterable[str]) -> frozenset[str]:
+    """Return the scopes. Raises ValueError for one that no token can have."""
+    found = frozenset(scopes) - {""}
+    for scope in found:
+        if not _SCOPE.fullmatch(scope):
+            raise ValueError(
+                f"{scope[:80]!r} is no scope: a scope is visible ASCII without quotes (RFC 6749)"
+            )
+    return found
+
+
+LIFETIME_S: Final = 3_600
+"""How long an access token is valid."""
+
+ALGORITHM: Final = "RS256"
+"""OpenID Connect requires it, and API Gateway's JWT authorizers verify no other kind."""
+
+
+def _new_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, 2048)
+
+
+@dataclass(frozen=True)
+class TokenSigner:
+    """Signs tokens of an issuer."""
+
+    issuer: str
+    _key: rsa.RSAPrivateKey = field(default_factory=_new_key, repr=False)
+    _kid: str = field(default_factory=lambda: secrets.token_urlsafe(8))
+
+    def access_token(self, user: str, scopes: Iterable[str], *, resource: str, client_id: str) -> str:
+        """Return an access token for a resource."""
+        claims = {"aud": resource, "sub": user, "client_id": client_id, "scope": " ".join(sorted(scopes))}
+        return self._sign({**claims, "jti": secrets.token_urlsafe(12)}, "at+jwt")
+
+    def id_token(self, user: str, *, client_id: str, nonce: str | None) -> str:
+        """Return an ID token for a client (OpenID Connect Core 2)."""
+        claims = {"aud": client_id, "sub": user, "name": user}
+        return self._sign({**claims, **({} if nonce is None else {"nonce": nonce})}, "JWT")
+
+    def key_set(self) -> dict[str, Any]:
+        """Return the JWK Set with the public key."""
+        public = RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
+        members = {name: public[name] for name in ("kty", "n", "e")}
+        return {"keys": [{**members, "kid": self._kid, "alg": ALGORITHM, "use": "sig"}]}
+
+    def _sign(self, claims: dict[str, Any], kind: str) -> str:
+        now = int(time.time())
+        given = {"iss": self.issuer, "iat": now, "exp": now + LIFETIME_S, **claims}
+        return jwt.encode(given, self._key, ALGORITHM, headers={"kid": self._kid, "typ": kind})
+
 
 CONSOLE_CLIENT = "mcp-roundtrip-console"
 
@@ -39,3 +142,31 @@ class LocalIssuer:
         found = self.user(user)
         granted = found.default_scopes(()) if scopes is None else check_scopes(scopes)
         return self.signer.access_token(user, granted, resource=self.resource, client_id=client_id)
+
+
+def read_users(
+    names: str | None, scopes: str | None, parameters: Mapping[str, str]
+) -> tuple[User, ...] | None:
+    """Return the users of the local issuer, or None if it does not run. Raises TemplateError.
+
+    It runs if users or scopes are given, and for AuthMode bearer without a TokenIssuer.
+    """
+    mode, has_issuer = parameters.get("AuthMode", "bearer"), bool(parameters.get("TokenIssuer"))
+    if names is None and scopes is None:
+        return make_users("") if "AuthMode" in parameters and mode == "bearer" and not has_issuer else None
+    if mode != "bearer" or has_issuer:
+        other = "TokenIssuer" if has_issuer else f"AuthMode {mode}"
+        raise TemplateError(f"USER and SCOPES (--user, --scopes) are for the local issuer: leave out {other}")
+    try:
+        return make_users(names or "", scopes)
+    except ValueError as error:
+        raise TemplateError(f"--user or --scopes: {error}") from None
+
+
+def describe_issuer(issuer: LocalIssuer) -> str:
+    """Return what the start message says: where callers sign in, and as whom."""
+    names = " or ".join(user.name for user in issuer.users)
+    scopes = issuer.users[0].scopes
+    granted = "" if scopes is None else f", with the scopes {' '.join(sorted(scopes)) or '(none)'}"
+    first = issuer.users[0].name
+    return f"Callers sign in as {names}{granted}: clients at {issuer.url}, make call with USER={first}."

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.issuer.authorization import AuthorizationRequest
-from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.issuer.issuer import User
 
 STYLE: Final = Path(__file__).with_name("style.css")
 

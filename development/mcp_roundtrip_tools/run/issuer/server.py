@@ -8,19 +8,22 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
+from mcp_roundtrip_tools.client.http import LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import listen_near
-from mcp_roundtrip_tools.run.issuer.authorization import RedirectedError, read_request, redirect
-from mcp_roundtrip_tools.run.issuer.clients import register
-from mcp_roundtrip_tools.run.issuer.errors import OAuthError
-from mcp_roundtrip_tools.run.issuer.grants import CODE_LIFETIME_S, REFRESH_LIFETIME_S, OneTimeGrants
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.authorization import (
+    CODE_LIFETIME_S,
+    REFRESH_LIFETIME_S,
+    OneTimeGrants,
+    RedirectedError,
+    TokenEndpoint,
+    read_request,
+    redirect,
+)
+from mcp_roundtrip_tools.run.issuer.clients import OAuthError, register
+from mcp_roundtrip_tools.run.issuer.issuer import ALGORITHM, LocalIssuer, User, check_name, check_scopes
 from mcp_roundtrip_tools.run.issuer.page import error_page, sign_in_page, style_sheet
-from mcp_roundtrip_tools.run.issuer.token_endpoint import TokenEndpoint
-from mcp_roundtrip_tools.run.issuer.tokens import ALGORITHM
-from mcp_roundtrip_tools.run.issuer.users import User, check_name, check_scopes
 
 MAX_BODY: Final = 65_536
 

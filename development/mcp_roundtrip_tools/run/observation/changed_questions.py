@@ -15,9 +15,17 @@ from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.presenters import META_QUESTIONS
 from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object
-from mcp_roundtrip_tools.run.observation.messages import member, request_message, response_message
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import Ended, Event, HttpExchange, Root, walk
+from mcp_roundtrip_tools.run.observation.records import (
+    Ended,
+    Event,
+    HttpExchange,
+    Root,
+    member,
+    request_message,
+    response_message,
+    walk,
+)
 
 MAX_TEXT: Final = 80
 """The characters of a text around the first difference."""

@@ -17,13 +17,14 @@ from mcp_roundtrip_tools.run.observation.records import (
     Event,
     Headers,
     HttpExchange,
+    InvocationNode,
     LogLine,
     Note,
     Printed,
     RecordedInvocation,
     ServiceCall,
+    Tree,
 )
-from mcp_roundtrip_tools.run.observation.trees import InvocationNode, Tree
 
 MAX_TREES: Final = 1_000
 MAX_BYTES: Final = 64 * 1024 * 1024

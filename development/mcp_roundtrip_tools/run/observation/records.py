@@ -1,10 +1,89 @@
-"""Records of HTTP requests and of the invocations that they cause. Times are epoch milliseconds."""
+"""The records of requests and invocations: what they contain, what caused them, and what they wait for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """`caller` is the id of a request or an invocation."""
+
+    trigger: Trigger = "direct"
+    caller: str | None = None
+
+
+_cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - it is immutable
+
+
+def current_cause() -> Cause:
+    """Return the cause of an invocation that starts now."""
+    return _cause.get()
+
+
+@contextmanager
+def caused_by(trigger: Trigger, caller: str | None) -> Iterator[None]:
+    """Set the cause until the block ends."""
+    token = _cause.set(Cause(trigger, caller))
+    try:
+        yield
+    finally:
+        _cause.reset(token)
+
+
+def request_message(exchange: HttpExchange) -> dict[str, Any]:
+    """Return the JSON-RPC message of a request; an empty object if there is none."""
+    return json_object(exchange.request_body)
+
+
+def response_message(exchange: HttpExchange) -> dict[str, Any]:
+    """Return the JSON-RPC response; an empty object if there is none.
+
+    In an event stream, notifications precede it.
+    """
+    if not header(exchange.response_headers, "content-type").startswith("text/event-stream"):
+        return json_object(exchange.response_body)
+    found: dict[str, Any] = {}
+    for line in exchange.response_body.splitlines():
+        if line.startswith(b"data:"):
+            message = json_object(line.removeprefix(b"data:"))
+            found = message if message.keys() & {"result", "error"} else found
+    return found
+
+
+def header(headers: Headers, name: str) -> str:
+    """Return the first value of a header in lower case; an empty text if it is absent."""
+    return next((value for key, value in headers if key.lower() == name), "")
+
+
+def is_challenge(exchange: HttpExchange) -> bool:
+    """Return whether a response asks for a token, which the request did not have (RFC 6750 §3)."""
+    return exchange.status == 401 and not header(exchange.request_headers, "authorization")
+
+
+def member(document: Any, *path: str) -> Any:
+    """Return a nested member of a JSON object, or None."""
+    for name in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(name)
+    return document
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in a body; an empty one if there is none."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -145,3 +224,60 @@ class Note:
 
 
 Event = Began | Ended | Printed | Note
+
+
+MAX_LINES = 1_000
+"""The log lines that an invocation keeps, the newest."""
+
+
+@dataclass(slots=True)
+class InvocationNode:
+    """An invocation of a tree. `record` is without the parts that are listed here."""
+
+    record: RecordedInvocation
+    tree: Tree
+    service_calls: list[ServiceCall] = field(default_factory=list)
+    log_lines: deque[LogLine] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    invocations: list[InvocationNode] = field(default_factory=list)
+
+    def add_line(self, line: LogLine) -> int:
+        """Add a line, and return by how many bytes the size grows: the oldest line may be dropped."""
+        is_full = len(self.log_lines) == MAX_LINES
+        dropped = len(self.log_lines[0].text) if is_full else 0
+        self.log_lines.append(line)
+        return len(line.text) - dropped
+
+    def freeze(self) -> RecordedInvocation:
+        return replace(
+            self.record,
+            service_calls=tuple(self.service_calls),
+            log_lines=tuple(self.log_lines),
+            invocations=tuple(node.freeze() for node in self.invocations),
+        )
+
+
+@dataclass(slots=True)
+class Tree:
+    """A root with its invocations.
+
+    `exchange` is None if the root is an invocation, which is then the only one of `invocations`. `size` is
+    that of bodies, headers, lines and calls in bytes. `changed` is the sequence number of the last change.
+    """
+
+    id: str
+    exchange: HttpExchange | None
+    size: int = 0
+    changed: int = 0
+    invocations: list[InvocationNode] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    """The ids of all invocations of the tree."""
+
+    @property
+    def has_ended(self) -> bool:
+        root = self.exchange or self.invocations[0].record
+        return root.duration_ms is not None
+
+    def freeze(self) -> HttpExchange | RecordedInvocation:
+        if self.exchange is None:
+            return self.invocations[0].freeze()
+        return replace(self.exchange, invocations=tuple(node.freeze() for node in self.invocations))

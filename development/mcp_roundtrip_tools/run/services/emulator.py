@@ -19,8 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
-from mcp_roundtrip_tools.run.services.ministack import Ministack, MinistackError
-from mcp_roundtrip_tools.run.services.ministack_installation import Installation
+from mcp_roundtrip_tools.run.services.ministack import Installation, Ministack, MinistackError
 from mcp_roundtrip_tools.template.model import Storage
 
 MAX_BODY: Final = 64 * 1024 * 1024

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.credentials import signing_scope
+from mcp_roundtrip_tools.run.services.aws_endpoint import signing_scope
 from mcp_roundtrip_tools.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024

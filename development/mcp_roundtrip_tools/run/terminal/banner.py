@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from mcp_roundtrip_tools.client.terminal_text import Styles
 from mcp_roundtrip_tools.run.api_gateway.routing import has_root
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.issuer.options import describe_issuer
+from mcp_roundtrip_tools.run.issuer.issuer import describe_issuer
 from mcp_roundtrip_tools.run.template_options import DEFAULT_PORT
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.validation import how_to_set

@@ -10,15 +10,18 @@ from typing import Any, Final
 from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object
-from mcp_roundtrip_tools.run.observation.messages import (
+from mcp_roundtrip_tools.run.observation.records import (
+    HttpExchange,
+    RecordedInvocation,
+    Root,
     header,
     is_challenge,
     member,
     request_message,
     response_message,
+    walk,
 )
-from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, Root, walk
-from mcp_roundtrip_tools.run.tracebacks import message_of
+from mcp_roundtrip_tools.run.start_checks import message_of
 from mcp_roundtrip_tools.template.model import short_name
 
 MAX_REASON: Final = 200

@@ -13,7 +13,7 @@ from typing import Final
 from mcp_roundtrip_tools.client.terminal_text import Styles, one_line
 from mcp_roundtrip_tools.run.execution.log_text import LogText, readable
 from mcp_roundtrip_tools.run.observation.records import Began, Ended, Event, Note, Printed, Root
-from mcp_roundtrip_tools.run.terminal.audit_lines import audit_line
+from mcp_roundtrip_tools.run.terminal.plain_lines import audit_line
 from mcp_roundtrip_tools.run.terminal.summary import Summary, summarize
 from mcp_roundtrip_tools.template.model import short_name
 

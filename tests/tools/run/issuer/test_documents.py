@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from mcp_roundtrip_tools.run.issuer.documents import fetch_document
-from mcp_roundtrip_tools.run.issuer.errors import OAuthError
+from mcp_roundtrip_tools.run.issuer.clients import OAuthError, fetch_document
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
 

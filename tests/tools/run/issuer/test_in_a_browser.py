@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.clients import register
+from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
-from mcp_roundtrip_tools.run.issuer.users import User
 from support import browser
 from support.browser import RunProgram
 

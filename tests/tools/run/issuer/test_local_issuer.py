@@ -13,9 +13,8 @@ from mcp.client.auth import oauth2
 from mcp.shared.auth import OAuthToken
 
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
-from mcp_roundtrip_tools.run.issuer.users import User
 from support.authorized_server import deployed
 from support.clients import block_of
 from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client

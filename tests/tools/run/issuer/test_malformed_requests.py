@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
+from mcp_roundtrip_tools.client.http import LOCAL_USER
 from mcp_roundtrip_tools.run.http.messages import Request
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import MAX_BODY, IssuerServer, serve_issuer
-from mcp_roundtrip_tools.run.issuer.users import User
 from support.json_values import any_json
 
 USERS = [User("ada")]

@@ -16,12 +16,11 @@ import jwt
 import pytest
 
 from mcp_roundtrip.auth.issuer_keys import discover_jwks_uri, parse_key_set
-from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
+from mcp_roundtrip_tools.client.http import LOCAL_USER
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
-from mcp_roundtrip_tools.run.issuer.users import User
 from support.html_form import BrowserForm
 
 RESOURCE = "http://127.0.0.1:3000/mcp"

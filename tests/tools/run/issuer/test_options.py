@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip_tools.run.issuer.options import read_users
-from mcp_roundtrip_tools.run.issuer.users import DEFAULT_USERS, User
+from mcp_roundtrip_tools.run.issuer.issuer import DEFAULT_USERS, User, read_users
 from mcp_roundtrip_tools.template.model import TemplateError
 
 

@@ -1,0 +1,219 @@
+"""MRT005, MRT007 and MRT011: steps that ask, handlers that catch the end of a round, and races."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextCall, ContextFunction, Module
+from mcp_roundtrip_tools.lint.reachability import runs_again
+from mcp_roundtrip_tools.lint.source import FunctionNode, Source, is_within, own_nodes, parameters
+
+
+def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Find functions of steps, and `done=` functions, that ask or begin steps themselves."""
+    for function in module.functions:
+        for call in function.calls:
+            for argument in _functions_given(call):
+                used = _call_inside(module, function, argument)
+                if used is not None:
+                    what = "the function of a step" if call.method == "step" else "done="
+                    message = (
+                        f"{_shown(used)} runs inside {what}, where the context cannot be used: "
+                        "call it before, and pass what it returns"
+                    )
+                    yield used, message
+            yield from _passed_context(module, function, call)
+
+
+def _shown(node: ast.AST) -> str:
+    return f"{ast.unparse(node.func)}(…)" if isinstance(node, ast.Call) else ast.unparse(node)
+
+
+def _functions_given(call: ContextCall) -> list[ast.expr]:
+    if call.method == "step":
+        return call.node.args[1:2]
+    return [each.value for each in call.node.keywords if each.arg == "done"]
+
+
+def _call_inside(module: Module, function: ContextFunction, argument: ast.expr) -> ast.AST | None:
+    """Return the first use of the context inside a lambda, an inner function, or a partial."""
+    match argument:
+        case ast.Attribute(value=ast.Name(id=name), attr=method):  # ctx.step("size", ctx.elicit, …)
+            return argument if name in function.names and method in RECORDED else None
+        case ast.Call(func=called, args=[first, *_]):
+            is_partial = module.source.dotted(called) == "functools.partial"
+            as_call = ast.Call(func=first, args=argument.args[1:], keywords=argument.keywords)
+            return (
+                argument if is_partial and _asks(module, function, as_call, function.names, set()) else None
+            )
+        case ast.Name(id=name):
+            inner = _inner_function(function, name)
+            return None if inner is None else _first_recorded(module, function, inner, set())
+        case ast.Lambda():
+            return _first_recorded(module, function, argument, set())
+    return None
+
+
+def _inner_function(function: ContextFunction, name: str) -> FunctionNode | None:
+    return next(
+        (
+            each
+            for each in ast.walk(function.node)
+            if isinstance(each, FunctionNode) and each is not function.node and each.name == name
+        ),
+        None,
+    )
+
+
+def _first_recorded(
+    module: Module, function: ContextFunction, body: FunctionNode | ast.Lambda, seen: set[ast.AST]
+) -> ast.AST | None:
+    seen.add(body)
+    names = {n: a for n, a in function.names.items() if n not in {each.arg for each in parameters(body)}}
+    calls = (each for each in own_nodes(body) if isinstance(each, ast.Call))
+    return next((each for each in calls if _asks(module, function, each, names, seen)), None)
+
+
+def _asks(
+    module: Module, function: ContextFunction, node: ast.Call, names: dict[str, bool], seen: set[ast.AST]
+) -> bool:
+    """Return whether a call uses the context, itself or by a function of the module or of the tool."""
+    call = module.context_call(node, names)
+    if call is not None and call.method in RECORDED:
+        return True
+    if not isinstance(node.func, ast.Name):
+        return False
+    if call is not None:
+        return node.func.id in module.source.functions and module.can_end_round(node.func.id)
+    inner = _inner_function(function, node.func.id)
+    if inner is None or inner in seen:
+        return False
+    return _first_recorded(module, function, inner, seen) is not None
+
+
+def _passed_context(
+    module: Module, function: ContextFunction, call: ContextCall
+) -> Iterator[tuple[ast.AST, str]]:
+    """Find a context among the arguments of a step whose function asks: one of this module."""
+    if call.method != "step" or len(call.node.args) < 2:
+        return
+    called = call.node.args[1]
+    given = [*call.node.args[2:], *(each.value for each in call.node.keywords)]
+    contexts = [each for each in given if isinstance(each, ast.Name) and each.id in function.names]
+    name = called.id if isinstance(called, ast.Name) else ""
+    if contexts and name in module.source.functions and module.can_end_round(name):
+        message = (
+            f"{name} calls the context, and a step's function cannot: call {name}({contexts[0].id}, …) "
+            "directly, with steps for its side effects"
+        )
+        yield contexts[0], message
+
+
+_SWALLOWED = frozenset({"BaseException", "builtins.BaseException", "mcp_roundtrip.Suspend"})
+
+
+def check_handlers(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Find handlers, `suppress` and `finally` blocks that do not let the end of a round through."""
+    for function in module.functions:
+        ending = {call.node for call in function.calls if call.ends_round}
+        for node in own_nodes(function.node):
+            if isinstance(node, ast.Try | ast.TryStar) and _contains(node.body, ending):
+                yield from _handlers(module, node)
+                yield from _final_jumps(node)
+            elif isinstance(node, ast.With | ast.AsyncWith) and _contains(node.body, ending):
+                yield from _suppressed(module, node)
+
+
+def _contains(statements: list[ast.stmt], calls: set[ast.Call]) -> bool:
+    return any(each in calls for statement in statements for each in ast.walk(statement))
+
+
+def _handlers(module: Module, node: ast.Try | ast.TryStar) -> Iterator[tuple[ast.AST, str]]:
+    for handler in node.handlers:
+        if _catches_suspend(module, handler.type) and not _raises_again(handler):
+            shown = "except:" if handler.type is None else f"except {ast.unparse(handler.type)}"
+            yield handler, f"`{shown}` catches the end of the round: write `except Exception`, or raise again"
+            return
+        if _catches_suspend(module, handler.type):
+            return
+
+
+def _catches_suspend(module: Module, kind: ast.expr | None) -> bool:
+    if kind is None:
+        return True
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any((module.source.dotted(each) or "") in _SWALLOWED for each in kinds)
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    return any(isinstance(each, ast.Raise) for each in own_nodes(handler))
+
+
+def _final_jumps(node: ast.Try | ast.TryStar) -> Iterator[tuple[ast.AST, str]]:
+    for statement in node.finalbody:
+        if isinstance(statement, ast.Return | ast.Break | ast.Continue):
+            word = type(statement).__name__.lower()
+            yield (
+                statement,
+                f"`{word}` in a finally block drops the end of the round: move it behind the block",
+            )
+
+
+def _suppressed(module: Module, node: ast.With | ast.AsyncWith) -> Iterator[tuple[ast.AST, str]]:
+    for item in node.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or module.source.dotted(call.func) != "contextlib.suppress":
+            continue
+        if any(_catches_suspend(module, each) for each in call.args):
+            yield call, f"{ast.unparse(call)} catches the end of the round: write `suppress(Exception)`"
+
+
+_LIMITS: Final = frozenset({"asyncio.wait_for", "asyncio.timeout", "asyncio.timeout_at"})
+_ORDER: Final = (
+    "completes in another order in every round: write `gather`, which returns the results in the order of "
+    "its arguments, or race inside a step"
+)
+_TIME: Final = "ends a call of the context at another time in every round: limit the time inside a step"
+
+
+def check_races(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Find races whose end decides what the tool does next, and time limits for calls of the context."""
+    for function in module.functions:
+        for node in own_nodes(function.node):
+            if not isinstance(node, ast.Call):
+                continue
+            shown = ast.unparse(node.func)
+            if _is_race(module.source, node):
+                if _runs_calls(module.source, function) or runs_again(module, function, node):
+                    yield node, f"{shown}() {_ORDER}"
+            elif module.source.dotted(node.func) in _LIMITS and _limits_call(module.source, function, node):
+                yield node, f"{shown}() {_TIME}"
+
+
+def _is_race(source: Source, call: ast.Call) -> bool:
+    name = source.dotted(call.func)
+    if name == "asyncio.as_completed":
+        return True
+    if name != "asyncio.wait":
+        return False
+    given = {each.arg: each.value for each in call.keywords}
+    when = given.get("return_when")
+    waits_for_all = when is None or (source.dotted(when) or "").endswith("ALL_COMPLETED")
+    return not waits_for_all or "timeout" in given
+
+
+def _runs_calls(source: Source, function: ContextFunction) -> bool:
+    """Return whether the function hands calls that can end the round to tasks, in place of awaiting them."""
+    return any(
+        call.ends_round and not isinstance(source.parents[call.node], ast.Await) for call in function.calls
+    )
+
+
+def _limits_call(source: Source, function: ContextFunction, limit: ast.Call) -> bool:
+    """Return whether a call of the context is an argument, or in the block, of a time limit."""
+    outer: ast.AST = limit
+    if isinstance(source.parents[limit], ast.withitem):
+        outer = source.parents[source.parents[limit]]
+    return any(call.ends_round and is_within(source, call.node, outer) for call in function.calls)

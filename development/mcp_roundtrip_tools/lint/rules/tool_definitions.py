@@ -1,0 +1,244 @@
+"""MRT012 to MRT014: forms that are not flat, tools without a description, and tools that models refuse."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from mcp_roundtrip.server.definition_checks import exceeded_limits
+from mcp_roundtrip_tools.lint.contexts import Module
+from mcp_roundtrip_tools.lint.definitions import (
+    ClassDefinition,
+    bases_of,
+    class_named,
+    imported_value,
+    only_value,
+)
+from mcp_roundtrip_tools.lint.source import FunctionNode, Source, parameters
+
+_FIELD_BASES: Final = frozenset(
+    {"pydantic.BaseModel", "typing.TypedDict", "typing_extensions.TypedDict", "typing.NamedTuple"}
+)
+_DATACLASSES: Final = frozenset({"dataclasses.dataclass", "pydantic.dataclasses.dataclass"})
+_LISTS: Final = frozenset(
+    f"{module}{name}"
+    for module in ("", "typing.", "collections.abc.")
+    for name in ("list", "set", "frozenset", "tuple", "List", "Set", "Tuple", "Sequence", "Iterable")
+)
+_DICTS: Final = frozenset({"dict", "typing.Dict", "collections.abc.Mapping", "typing.Mapping"})
+_TRANSPARENT: Final = frozenset({"typing.Optional", "typing.Annotated", "typing_extensions.Annotated"})
+_FREE: Final = frozenset(
+    {"str", "int", "float", "bool", "datetime.date", "datetime.datetime", "decimal.Decimal"}
+)
+
+_OBJECT: Final = "is a nested object, and a form is flat: put its fields into the model itself"
+_LIST_OF_OBJECTS: Final = "is a list of objects, and a form is flat: ask for one after the other"
+_FREE_LIST: Final = "is a list of free values, and a form needs choices: write list[Literal[…]]"
+_DICT: Final = "is a dict, and a form has fixed fields: write a field of the model for each entry"
+
+
+def check_forms(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Find the models of questions whose fields a form cannot hold."""
+    for node in ast.walk(module.source.tree):
+        if isinstance(node, ast.Call) and (model := _model_of(module, node)) is not None:
+            definition = class_named(module.source, model)
+            if definition is None or not _has_fields(definition, set()):
+                reason = _problem(module.source, model)
+                if reason is not None:
+                    yield model, f"the answer {reason}"
+                continue
+            for name, reason in _problems(definition, set()):
+                yield model, f"field {name!r} of {definition.node.name} {reason}"
+
+
+def _model_of(module: Module, call: ast.Call) -> ast.expr | None:
+    """Return the type of a form's answer: the third argument of `ctx.elicit` and `Elicit`."""
+    is_question = module.source.dotted(call.func) in ("mcp_roundtrip.Elicit", "Elicit") or any(
+        each.node is call and each.method == "elicit"
+        for function in module.functions
+        for each in function.calls
+    )
+    if not is_question:
+        return None
+    by_name = (each.value for each in call.keywords if each.arg == "model")
+    return call.args[2] if len(call.args) > 2 else next(by_name, None)
+
+
+def _has_fields(definition: ClassDefinition, seen: set[ast.ClassDef]) -> bool:
+    """Return whether a class is a pydantic model, a dataclass or a TypedDict."""
+    if definition.node in seen:
+        return False
+    seen.add(definition.node)
+    source = definition.source
+    decorators = (
+        each.func if isinstance(each, ast.Call) else each for each in definition.node.decorator_list
+    )
+    return (
+        any(source.dotted(each) in _DATACLASSES for each in decorators)
+        or any(source.dotted(each) in _FIELD_BASES for each in definition.node.bases)
+        or any(_has_fields(each, seen) for each in bases_of(definition))
+    )
+
+
+def _problems(definition: ClassDefinition, seen: set[ast.ClassDef]) -> Iterator[tuple[str, str]]:
+    """Yield the fields that a form cannot hold, those of the bases, too, each with the reason."""
+    if definition.node in seen:
+        return
+    seen.add(definition.node)
+    for base in bases_of(definition):
+        yield from _problems(base, seen)
+    for node in definition.node.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            reason = _problem(definition.source, node.annotation)
+            if reason is not None:
+                yield node.target.id, reason
+
+
+def _problem(source: Source, annotation: ast.expr) -> str | None:
+    annotation = _inner(source, annotation)
+    if isinstance(annotation, ast.Subscript):
+        name = source.dotted(annotation.value)
+        if name in _LISTS:
+            first = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
+            item = _inner(source, first)
+            if _is_object(source, item):
+                return _LIST_OF_OBJECTS
+            return _FREE_LIST if source.dotted(item) in _FREE else None
+        return _DICT if name in _DICTS else None
+    return _OBJECT if _is_object(source, annotation) else None
+
+
+def _is_object(source: Source, annotation: ast.expr) -> bool:
+    definition = class_named(source, annotation)
+    return definition is not None and _has_fields(definition, set())
+
+
+def _inner(source: Source, annotation: ast.expr) -> ast.expr:
+    """Return the type inside quotes, `Annotated[…]` and `… | None`."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            try:
+                return _inner(source, ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return annotation
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return _inner(source, left)
+        case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
+            return _inner(source, right)
+        case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _TRANSPARENT:
+            return _inner(source, inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
+    return annotation
+
+
+def check_descriptions(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Find tools without a docstring and without `description=`."""
+    for node in ast.walk(module.source.tree):
+        if isinstance(node, FunctionNode) and not (ast.get_docstring(node) or "").strip():
+            for decorator in node.decorator_list:
+                if registers_tool(module.source, decorator) and not _is_described(decorator):
+                    yield node, f"{node.name} has no docstring, by which the model selects a tool: write one"
+
+
+def registers_tool(source: Source, decorator: ast.expr) -> bool:
+    """Return whether a decorator is `tool` of a server of this package."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if not isinstance(called, ast.Attribute) or called.attr != "tool":
+        return False
+    if any(name.startswith("mcp_roundtrip.") for name in source.imports.values()):
+        return True
+    imported = imported_value(source, source.dotted(called.value) or "")
+    if imported is None or not isinstance(imported[1], ast.Call):
+        return False
+    return imported[0].dotted(imported[1].func) == "mcp_roundtrip.Server"
+
+
+def _is_described(decorator: ast.expr) -> bool:
+    """Return whether the decorator has a description, or arguments that this rule cannot read."""
+    given = decorator.keywords if isinstance(decorator, ast.Call) else []
+    return any(each.arg in ("description", None) for each in given)
+
+
+def check_limits(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Find tools that end the session of a model's client."""
+    source = module.source
+    for node in ast.walk(source.tree):
+        if isinstance(node, FunctionNode):
+            for decorator in node.decorator_list:
+                if registers_tool(source, decorator):
+                    name, schema = _name(node, decorator), _input_schema(source, node, decorator)
+                    for problem in exceeded_limits(name, schema):
+                        yield node, f"{node.name}: {problem}"
+
+
+def _name(function: FunctionNode, decorator: ast.expr) -> str:
+    """Return the name of the tool; an expression that is not constant gives no name."""
+    if not isinstance(decorator, ast.Call):
+        return function.name
+    given = [*decorator.args[:1], *(each.value for each in decorator.keywords if each.arg == "name")]
+    if not given:
+        return function.name
+    return given[0].value if isinstance(given[0], ast.Constant) and isinstance(given[0].value, str) else ""
+
+
+def _input_schema(source: Source, function: FunctionNode, decorator: ast.expr) -> dict[str, Any]:
+    """Return the keywords that can be read of the `inputSchema`."""
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    given = next((each.value for each in keywords if each.arg == "input_schema"), None)
+    if given is not None:
+        return _literal(source, given)
+    fields = [(each, each.arg, each.annotation) for each in parameters(function)]
+    return {"properties": _properties(source, fields, set())}
+
+
+def _literal(source: Source, node: ast.expr) -> dict[str, Any]:
+    """Return a dict that is written out, here or as the only value of a variable; {} for any other."""
+    if isinstance(node, ast.Name) and (value := only_value(source, node, node.id)) is not None:
+        node = value
+    elif (imported := imported_value(source, source.dotted(node) or "")) is not None:
+        node = imported[1]
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _properties(
+    source: Source, fields: Iterable[tuple[ast.AST, str, ast.expr | None]], seen: set[ast.ClassDef]
+) -> dict[str, Any]:
+    """Return the schemas of parameters or fields: their names, and those of the fields of their classes."""
+    found: dict[str, Any] = {}
+    for node, name, annotation in fields:
+        inner: dict[str, Any] = {}
+        for each in [] if annotation is None else ast.walk(annotation):
+            definition = class_named(source, each) if isinstance(each, ast.Name | ast.Attribute) else None
+            if definition is not None:
+                inner |= _fields(definition, seen)
+        found[_alias(source, node) or name] = {"properties": inner}
+    return found
+
+
+def _fields(definition: ClassDefinition, seen: set[ast.ClassDef]) -> dict[str, Any]:
+    if definition.node in seen:
+        return {}
+    seen.add(definition.node)
+    inherited: dict[str, Any] = {}
+    for base in bases_of(definition):
+        inherited |= _fields(base, seen)
+    own = [
+        (node, node.target.id, node.annotation)
+        for node in definition.node.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
+    return inherited | _properties(definition.source, own, seen)
+
+
+def _alias(source: Source, node: ast.AST) -> str | None:
+    """Return the alias that `pydantic.Field` gives to a parameter or a field."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and source.dotted(call.func) == "pydantic.Field":
+            for each in call.keywords:
+                if each.arg == "alias" and isinstance(each.value, ast.Constant):
+                    return str(each.value.value)
+    return None
