@@ -29,9 +29,8 @@ from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.server.presenters import META_QUESTIONS
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip_testing.memory_store import MemoryStore
 from mcp_roundtrip_testing.ports import make_codec
-from mcp_roundtrip_testing.task_table import CrashingStore
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from task_server import NullDispatcher
 

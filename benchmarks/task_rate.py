@@ -19,7 +19,7 @@ from typing import Any
 import payloads
 from invocations import LambdaContext
 from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from task_server import deploy, task_table
 
 WORKER = Path(__file__).with_name("task_worker.py")

@@ -21,7 +21,7 @@ from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.worker import Completed
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from task_server import ANSWER, Deployment, deploy, task_table
 
 RUNS = 15

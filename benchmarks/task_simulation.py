@@ -33,7 +33,7 @@ from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import Change, Item, Update
 from mcp_roundtrip_testing import FakeClock, make_ports
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from measure import BenchmarkError
 
 COMMENTS = "<!-- make simulate -->\n", "<!-- end of make simulate -->\n"

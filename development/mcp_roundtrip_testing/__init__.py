@@ -27,15 +27,14 @@ with the requests. `crashes` kills workers at each of their calls of the table::
 Time is a `FakeClock`, so tests do not wait.
 """
 
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.crashes import crashes
-from mcp_roundtrip_testing.deployment import SettingMissing
-from mcp_roundtrip_testing.loading import load_module
+from mcp_roundtrip_testing.environments import SettingMissing, load_module
 from mcp_roundtrip_testing.played_call import CANCEL, DECLINE, CallFailed, NotReplayable, QuestionChanged
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.player import EVERYTHING, WITH_TASKS, Player
 from mcp_roundtrip_testing.ports import RecordingCodec, make_ports
 from mcp_roundtrip_testing.round import Round
+from mcp_roundtrip_testing.task_table import FakeClock
 from mcp_roundtrip_testing.workers import Crash
 
 __all__ = [

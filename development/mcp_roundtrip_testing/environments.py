@@ -1,22 +1,87 @@
-"""Execution environments in this process: of a server, or of a front door and the owners of its tools."""
+"""Execution environments in this process, and the settings that a deployment of them lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import Tool, ToolMethods
-from mcp_roundtrip_testing.loading import Source, load_server
+
+Source = Server | Path | Callable[[], Server]
+"""A server, the path of a module that holds one, or a function that makes one."""
+
+
+def load_server(source: Source) -> Server:
+    """Return the server of a new environment; a module is executed again.
+
+    Raises DefinitionError for an invalid tool, prompt or resource.
+    """
+    if not isinstance(source, Path):
+        server = source if isinstance(source, Server) else source()
+        server.check_definitions()
+        return server
+    servers = servers_in(load_module(source))
+    assert len(servers) == 1, f"{source} holds {len(servers)} servers"
+    return servers[0]
+
+
+def load_module(path: Path) -> ModuleType:
+    """Execute the module of a function again, with its folder first on the import path, as on Lambda.
+
+    Modules in the same folder are executed again, too. The module gets a unique name, because every function
+    has a module `app`. Raises DefinitionError for an invalid tool, prompt or resource of its servers.
+    """
+    folder = path.resolve().parent
+    name = f"mcp_roundtrip_function_{folder.name}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    for beside in folder.glob("*.py"):  # another function may have a module of the same name
+        sys.modules.pop(beside.stem, None)
+    sys.modules[name] = module  # dataclasses look up their module there
+    sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+    _check_definitions(module, folder)
+    return module
+
+
+def _check_definitions(module: ModuleType, folder: Path) -> None:
+    """Check once for each state of a folder, because `Player` loads a module in every round."""
+    state = (folder, *sorted((path.name, path.stat().st_mtime_ns) for path in folder.glob("*.py")))
+    if state not in _checked:
+        for server in servers_in(module):
+            server.check_definitions()
+        _checked.add(state)
+
+
+_checked: set[tuple[object, ...]] = set()
+
+
+def servers_in(module: ModuleType) -> list[Server]:
+    """Return the servers in the module's globals."""
+    held = {id(value): value for value in vars(module).values() if isinstance(value, Server)}
+    return list(held.values())
+
 
 # One callable of a union, not a union of callables: mypy checks a lambda against a single type only.
 Application = Server | FrontDoor | Path | Callable[[], Server | FrontDoor]
@@ -69,3 +134,72 @@ class Environment:
             return self.owners[owner].endpoint.respond(event["request"], ports, invocation)
 
         return forward
+
+
+__tracebackhide__ = True  # pytest shows the line of the test
+
+TEMPLATE: Final = "template.yaml"
+
+_ABOUT_WORKERS: Final = frozenset({"task_worker", "task_queue"})
+"""Settings that a function or its worker does not need, if the other one has them."""
+
+
+class SettingMissing(UserWarning):
+    """In the deployment that the template describes, a tool can do less than its code says."""
+
+
+def unset_settings(app: Path) -> frozenset[str]:
+    """Return the settings without a value in the function whose code is this file (`find_unset_settings`).
+
+    They are those of the nearest template.yaml in the folders above. Without one, with a template that has no
+    function with this code, without PyYAML (extra ``local``), and with settings that need the values of
+    required parameters, nothing is missing. Raises TemplateError if the template cannot be deployed.
+    """
+    file = app.resolve()
+    template = next((path for folder in file.parents if (path := folder / TEMPLATE).is_file()), None)
+    if template is None:
+        return frozenset()
+    return _unset_by_file(template, template.stat().st_mtime_ns).get(file, frozenset())
+
+
+@lru_cache(8)
+def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[str]]:
+    """Return the settings without a value by the file of the handler.
+
+    A function and its worker have one file. The file lacks what one of them lacks.
+    """
+    try:
+        from mcp_roundtrip_tools.template.model import TemplateError
+        from mcp_roundtrip_tools.template.parameters import placeholder_parameters
+        from mcp_roundtrip_tools.template.reader import Template
+    except ModuleNotFoundError:
+        return {}
+    placeholders = placeholder_parameters(template)
+    read = Template(template, placeholders, checks_values=False)
+    key_arns = {key.name: f"arn:aws:kms:::key/{key.name}" for key in read.keys()}  # noqa: SIM118 - no dict
+    try:
+        application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
+    except TemplateError as error:
+        # A setting may refuse a value that stands for one that only a deployment has.
+        if any(name == value and f"{name}=" in str(error) for name, value in placeholders.items()):
+            return {}
+        raise
+    found: dict[Path, frozenset[str]] = {}
+    for function in application.functions.values():
+        if any(name.startswith("MCP_") for name in function.environment):
+            unset = find_unset_settings(load_settings(function.environment))
+            file = (function.code / function.module).resolve()
+            other = found.get(file, unset)
+            found[file] = (unset | other) - (_ABOUT_WORKERS - (unset & other))
+    return found
+
+
+def check_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str]) -> None:
+    """Compare the features of a server with its deployment, as its first request does.
+
+    Raises SettingsError if a feature cannot work, and warns if it can do less than it may do.
+    """
+    for missing in missing_settings(needs, unset):
+        if missing.is_error:
+            raise missing.error
+        warnings.warn(str(missing.error), SettingMissing, stacklevel=2)

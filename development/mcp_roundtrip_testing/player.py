@@ -33,18 +33,27 @@ from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.client_profile import ClientProfile
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.conversation import Conversation
-from mcp_roundtrip_testing.deployment import check_settings, unset_settings
-from mcp_roundtrip_testing.environments import Application, Environment
+from mcp_roundtrip_testing.environments import (
+    Application,
+    Environment,
+    Source,
+    check_settings,
+    unset_settings,
+)
 from mcp_roundtrip_testing.http_requests import Session, mirrored_headers, post, read_messages
-from mcp_roundtrip_testing.loading import Source
-from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
 from mcp_roundtrip_testing.played_call import NotReplayable, describe_unasked_answers, json_diff
 from mcp_roundtrip_testing.played_task import PlayedTask
-from mcp_roundtrip_testing.ports import STATE_KEYS, RecordingCodec, make_codec, make_ports
+from mcp_roundtrip_testing.ports import (
+    STATE_KEYS,
+    RecordingCodec,
+    RecordingObserver,
+    RequestObserver,
+    make_codec,
+    make_ports,
+)
 from mcp_roundtrip_testing.round import Round
-from mcp_roundtrip_testing.task_table import TaskTable
+from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
 from mcp_roundtrip_testing.workers import Workers
 
 __tracebackhide__ = True  # pytest shows the line of the test

@@ -1,9 +1,11 @@
-"""Ports for tests: a key in memory, a fake clock, a recording observer."""
+"""Ports for tests: keys in memory, a fake clock, recording observers."""
 
 from __future__ import annotations
 
+import hmac
+import logging
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,12 +23,94 @@ from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
-from mcp_roundtrip.state.jwe import EpochKeys, MacKey
+from mcp_roundtrip.state.jwe import EpochKeys, MacKey, short_key_id
 from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
-from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.mac_key import LocalMacKey
-from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.task_table import TaskTable
+from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
+
+
+class LocalMacKey:
+    """A `MacKey` whose secret is in memory."""
+
+    def __init__(self, key_id: str, secret: bytes) -> None:
+        self.short_key_id = short_key_id(key_id)
+        self._secret = secret
+
+    def mac(self, message: bytes) -> bytes:
+        return hmac.digest(self._secret, message, "sha256")
+
+
+_RECORD_ATTRIBUTES = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+
+
+@dataclass(slots=True)
+class RecordingObserver:
+    """Records each event with its fields, and each failure."""
+
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    failures: list[tuple[str, BaseException]] = field(default_factory=list)
+    tags: dict[str, Any] = field(default_factory=dict)
+
+    def begin(self, correlation_id: str) -> bool:
+        """Remove the tags of the previous invocation; return False, because only tests have this observer."""
+        self.tags.clear()
+        return False
+
+    def redact(self, values: Callable[[], Iterable[Any]]) -> None:
+        """Redact nothing in tests."""
+
+    def count_aws_call(self, service: str) -> None:
+        """Do nothing: tests count calls at their destination."""
+
+    def tag(self, **fields: Any) -> None:
+        self.tags |= fields
+
+    def record(self, event: str, **fields: Any) -> None:
+        assert fields.keys().isdisjoint(_RECORD_ATTRIBUTES), "logging refuses these names"
+        self.events.append((event, fields))
+
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        self.record(event, **fields)
+        self.failures.append((event, error))
+
+    def on_exception(self, error: BaseException) -> None:
+        """Do nothing: the test sees the exception as the cause of its failure."""
+
+    def extend(self, other: RecordingObserver) -> None:
+        """Append the records of another observer."""
+        self.events += other.events
+        self.failures += other.failures
+
+
+@dataclass(slots=True)
+class RequestObserver:
+    """Records what happens in one request, and forwards everything to `observer`.
+
+    `changed`: the keys of questions that changed. `completed`: the fields of `request_completed`.
+    """
+
+    observer: Any
+    errors: list[BaseException] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    completed: dict[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.observer, name)
+
+    def record(self, event: str, **fields: Any) -> None:
+        if event == "question_changed":
+            self.changed.append(fields["key"])
+        if event == "request_completed":
+            self.completed = fields
+        self.observer.record(event, **fields)
+
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        if event != "step_failed":  # the tool continues
+            self.errors.append(error)
+        self.observer.record_failure(event, error, **fields)
+
+    def on_exception(self, error: BaseException) -> None:
+        self.errors.append(error)
+
 
 if TYPE_CHECKING:
     from mcp_roundtrip.observing.tracer import Tracer

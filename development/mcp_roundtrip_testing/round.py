@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     describe_result,
@@ -17,6 +16,7 @@ from mcp_roundtrip_testing.played_call import (
     warn_of_changes,
 )
 from mcp_roundtrip_testing.played_task import PlayedTask
+from mcp_roundtrip_testing.task_table import FakeClock
 
 __tracebackhide__ = True  # pytest shows the line of the test
 

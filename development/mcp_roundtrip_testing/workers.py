@@ -15,11 +15,9 @@ from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
 from mcp_roundtrip_testing.played_call import NotReplayable, json_diff
-from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
+from mcp_roundtrip_testing.ports import RecordingObserver, RequestObserver
+from mcp_roundtrip_testing.task_table import CrashingStore, FakeClock, MemoryStore, TaskTable, WorkerKilled
 
 NEVER: Final = 1 << 62
 """A call number that no worker reaches."""

@@ -33,8 +33,8 @@ from mcp_roundtrip.auth.bearer import (
 from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Principal, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, SIGNATURE_ALGORITHMS, IssuerKeys
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
+from mcp_roundtrip_testing.task_table import FakeClock
 from support.token_issuer import (
     ISSUER,
     JWKS_URI,

@@ -8,8 +8,8 @@ import time
 import jwt
 import pytest
 
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
+from mcp_roundtrip_testing.task_table import FakeClock
 from support.function_calls import count_function_calls
 from support.interpreters import run_program
 from support.token_issuer import ISSUER, ONE, RSA, Key, authenticator, claims

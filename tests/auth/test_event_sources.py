@@ -9,8 +9,8 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
+from mcp_roundtrip_testing.task_table import FakeClock
 from mcp_roundtrip_tools.events.of_application import Event
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_header, with_method

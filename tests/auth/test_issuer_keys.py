@@ -28,7 +28,7 @@ from mcp_roundtrip.auth.issuer_keys import (
     metadata_urls,
     parse_key_set,
 )
-from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.task_table import FakeClock
 from support.token_issuer import ISSUER, JWKS_URI, ONE, RSA, TWO, Documents, Key, jwks
 
 DOWN = IssuerUnavailable("issuer_timeout")

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from mcp_roundtrip_testing import Player, Round
-from mcp_roundtrip_testing.loading import load_module
+from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.catalog.catalog import render_catalog
 from support.mcp_schema import assert_valid
 

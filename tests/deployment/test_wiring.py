@@ -18,7 +18,7 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS

@@ -10,9 +10,9 @@ import jwt
 import pytest
 from msgspec import structs
 
+from mcp_roundtrip.auth import issuer_keys
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
-from mcp_roundtrip.deployment import authenticator_factory
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip_tools.deploy.identity import refused_identity
@@ -50,9 +50,7 @@ class Deployment:
             },
             jwks_uri: keys,
         }
-        monkeypatch.setattr(
-            authenticator_factory, "_fetch", lambda url, _: json.dumps(documents.get(url)).encode()
-        )
+        monkeypatch.setattr(issuer_keys, "fetch", lambda url, _: json.dumps(documents.get(url)).encode())
 
     def bearer(self, token: Token) -> Caller:
         headers = {"authorization": f"Bearer {encoded(token)}"}

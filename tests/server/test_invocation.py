@@ -14,7 +14,7 @@ from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
-from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment
 from support.lambda_context import LambdaContext
 from support.messages import call

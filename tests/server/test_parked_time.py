@@ -6,8 +6,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
 from support.deployment import Deployment
 from support.messages import META
 

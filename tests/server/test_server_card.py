@@ -12,8 +12,8 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip_testing.loading import load_module
-from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.environments import load_module
+from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment
 from support.project import ROOT
 

@@ -16,7 +16,7 @@ from typing import Any
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocation, AsyncInvocations
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
-from mcp_roundtrip_tools.run.execution.pools import ExecutionEnvironment, Pool
+from mcp_roundtrip_tools.run.execution.pools import Pool
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function, Queue
@@ -47,7 +47,7 @@ class Deployment:
         delivery: Delivery,
         deliveries: int,
         time: VirtualTime,
-        launch: Callable[[], ExecutionEnvironment],
+        launch: Callable[[], Any],
     ) -> None:
         self._delivery = delivery
         self._deliveries = deliveries

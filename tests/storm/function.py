@@ -29,7 +29,7 @@ from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.lease_lock import holds_lease_lock
 from support.three_steps import take_three_steps
 

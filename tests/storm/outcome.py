@@ -8,7 +8,7 @@ from functools import partial
 
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from storm.losses import End, Loss
 from storm.plan import Case
 from storm.processes import Zygote

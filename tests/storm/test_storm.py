@@ -15,7 +15,7 @@ import pytest
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS, MAX_REDISPATCH_MS
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery
 from storm.laws import assert_laws

@@ -16,8 +16,7 @@ from mcp_roundtrip.tasks.items import Flow, TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery, Deployment
 from storm.function import OUT_OF_MEMORY, STEPS

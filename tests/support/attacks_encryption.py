@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip.state.jwe import short_key_id
-from mcp_roundtrip_testing.mac_key import LocalMacKey
+from mcp_roundtrip_testing.ports import LocalMacKey
 from support.attacks_signature import ARN, LINK
 from support.forgery import SECRET, Attack, Forge
 from support.tokens import ENCRYPTED, EPOCH, KEY, MAC, NOW, b64, encrypted, epoch_secret, unb64

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import httpx2
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event, to_response
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer

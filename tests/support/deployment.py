@@ -31,10 +31,8 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_testing.task_table import RecordingDispatcher, TaskTable
+from mcp_roundtrip_testing.ports import RecordingObserver, make_ports
+from mcp_roundtrip_testing.task_table import MemoryStore, RecordingDispatcher, TaskTable
 from support import callers
 from support.audit_lines import AuditLines
 from support.client_requests import ASKABLE, ClientRequests, responses

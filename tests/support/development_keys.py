@@ -45,8 +45,10 @@ def development_secret() -> bytes:
 def development_ports() -> Ports:
     """Return ports with the keys of DEVELOPMENT_ENVIRONMENT in memory."""
     from mcp_roundtrip.state.jws import LocalKey
-    from mcp_roundtrip_testing.mac_key import LocalMacKey  # the stable events need no state
-    from mcp_roundtrip_testing.ports import make_codec
+    from mcp_roundtrip_testing.ports import (
+        LocalMacKey,  # the stable events need no state
+        make_codec,
+    )
 
     mac_key = LocalMacKey(DEVELOPMENT_MAC_KEY_ID, development_secret())
     issuer = DEVELOPMENT_ENVIRONMENT["MCP_ISSUER"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.store import Change, TaskStore
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 
 
 class Operation(NamedTuple):

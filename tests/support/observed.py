@@ -6,8 +6,7 @@ from collections import deque
 from typing import Any
 
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import TaskTable
+from mcp_roundtrip_testing.task_table import MemoryStore, TaskTable
 
 
 class Observed:

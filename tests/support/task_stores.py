@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.ministack"]

@@ -14,8 +14,8 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from mcp_roundtrip.auth.bearer import BearerAuthenticator
 from mcp_roundtrip.auth.issuer_keys import IssuerKeys
-from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
+from mcp_roundtrip_testing.task_table import FakeClock
 
 ISSUER = "https://id.test/tenant"
 JWKS_URI = "https://id.test/keys"

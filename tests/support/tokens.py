@@ -19,7 +19,7 @@ from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
 from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
 from mcp_roundtrip.state.jws import LocalKey, PublicKeys, RenewalBackoff, Signer, raw_signature
-from mcp_roundtrip_testing.mac_key import LocalMacKey
+from mcp_roundtrip_testing.ports import LocalMacKey
 
 NOW = 1_800_000_000  # the first second of an epoch
 EPOCH = NOW // EPOCH_S

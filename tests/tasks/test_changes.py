@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.store import Above, AllOf, AnyOf, Below, Change, Equals
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.dynamodb_clients import new_table
 
 pytest_plugins = ["support.ministack"]

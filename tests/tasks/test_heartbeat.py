@@ -9,7 +9,7 @@ import pytest
 from mcp_roundtrip.tasks.lease import Delivery, Lease, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
 from support.task_items import NEW, NOW

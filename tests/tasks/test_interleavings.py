@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.interleavings import every_order
 
 operations = st.lists(

@@ -25,8 +25,7 @@ from mcp_roundtrip.tasks.limit import (
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.dynamodb_clients import new_table
 from support.one_table import open_tasks_until_refused
 from support.processes import run_at_once

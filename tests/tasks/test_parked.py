@@ -14,8 +14,7 @@ from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.dynamodb_clients import new_table
 from support.one_table import park
 from support.processes import run_at_once

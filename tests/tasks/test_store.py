@@ -22,7 +22,7 @@ from mcp_roundtrip.tasks.store import (
     has_one_of,
     item_size,
 )
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.dynalite", "support.ministack"]

@@ -14,8 +14,7 @@ from mcp_roundtrip.tasks.items import response_to_item
 from mcp_roundtrip.tasks.model import CLIENT, INPUT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP, PAGE, QuestionLinks
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from support.interleavings import Crash, Program, every_order
 from support.question_links import answer_link, form
 from support.stored_tasks import StoredTasks

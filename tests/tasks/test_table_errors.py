@@ -18,8 +18,7 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from support.client_requests import accepted, refused
 from support.deployment import Deployment
 from support.dynamodb_clients import Wire, behind, new_table

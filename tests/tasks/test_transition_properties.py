@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
-from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 _WORKING = {WorkState.READY, WorkState.LEASED, WorkState.SLEEPING}

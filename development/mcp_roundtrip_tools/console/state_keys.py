@@ -20,7 +20,7 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import RenewalBackoff
-from mcp_roundtrip_testing.mac_key import LocalMacKey
+from mcp_roundtrip_testing.ports import LocalMacKey
 from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault
 
 _YEARS_S: Final = 10 * 366 * 86_400

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.events.of_application import function_events
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip import FrontDoor, Server
-from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.change import (
     Files,

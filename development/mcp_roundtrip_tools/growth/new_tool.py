@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.change import (
     Files,

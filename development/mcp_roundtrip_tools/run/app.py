@@ -20,11 +20,12 @@ from mcp_roundtrip_tools.run.execution.environment import (
     ProcessEnvironment,
     process_variables,
 )
-from mcp_roundtrip_tools.run.execution.pools import ExecutionEnvironment, Pools, affected_functions
+from mcp_roundtrip_tools.run.execution.pools import Pools, affected_functions
 from mcp_roundtrip_tools.run.execution.recorded_environment import (
     NO_ENVIRONMENT,
     Environments,
     EnvironmentState,
+    RecordedEnvironment,
 )
 from mcp_roundtrip_tools.run.execution.requirements import Requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
@@ -316,7 +317,7 @@ class LocalApp:
         )
         return Project(template, options.parameters, services, watch_interval_s=options.watch_interval_s)
 
-    def _launch(self, function: Function) -> ExecutionEnvironment:
+    def _launch(self, function: Function) -> RecordedEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not
         return self._environments.launch(function.name, lambda *given: self._start(function, *given))
 

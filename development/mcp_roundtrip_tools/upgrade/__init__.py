@@ -1,5 +1,1 @@
-"""Replace platform/ by that of the installed package: `mcp-roundtrip upgrade`.
-
-- `__main__`: the command
-- `differences`: what changes for the application
-"""
+"""Replace platform/ by that of the installed package: `mcp-roundtrip upgrade`."""

@@ -13,7 +13,7 @@ import pytest
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_testing import load_module
-from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.sam_local.live_events import Invoke
 from support.development_keys import development_ports
 from support.sample_events import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.names import GrowthError

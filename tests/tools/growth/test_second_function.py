@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_testing.loading import load_module
+from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import main, plan_function

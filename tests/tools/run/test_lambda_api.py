@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -77,11 +75,6 @@ def test_an_empty_payload_is_an_empty_object() -> None:
     assert call()[1] == [("F", b"{}", None, None)]
 
 
-def test_a_dry_run_does_not_invoke() -> None:
-    reply, calls = call(headers=(("X-Amz-Invocation-Type", "DryRun"),))
-    assert (reply.status, calls) == (204, [])
-
-
 @pytest.mark.parametrize("name", ["G", "F:other", "", "G:live"])
 def test_an_unknown_function_or_qualifier_is_not_found(name: str) -> None:
     reply, calls = call(name)
@@ -99,24 +92,6 @@ def test_a_payload_over_the_limit_is_refused(body: bytes, kind: str) -> None:
 
 def test_a_payload_that_was_refused_unread_is_too_large() -> None:
     assert call(too_large=True)[0].status == 413
-
-
-@pytest.mark.parametrize(
-    "context", ["!", b64encode(b"{").decode(), b64encode(json.dumps("x" * 4000).encode()).decode()]
-)
-def test_a_client_context_must_be_json_within_its_limit(context: str) -> None:
-    reply, calls = call(headers=(("X-Amz-Client-Context", context),))
-    assert (reply.status, code_of(reply), calls) == (400, "InvalidRequestContentException", [])
-
-
-def test_a_payload_must_be_json() -> None:
-    reply, _ = call(body=b"{")
-    assert (reply.status, code_of(reply)) == (400, "InvalidRequestContentException")
-
-
-def test_an_unknown_invocation_type_is_refused() -> None:
-    reply, _ = call(headers=(("X-Amz-Invocation-Type", "Later"),))
-    assert (reply.status, code_of(reply)) == (400, "InvalidParameterValueException")
 
 
 def test_a_failed_function_is_a_200_with_a_header() -> None:

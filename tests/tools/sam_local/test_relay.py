@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip_tools.sam_local.network import CHUNK, Relay, connect_here
+from mcp_roundtrip_tools.sam_local.relay import CHUNK, Relay, connect_here
 
 PORT = 80
 

@@ -263,13 +263,13 @@ def test_an_invocation_of_a_function_that_cannot_run_gets_the_reason(tmp_path: P
     write_application(tmp_path, path.read_text(), {"caller/app.py": CALLER})
     log: list[str] = []
     with serve(path, log=log.append) as app:
-        for kind in ("RequestResponse", "Event", "DryRun"):
+        for kind in ("RequestResponse", "Event"):
             error, status = app.invoke("Caller", {"type": kind})
             assert status == 501
             assert "Bad.PackageType" in error["Message"]
         with pytest.raises(FunctionFailed, match=r"Bad\.PackageType"):
             app.invoke("Bad", {})
-    assert sum("[Bad]" in line and "Bad.PackageType" in line for line in log) == 4
+    assert sum("[Bad]" in line and "Bad.PackageType" in line for line in log) == 3
 
 
 def test_a_message_for_a_function_that_cannot_run_is_reported(tmp_path: Path) -> None:

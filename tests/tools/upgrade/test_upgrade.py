@@ -14,8 +14,7 @@ from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import check_platform, platform_version, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
-from mcp_roundtrip_tools.upgrade.__main__ import UpgradeError, main, upgrade
-from mcp_roundtrip_tools.upgrade.differences import CHANGELOG, changelog_between
+from mcp_roundtrip_tools.upgrade.__main__ import CHANGELOG, UpgradeError, changelog_between, main, upgrade
 from support.project import ROOT, contents
 
 PACKAGE = version("mcp-roundtrip")

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
@@ -40,17 +40,8 @@ class AsyncInvocation:
     caller: str | None = None
 
 
-class RunFunction(Protocol):
-    """Runs a function once."""
-
-    def __call__(
-        self,
-        function: str,
-        payload: bytes,
-        qualifier: str | None,
-        client_context: str | None,
-        request_id: str | None,
-    ) -> InvocationResult: ...
+RunFunction = Callable[[str, bytes, str | None, str | None, str], InvocationResult]
+"""Runs a function once: its name, the payload, the qualifier, the client context and the request id."""
 
 
 class AsyncInvocations:

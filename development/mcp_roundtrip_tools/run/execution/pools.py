@@ -6,34 +6,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.recorded_environment import RecordedEnvironment
 from mcp_roundtrip_tools.template.model import Function
 
 MAX_CONCURRENCY = 10
 """The largest number of processes of a function at a time."""
-
-
-class ExecutionEnvironment(Protocol):
-    """An execution environment that a pool launches."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether the environment can serve another invocation."""
-
-    def invoke(
-        self,
-        payload: bytes,
-        *,
-        function_arn: str,
-        request_id: str | None = None,
-        client_context: str | None = None,
-    ) -> InvocationResult:
-        """Run the handler once, after the initialization. `request_id` is that of a repeated invocation."""
-
-    def stop(self) -> None:
-        """Stop the environment, and fail its invocation if one is running."""
 
 
 class Pool:
@@ -44,14 +23,14 @@ class Pool:
     """
 
     def __init__(
-        self, launch: Callable[[], ExecutionEnvironment], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
+        self, launch: Callable[[], RecordedEnvironment], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
     ) -> None:
         self._launch = launch
         self._fresh = fresh
         self._slots = threading.BoundedSemaphore(limit)
         self._lock = threading.Lock()
-        self._idle: list[ExecutionEnvironment] = []
-        self._busy: set[ExecutionEnvironment] = set()
+        self._idle: list[RecordedEnvironment] = []
+        self._busy: set[RecordedEnvironment] = set()
         self._retired = False
         self._closed = False
 
@@ -93,7 +72,7 @@ class Pool:
         for environment in busy:
             environment.stop()
 
-    def _acquire(self) -> ExecutionEnvironment | None:
+    def _acquire(self) -> RecordedEnvironment | None:
         with self._lock:
             if self._closed:
                 return None
@@ -107,7 +86,7 @@ class Pool:
             self._busy.add(environment)
             return environment
 
-    def _release(self, environment: ExecutionEnvironment) -> None:
+    def _release(self, environment: RecordedEnvironment) -> None:
         with self._lock:
             self._busy.discard(environment)
             keep = environment.alive and not self._fresh and not self._retired
@@ -120,7 +99,7 @@ class Pool:
 class Pools:
     """The pools by function name. Not thread-safe: the caller holds a lock."""
 
-    def __init__(self, launch: Callable[[Function], ExecutionEnvironment], *, fresh: bool) -> None:
+    def __init__(self, launch: Callable[[Function], RecordedEnvironment], *, fresh: bool) -> None:
         self._launch = launch
         self._fresh = fresh
         self._pools: dict[str, tuple[Function, Pool]] = {}

@@ -21,12 +21,12 @@ from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import Queue, queue_arn
 
 
-class InvalidReceiptHandle(Exception):
-    """The receipt handle is not that of the last receive."""
+class SqsError(Exception):
+    """An error response of SQS."""
 
-
-class MessageNotInFlight(Exception):
-    """The message is visible, so its visibility cannot be changed."""
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +95,13 @@ class MessageQueue:
                 del self._messages[message.id]
 
     def change_visibility(self, receipt_handle: str, timeout_s: float) -> Message:
-        """Hide a message that is in flight for `timeout_s` from now.
-
-        Raises InvalidReceiptHandle and MessageNotInFlight.
-        """
+        """Hide a message that is in flight for `timeout_s` from now. Raises SqsError."""
         with self._lock:
             message, now_s = self._find(receipt_handle), self._now_s()
             if message is None:
-                raise InvalidReceiptHandle
+                raise SqsError("ReceiptHandleIsInvalid", "The receipt handle has expired.")
             if message.visible_s <= now_s:
-                raise MessageNotInFlight
+                raise SqsError("MessageNotInflight", "The message is not in flight.")
             changed = self._messages[message.id] = replace(message, visible_s=now_s + timeout_s)
             return changed
 
@@ -118,14 +115,6 @@ MAX_DELAY_S: Final = 900
 MAX_VISIBILITY_S: Final = 43_200
 
 _HEADERS: Final = (("Content-Type", "application/x-amz-json-1.0"),)
-
-
-class SqsError(Exception):
-    """An error response of SQS."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def event_record(message: Message, arn: str) -> dict[str, Any]:
@@ -224,12 +213,7 @@ class Queues:
         timeout_s = given["VisibilityTimeout"]
         if not 0 <= timeout_s <= MAX_VISIBILITY_S:
             raise SqsError("InvalidParameterValue", f"VisibilityTimeout must be 0 to {MAX_VISIBILITY_S}")
-        try:
-            message = self._messages(queue).change_visibility(given["ReceiptHandle"], timeout_s)
-        except InvalidReceiptHandle:
-            raise SqsError("ReceiptHandleIsInvalid", "The receipt handle has expired.") from None
-        except MessageNotInFlight:
-            raise SqsError("MessageNotInflight", "The message is not in flight.") from None
+        message = self._messages(queue).change_visibility(given["ReceiptHandle"], timeout_s)
         self._await_visibility(queue, message)
         return {}
 
