@@ -25,8 +25,7 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, UI_EXTENSION
-from mcp_roundtrip.server.options import ANSWER_TOOL
-from mcp_roundtrip.server.presenters import META_QUESTIONS
+from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.ports import make_codec

@@ -48,7 +48,7 @@ MAY_IMPORT = {
         *("internal_errors", "protocol", "auth", "engine.deadline", "state", "tasks", "aws", "observing"),
     },
     "entry": {
-        *("errors", "internal_errors", "auth.callers", "engine.deadline"),
+        *("errors", "internal_errors", "auth.callers", "auth.scopes", "engine.deadline"),
         *("protocol", "state", "tasks", "adapters", "server", "deployment"),
     },
 }

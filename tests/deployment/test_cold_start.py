@@ -168,7 +168,7 @@ def test_a_start_is_cold_if_the_first_request_waits_for_it(
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
-            engine.context content.member_checks
+            content.member_checks
             arguments.raw_arguments arguments.string_arguments
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
@@ -184,7 +184,6 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "front_door": {
         "options of the front door import them": "content.member_checks",
         "errors need them": "observing.redaction",
-        "the owners run the calls": "engine.channels",
         "off by default": """
             aws.audit_log aws.traced_clients observing.audit_records observing.tracer
             server.auditing server.spans

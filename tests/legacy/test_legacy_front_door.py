@@ -11,6 +11,7 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.deployment import Deployment, legacy
 
@@ -61,7 +62,7 @@ def test_the_json_of_a_list_is_cached(door: Deployment) -> None:
     legacy_handlers = door.front_door.endpoint.legacy_handlers
     assert legacy_handlers is not None
     route = ValidRequest("1", "tools/list", {}, RequestMeta("2025-11-25", {}))
-    exchange = RequestContext(route, None, door.ports(), Invocation("id", 1e18))
+    exchange = RequestContext(route, None, door.ports(), Invocation("id", 1e18), ServerOptions({}))
     first, second = (legacy_handlers()["tools/list"](exchange) for _ in range(2))
     assert isinstance(first, Reply)
     assert isinstance(first.body, PreSerialized)

@@ -118,9 +118,3 @@ def test_a_cursor_with_one_changed_character_is_refused(data: st.DataObject) -> 
     other = data.draw(st.characters().filter(lambda character: character != cursor[at]))
     changed = cursor[:at] + other + cursor[at + 1 :]
     assert changed in read_pages("tools", NAMES, SIZE)[1] or refused(changed)
-
-
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_page_size_below_one_is_a_configuration_error(size: int) -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        find_page("tools", NAMES, None, size)

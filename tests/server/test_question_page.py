@@ -16,7 +16,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.question_ui.page import STYLE_SOURCE
-from mcp_roundtrip.server.question_page import is_question_page
+from mcp_roundtrip.server.public_documents import is_at
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, event_of
 from support.faulty_store import FaultyStore, Operation
@@ -416,7 +416,7 @@ def test_without_a_table_there_is_no_page() -> None:
     ],
 )
 def test_the_page_is_below_the_audience(audience: str, path: str, is_page: bool) -> None:
-    assert is_question_page(HttpRequest("GET", {}, "", path=path), audience) is is_page
+    assert is_at(HttpRequest("GET", {}, "", path=path), audience, "questions") is is_page
 
 
 def test_other_paths_are_no_pages(page: QuestionPage) -> None:

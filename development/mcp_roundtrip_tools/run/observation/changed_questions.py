@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.server.presenters import META_QUESTIONS
+from mcp_roundtrip.server.options import META_QUESTIONS
 from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import (

@@ -32,11 +32,6 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
     view_uri: str | None = None
 
     @property
-    def asks_in_app(self) -> bool:
-        """Whether a view may show the questions of the tool."""
-        return self.asks and "app" in self.channels
-
-    @property
     def asks_on_page(self) -> bool:
         """Whether the question page may show the questions of the tool."""
         return self.asks and "page" in self.channels

@@ -17,6 +17,7 @@ from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
 from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.responses import error_response
 
 OWNER_PATHS: Final = "/tools/"
@@ -54,6 +55,7 @@ def forwarding_failed(invocation: Invocation) -> ProtocolError:
 
 def owner_response(
     catalog: Catalog,
+    options: ServerOptions,
     find_feature: Callable[[RequestContext], object],
     request: HttpRequest,
     ports: Ports,
@@ -76,10 +78,10 @@ def owner_response(
     try:
         response = forward(name, ports, invocation)
     except (ForwardingFailed, SettingsError) as error:
-        if invocation.operation is not None:
+        if (operation := invocation.operation) is not None:
             from mcp_roundtrip.server.auditing import describe_unread_request  # off by default
 
-            describe_unread_request(invocation.operation, request, ports, invocation, find_feature)
+            describe_unread_request(operation, request, ports, invocation, options, find_feature)
         if isinstance(error, SettingsError):
             raise
         reply = Reply(forwarding_failed(invocation))

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
@@ -28,12 +29,10 @@ from mcp_roundtrip.protocol.constants import (
     RESOURCES_READ,
     RESOURCES_TEMPLATES_LIST,
     TOOLS_CALL,
-    TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.admission import (
-    UnknownResource,
     authorize,
     find_by_name,
     find_by_uri,
@@ -46,6 +45,7 @@ from mcp_roundtrip.server.endpoint import (
     SKILL_METHODS,
     Endpoint,
     created_at_first_use,
+    has_views,
     make_endpoint,
     with_views,
 )
@@ -54,20 +54,15 @@ from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContex
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
-    QUESTIONS_URI,
     LegacyTasks,
     ServerOptions,
-    check_initial_scopes,
     check_legacy_tasks,
-    initial_scopes,
-    make_branding,
+    declared_members,
     make_server_info,
-    scope_hierarchy,
 )
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.resource_uris import UriIndex
-    from mcp_roundtrip.server.lists import ToolList
     from mcp_roundtrip.server.skills import SkillMethods
 
 
@@ -107,12 +102,12 @@ class FrontDoor:
             instructions,
             page_size=page_size,
             list_ttl_ms=list_ttl_ms,
-            hierarchy=scope_hierarchy(self.catalog.scopes),
+            hierarchy=ScopeHierarchy.from_direct(self.catalog.scopes),
             hide_unauthorized=_hide_unauthorized(hide_unauthorized, self.catalog),
             description=description,
-            branding=make_branding(name, icons, website_url),
+            branding=declared_members("server", name, icons=icons, websiteUrl=website_url),
         )
-        self._initial_scopes = check_initial_scopes(initial_scopes)
+        self._initial_scopes = None if initial_scopes is None else validate_scopes(initial_scopes)
         self._legacy_clients = legacy_clients
         self._legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
         self._ports = ports
@@ -120,30 +115,27 @@ class FrontDoor:
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of the front door."""
-        catalog, options = self.catalog, self._options
+        catalog, options, initial = self.catalog, self._options, self._initial_scopes
         return make_endpoint(
             options,
+            catalog.tools,
             self._features,
             self._legacy_handlers if self._legacy_clients else None,
-            initial_scopes(self._initial_scopes, options.hierarchy, catalog.required_scopes),
-            has_tasks=self._has_tasks,
+            options.hierarchy.narrowest(catalog.required_scopes) if initial is None else initial,
             needs={
                 "task methods": [name for name, each in catalog.tools.items() if each.task],
                 "forwarding": sorted(catalog.owners),
                 "page": [name for name, each in catalog.tools.items() if each.asks_on_page],
             },
-            has_views=self._has_views,
             skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if catalog.skills else {},
-            owner_response=partial(owner_response, catalog, self._find_feature),
+            owner_response=partial(owner_response, catalog, options, self._find_feature),
         )
 
     @cached_property
     def _features(self) -> Mapping[str, Mapping[str, Handler]]:
         """The handlers by capability."""
         catalog = self.catalog
-        features: dict[str, dict[str, Handler]] = {
-            "tools": {TOOLS_LIST: self._list_tools, TOOLS_CALL: self._forward_feature}
-        }
+        features: dict[str, dict[str, Handler]] = {"tools": {TOOLS_CALL: self._forward_feature}}
         if catalog.prompts:
             features["prompts"] = {
                 PROMPTS_LIST: self._list("prompts", catalog.prompts),
@@ -155,9 +147,9 @@ class FrontDoor:
             features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
-        if not self._has_views:
+        if not has_views(self.catalog.tools):
             return features
-        return with_views(features, self._options, self._read_view)
+        return with_views(features, self._read_view)
 
     def _resource_handlers(self) -> dict[str, Handler]:
         catalog = self.catalog
@@ -177,46 +169,27 @@ class FrontDoor:
     def _skill_methods(self) -> SkillMethods:
         from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
 
-        catalog, forward = self.catalog, self._forward_skill
+        catalog = self.catalog
         resources = self._resource_handlers() if catalog.resources or catalog.templates else {}
-        return SkillMethods(
-            self._options, catalog.skills, forward, forward, forward, resources, catalog.resources
-        )
+        return SkillMethods(catalog.skills, self._forward_skill, resources, catalog.resources)
 
     def _forward_skill(self, entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
         return self._forward(entry, context)
 
-    def _list_tools(self, context: RequestContext) -> Reply:
-        return self._tool_list(context)
-
-    @cached_property
-    def _tool_list(self) -> ToolList:
-        from mcp_roundtrip.server.lists import ToolList  # a call lists nothing
-
-        return ToolList(self._options, self.catalog.tools, is_constant=True)
-
     def _list(self, member: str, items: Mapping[str, CatalogEntry]) -> Handler:
-        return FeatureList(self._options, member, items, is_constant=True)
+        return FeatureList(member, items, is_constant=True)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy_methods import LegacyMethods  # at the first request of such a client
+        from mcp_roundtrip.server.legacy_methods import (
+            legacy_handlers,  # at the first request of such a client
+        )
 
-        tasks: Mapping[str, Handler] = {}
-        if self._legacy_tasks is not None and self._has_tasks:
-            from mcp_roundtrip.server.legacy_tasks import task_handlers  # off by default
+        tools, tasks = self.catalog.tools, dict[str, Handler]()
+        if self._legacy_tasks is not None and any(each.task for each in tools.values()):
+            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
 
-            tasks = task_handlers()
-        return LegacyMethods(
-            self._options, self._features, self.catalog.tools, tasks, has_views=self._has_views
-        ).handlers()
-
-    @property
-    def _has_tasks(self) -> bool:
-        return any(each.task for each in self.catalog.tools.values())
-
-    @property
-    def _has_views(self) -> bool:
-        return any(each.view_uri or each.asks_in_app for each in self.catalog.tools.values())
+            tasks |= TASK_HANDLERS
+        return legacy_handlers(self._features, tools, tasks, has_views=has_views(tools))
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = front_door.lambda_handler`."""
@@ -230,32 +203,25 @@ class FrontDoor:
     def _find_feature(self, context: RequestContext) -> CatalogEntry:
         """Return what a request calls. Raises ProtocolError or InsufficientScope."""
         method = context.request.method
-        if method == TOOLS_CALL and context.params.get("name") == ANSWER_TOOL and self._has_views:
-            return self._find_asking_tool(context)
         if method == TOOLS_CALL:
-            return find_by_name(self._options, self.catalog.tools, context)
+            if context.params.get("name") == ANSWER_TOOL and has_views(self.catalog.tools):
+                return self._find_asking_tool(context)
+            return find_by_name(self.catalog.tools, context)
         if method == PROMPTS_GET:
-            return find_by_name(self._options, self.catalog.prompts, context, "prompt")
-        return find_by_uri(self._options, self._index, read_uri(context.params), context)[0]
+            return find_by_name(self.catalog.prompts, context, "prompt")
+        return find_by_uri(self._index, read_uri(context.params), context)[0]
 
     def _find_asking_tool(self, context: RequestContext) -> CatalogEntry:
         """Return the tool whose question a call of the answer tool answers. Raises as `_find_feature`."""
         given = CallParams.read(context.params).arguments.get("tool")
         if not isinstance(given, str) or not shows_apps(context.request.meta.capabilities):
             raise unknown_item("tool", str(given))
-        return authorize(
-            self._options, self.catalog.tools.get(given), context, lambda: unknown_item("tool", given)
-        )
+        return authorize(self.catalog.tools.get(given), context, lambda: unknown_item("tool", given))
 
     def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
-        if uri == QUESTIONS_URI:
-            from mcp_roundtrip.server.views import read_questions_view  # most clients show none
+        from mcp_roundtrip.server.views import read_view  # most clients show none
 
-            return read_questions_view(self._options, context)
-        entry = next((each for each in self.catalog.tools.values() if each.view_uri == uri), None)
-        if entry is None:
-            return None
-        return self._forward(authorize(self._options, entry, context, lambda: UnknownResource(uri)), context)
+        return read_view(self.catalog.tools, context, uri, self._forward)
 
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:
@@ -272,7 +238,7 @@ class FrontDoor:
 
             items = {**self.catalog.resources, **self.catalog.templates}
             name = find_equivalent(name, items)
-        entry = authorize(self._options, items.get(name), context, lambda: unknown_item(kind, name))
+        entry = authorize(items.get(name), context, lambda: unknown_item(kind, name))
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:

@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
+from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import (
+    COMPLETION_COMPLETE,
     PROMPTS_GET,
     PROMPTS_LIST,
     RESOURCES_LIST,
     RESOURCES_READ,
     RESOURCES_TEMPLATES_LIST,
     TOOLS_CALL,
-    TOOLS_LIST,
 )
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import (
@@ -28,6 +30,7 @@ from mcp_roundtrip.server.endpoint import (
     SKILL_METHODS,
     Endpoint,
     created_at_first_use,
+    has_views,
     make_endpoint,
     with_views,
 )
@@ -39,12 +42,9 @@ from mcp_roundtrip.server.options import (
     Fallback,
     LegacyTasks,
     ServerOptions,
-    check_initial_scopes,
     check_legacy_tasks,
-    initial_scopes,
-    make_branding,
+    declared_members,
     make_server_info,
-    scope_hierarchy,
 )
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.rounds import run_call
@@ -109,18 +109,18 @@ class Server(Registry):
         self.legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
         self.scopes: Mapping[str, Sequence[str]] = scopes or {}
         self.hide_unauthorized = hide_unauthorized
-        self.initial_scopes = check_initial_scopes(initial_scopes)
+        self.initial_scopes = None if initial_scopes is None else validate_scopes(initial_scopes)
         self.options = ServerOptions(
             self.info,
             instructions,
             namespaced_requests,
             page_size,
             list_ttl_ms,
-            scope_hierarchy(self.scopes),
+            ScopeHierarchy.from_direct(self.scopes),
             hide_unauthorized,
             description,
             self.hooks,
-            make_branding(name, icons, website_url),
+            declared_members("server", name, icons=icons, websiteUrl=website_url),
         )
         self.skill_folders: dict[Path, tuple[str, ...]] = {}
         self._tool_methods = ToolMethods(self.options, self.tools)
@@ -130,14 +130,14 @@ class Server(Registry):
         """The endpoint of this server, for requests that are no Lambda events."""
         required = [scope for feature in self.features for scope in feature.scopes]
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
+        initial = self.initial_scopes
         return make_endpoint(
             self.options,
+            self.tools,
             self._with_views(self._features()),
             self._legacy_handlers if self.legacy_clients else None,
-            initial_scopes(self.initial_scopes, self.options.hierarchy, required),
-            has_tasks=self._tool_methods.has_tasks,
+            self.options.hierarchy.narrowest(required) if initial is None else initial,
             needs=self._needs(),
-            has_views=self._tool_methods.has_views,
             skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if self.skill_folders else {},
         )
 
@@ -154,14 +154,14 @@ class Server(Registry):
         self, features: Mapping[str, Mapping[str, Handler]]
     ) -> Mapping[str, Mapping[str, Handler]]:
         """Add the views of tools to the handlers by capability, if there are any."""
-        if not self._tool_methods.has_views:
+        if not has_views(self.tools):
             return features
-        return with_views(features, self.options, self._read_view)
+        return with_views(features, self._read_view)
 
-    def _read_view(self, context: RequestContext, uri: str) -> Reply | None:
-        from mcp_roundtrip.server.views import read_view  # most clients show none
+    def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
+        from mcp_roundtrip.server.views import read_own_view, read_view  # most clients show none
 
-        return read_view(self.options, self.tools, context, uri)
+        return read_view(self.tools, context, uri, read_own_view)
 
     def _call_tool(self, context: RequestContext) -> Reply:
         if self._is_answer(context):
@@ -169,13 +169,13 @@ class Server(Registry):
         return run_call(self._tool_methods.find_call(context))
 
     def _is_answer(self, context: RequestContext) -> bool:
-        return context.params.get("name") == ANSWER_TOOL and self._tool_methods.has_views
+        return context.params.get("name") == ANSWER_TOOL and has_views(self.tools)
 
     def _answer(self, context: RequestContext) -> Reply:
-        from mcp_roundtrip.server.views import AnswerTool  # most clients show no views
+        from mcp_roundtrip.server.views import find_answered_call, with_status  # most clients show no views
 
-        call = AnswerTool(self.options, self.tools).find_call(context)
-        return call if isinstance(call, Reply) else run_call(call)
+        call = find_answered_call(self.tools, context)
+        return call if isinstance(call, Reply) else with_status(run_call(call))
 
     def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
         if self._is_answer(context):
@@ -195,19 +195,17 @@ class Server(Registry):
     def _prompt_methods(self) -> PromptMethods:
         from mcp_roundtrip.server.prompts import PromptMethods
 
-        return PromptMethods(self.options, self.prompts)
+        return PromptMethods(self.prompts)
 
     @cached_property
     def _resource_methods(self) -> ResourceMethods:
         from mcp_roundtrip.server.resources import ResourceMethods
 
-        return ResourceMethods(self.options, self.resources)
+        return ResourceMethods(self.resources)
 
     def _features(self) -> dict[str, dict[str, Handler]]:
         """Return the handlers by capability; modules of capabilities that are not used are not imported."""
-        features: dict[str, dict[str, Handler]] = {
-            "tools": {TOOLS_LIST: self._tool_methods.list_tools, TOOLS_CALL: self._call_tool}
-        }
+        features: dict[str, dict[str, Handler]] = {"tools": {TOOLS_CALL: self._call_tool}}
         if self.prompts:
             features["prompts"] = {
                 PROMPTS_LIST: self._prompt_methods.list_prompts,
@@ -221,8 +219,8 @@ class Server(Registry):
             completable: dict[tuple[str, str], Completable] = {}
             completable |= {("prompt", name): prompt for name, prompt in self.prompts.items()}
             completable |= {("resource", uri): resource for uri, resource in self.resources.items()}
-            completions = CompletionMethods(self.options, completable, self.completers)
-            features["completions"] = completions.handlers()
+            completions = CompletionMethods(completable, self.completers)
+            features["completions"] = {COMPLETION_COMPLETE: completions.complete}
         if self.skill_folders:
             features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         return features
@@ -243,26 +241,31 @@ class Server(Registry):
 
     @cached_property
     def _skill_methods(self) -> SkillMethods:
-        from mcp_roundtrip.server.skills import OwnSkills, SkillMethods, read_manifests  # a call needs none
+        from mcp_roundtrip.server.skills import (  # a call needs none
+            SkillMethods,
+            answer_for_own,
+            read_manifests,
+        )
 
-        own, skills = OwnSkills(self.options), read_manifests(self.skill_folders)
         resources = self._resource_handlers() if self.resources else {}
         listed = self._resource_methods.static if self.resources else {}
-        return SkillMethods(self.options, skills, own.get, own.read, own.read_directory, resources, listed)
+        return SkillMethods(read_manifests(self.skill_folders), answer_for_own, resources, listed)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy_methods import LegacyMethods  # at the first request of such a client
 
-        features, tasks = self._features(), dict[str, Handler]()
+        from mcp_roundtrip.server.legacy_methods import (
+            legacy_handlers,  # at the first request of such a client
+        )
+
+        features = self._features()
+        tasks: Mapping[str, Handler] = {}
         if self.legacy_tasks is not None:
-            from mcp_roundtrip.server.legacy_tasks import task_handlers  # off by default
+            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
 
             features["tools"] = {TOOLS_CALL: self._call_tool_of_dialect}
-            tasks = task_handlers() if self._tool_methods.has_tasks else {}
+            tasks = TASK_HANDLERS if any(tool.task for tool in self.tools.values()) else {}
         served = self._with_views(features)
-        return LegacyMethods(
-            self.options, served, self.tools, tasks, has_views=self._tool_methods.has_views
-        ).handlers()
+        return legacy_handlers(served, self.tools, tasks, has_views=has_views(self.tools))
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
         """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.

@@ -62,7 +62,7 @@ AnyScoped = TypeVar("AnyScoped", bound=Scoped)
 
 
 def admit(
-    request: HttpRequest, ports: Ports, invocation: Invocation, *, serves_legacy: bool
+    request: HttpRequest, ports: Ports, invocation: Invocation, options: ServerOptions, *, serves_legacy: bool
 ) -> RequestContext | Notification | InvalidRequest:
     """Run the checks that need nothing but the deployment's configuration.
 
@@ -88,7 +88,7 @@ def admit(
 
         ports.observer.tag(**TraceContext.from_meta(checked.meta.trace).log_fields())
     headers = None if request.is_direct else request.headers
-    return RequestContext(checked, caller.principal, ports, invocation, headers, caller.scopes)
+    return RequestContext(checked, caller.principal, ports, invocation, options, headers, caller.scopes)
 
 
 def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
@@ -112,14 +112,12 @@ def find_handler(handlers: Mapping[str, Handler], method: str) -> Handler:
     return handler
 
 
-def find_by_name(
-    options: ServerOptions, items: Mapping[str, AnyScoped], context: RequestContext, kind: str = "tool"
-) -> AnyScoped:
+def find_by_name(items: Mapping[str, AnyScoped], context: RequestContext, kind: str = "tool") -> AnyScoped:
     """Return the item that `params.name` names. Raises ProtocolError -32602 or InsufficientScope."""
     name = context.params.get("name")
     if not isinstance(name, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
-    return authorize(options, items.get(name), context, lambda: unknown_item(kind, name))
+    return authorize(items.get(name), context, lambda: unknown_item(kind, name))
 
 
 def unknown_item(kind: str, name: str) -> ProtocolError:
@@ -128,7 +126,6 @@ def unknown_item(kind: str, name: str) -> ProtocolError:
 
 
 def authorize(
-    options: ServerOptions,
     item: AnyScoped | None,
     context: RequestContext,
     unknown: Callable[[], ProtocolError],
@@ -146,9 +143,9 @@ def authorize(
         raise unknown()
     required = item.scopes if scopes is None else scopes
     if (operation := context.invocation.operation) is not None:
-        operation.note_feature(item, required, context.scopes, options)
-    if not options.satisfies(context.scopes, required):
-        raise unknown() if context.hides_unauthorized(options) else InsufficientScope(required)
+        operation.note_feature(item, required, context)
+    if not context.options.satisfies(context.scopes, required):
+        raise unknown() if context.hides_unauthorized else InsufficientScope(required)
     return item
 
 
@@ -169,7 +166,7 @@ def read_uri(params: Mapping[str, Any]) -> str:
 
 
 def find_by_uri(
-    options: ServerOptions, index: UriIndex[AnyScoped], uri: str, context: RequestContext
+    index: UriIndex[AnyScoped], uri: str, context: RequestContext
 ) -> tuple[AnyScoped, dict[str, str]]:
     """Return the item that this URI names in any of its spellings, and the values of its variables.
 
@@ -180,7 +177,7 @@ def find_by_uri(
     matches = index.find(uri)
     item, variables = matches[0] if matches else (None, {})
     scopes = tuple(dict.fromkeys(scope for each, _ in matches for scope in each.scopes))
-    return authorize(options, item, context, lambda: UnknownResource(uri), scopes), variables
+    return authorize(item, context, lambda: UnknownResource(uri), scopes), variables
 
 
 def read_reference(params: Mapping[str, Any]) -> Reference:

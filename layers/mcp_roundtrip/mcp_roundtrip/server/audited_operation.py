@@ -35,7 +35,6 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.invocation import internal_error
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Status, Task, WorkState, task_partition_key
@@ -98,9 +97,7 @@ class AuditedOperation:
             if is_admitted:
                 self._begin()
 
-    def note_feature(
-        self, item: Any, required: Sequence[str], granted: frozenset[str], options: ServerOptions
-    ) -> None:
+    def note_feature(self, item: Any, required: Sequence[str], context: RequestContext) -> None:
         """Note the feature of the request, the scopes that it requires, and those that satisfy them."""
         self._set(
             feature_kind=FEATURE_KINDS.get(self._record.method or ""),
@@ -108,8 +105,8 @@ class AuditedOperation:
             scopes_required=tuple(required),
             scopes_used=tuple(
                 scope
-                for scope in sorted(granted)
-                if any(options.satisfies(frozenset({scope}), [each]) for each in required)
+                for scope in sorted(context.scopes)
+                if any(context.options.satisfies(frozenset({scope}), [each]) for each in required)
             ),
         )
 

@@ -19,6 +19,7 @@ from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_req
 from mcp_roundtrip.server.audited_operation import AuditedOperation
 from mcp_roundtrip.server.invocation import Invocation, Operation
 from mcp_roundtrip.server.model import RequestContext
+from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import CALL, Task
@@ -94,6 +95,7 @@ def describe_unread_request(
     request: HttpRequest,
     ports: Ports,
     invocation: Invocation,
+    options: ServerOptions,
     find_feature: Callable[[RequestContext], object],
 ) -> None:
     """Note who calls what with a valid request that was forwarded unread, and had no response.
@@ -116,7 +118,7 @@ def describe_unread_request(
         if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
             with suppress(Unauthorized, IssuerUnavailable):
                 caller = config.authenticator.authenticate(request.headers, request.authorizer)
-        context = RequestContext(checked, caller.principal, ports, invocation, None, caller.scopes)
+        context = RequestContext(checked, caller.principal, ports, invocation, options, None, caller.scopes)
         operation.note_request(context, is_admitted=False)
         if checked.method in FEATURE_KINDS:
             with suppress(ProtocolError, InsufficientScope):

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import iscoroutinefunction
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from mcp_roundtrip.arguments.signature import Signature, call_parameters, function_name, unwrap_function
+from mcp_roundtrip.arguments.signature import call_parameters
 from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.engine.context_base import ContextBase
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE
 from mcp_roundtrip.protocol.resource_uris import find_equivalent
 from mcp_roundtrip.server.admission import Reference, authorize, read_reference, unknown_item
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.model import Reply, RequestContext
 
 MAX_VALUES: Final = 100
 """Values in one response (schema, CompleteResult)."""
@@ -35,58 +31,17 @@ class Completion(Struct, frozen=True):
     has_more: bool | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
-            raise _invalid_suggestions(self.values)
-        values = tuple(self.values)
-        if not all(isinstance(value, str) for value in values):
-            raise _invalid_suggestions(self.values)
+        is_sequence = isinstance(self.values, Iterable) and not isinstance(self.values, str)
+        values = tuple(self.values) if is_sequence else ()
+        if not is_sequence or not all(isinstance(value, str) for value in values):
+            kind = type(self.values).__name__
+            raise UsageError(f"a completion returned {kind}; return a list of str, or a Completion")
         if self.total is not None and (type(self.total) is not int or self.total < len(values)):
             raise UsageError(
                 f"Completion.total is {self.total!r:.100}, with {len(values)} values; pass how many there "
                 "are in all, or None"
             )
         force_setattr(self, "values", values)
-
-
-def _invalid_suggestions(value: object) -> UsageError:
-    return UsageError(f"a completion returned {type(value).__name__}; return a list of str, or a Completion")
-
-
-class Completer(Struct, frozen=True):
-    """A function that takes the text typed so far and, if it has a second parameter, the other arguments."""
-
-    function: Callable[..., Any]
-    takes_arguments: bool
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any]) -> Completer:
-        """Wrap a function. Raises DefinitionError unless it takes one or two parameters and is not async."""
-        name, parameters = function_name(function), call_parameters(function)
-        if iscoroutinefunction(unwrap_function(function)):
-            raise DefinitionError(f"{name}: a completion is not async; write `def`")
-        if _takes_context(function):
-            raise DefinitionError(
-                f"{function_name(function)}: a completion takes no context; remove the parameter"
-            )
-        if len(parameters) not in (1, 2):
-            raise DefinitionError(
-                f"{name}: a completion takes the text typed so far and, if it needs them, the "
-                f"other arguments; write `def {name}(value: str, arguments: dict[str, str])`"
-            )
-        return cls(function, len(parameters) == 2)
-
-    def __call__(self, value: str, arguments: Mapping[str, str]) -> Completion:
-        """Return the suggestions. Raises UsageError for values that are not text."""
-        found = self.function(value, arguments) if self.takes_arguments else self.function(value)
-        return found if isinstance(found, Completion) else Completion(found)
-
-
-def _takes_context(function: Callable[..., Any]) -> bool:
-    try:
-        signature = Signature.from_function(function, (ContextBase,))
-    except DefinitionError:  # annotations may exist for type checkers only
-        return False
-    return signature.context_parameter is not None
 
 
 class Completable(Protocol):
@@ -101,35 +56,27 @@ class Completable(Protocol):
 class CompletionMethods(Struct, frozen=True):
     """The handler of `completion/complete`. A completion requires the scopes of its prompt or resource."""
 
-    options: ServerOptions
     features: Mapping[Reference, Completable]
-    completers: Mapping[tuple[Reference, str], Completer]
+    completers: Mapping[tuple[Reference, str], Callable[..., Any]]
 
-    def handlers(self) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        return {COMPLETION_COMPLETE: self._complete}
-
-    def _complete(self, context: RequestContext) -> Reply:
-        params = context.params
-        reference, (argument, value) = (
-            self._registered_reference(read_reference(params)),
-            _read_argument(params),
-        )
-        parameters = self._find_feature(reference, context).parameters
-        if argument not in parameters.names:
+    def complete(self, context: RequestContext) -> Reply:
+        """Return suggestions. Raises ProtocolError or InsufficientScope."""
+        reference = self._registered_reference(read_reference(context.params))
+        argument, value = _read_argument(context.params)
+        feature = authorize(self.features.get(reference), context, lambda: unknown_item(*reference))
+        if argument not in feature.parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
-        completer, others = self.completers.get((reference, argument)), _read_other_arguments(params)
+        completer, others = self.completers.get((reference, argument)), _read_other_arguments(context.params)
         try:
-            found = (
-                Completion([choice for choice in parameters.choices(argument) if choice.startswith(value)])
-                if completer is None
-                else completer(value, others)
-            )
+            if completer is None:
+                choices = feature.parameters.choices(argument)
+                found = Completion([choice for choice in choices if choice.startswith(value)])
+            else:
+                found = _suggest(completer, value, others)
         except Exception as error:
             context.ports.observer.record_failure("completion_raised", error, **{reference[0]: reference[1]})
             raise context.internal_error from error
-        server_info = context.server_info(self.options)
-        return Reply(results.complete(server_info, completion=_completion_members(found)))
+        return Reply(results.complete(context.server_info, completion=_completion_members(found)))
 
     def _registered_reference(self, reference: Reference) -> Reference:
         """Return the reference in the spelling of its registration."""
@@ -139,10 +86,12 @@ class CompletionMethods(Struct, frozen=True):
         names = (known for of_kind, known in self.features if of_kind == kind)
         return kind, find_equivalent(name, names)
 
-    def _find_feature(self, reference: Reference, context: RequestContext) -> Completable:
-        return authorize(
-            self.options, self.features.get(reference), context, lambda: unknown_item(*reference)
-        )
+
+def _suggest(completer: Callable[..., Any], value: str, others: Mapping[str, str]) -> Completion:
+    """Return the suggestions of a function. Raises UsageError for values that are not text."""
+    takes_others = len(call_parameters(completer)) == 2
+    found = completer(value, others) if takes_others else completer(value)
+    return found if isinstance(found, Completion) else Completion(found)
 
 
 def _completion_members(found: Completion) -> dict[str, Any]:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.arguments.signature import Signature, check_callable, function_name
+from mcp_roundtrip.arguments.signature import (
+    Signature,
+    call_parameters,
+    check_callable,
+    function_name,
+    unwrap_function,
+)
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.auth.scopes import validate_scopes
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
+from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
@@ -22,26 +32,53 @@ from mcp_roundtrip.server.options import (
     Fallback,
     TaskSupport,
 )
+from mcp_roundtrip.server.tools import Tool, View
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mcp_roundtrip.arguments.string_arguments import StringArguments
     from mcp_roundtrip.server.model import Parameters
-    from mcp_roundtrip.server.views import View
 
 _CONTEXTS: Final = (ContextBase,)
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 
+MAX_VIEW: Final = 1_000_000
+"""Largest view in bytes of UTF-8."""
 
-def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
-    """Return the given members of a definition as JSON. Raises DefinitionError."""
-    given = {member: value for member, value in members.items() if value is not None}
-    if given:
-        from mcp_roundtrip.content.member_checks import definition_members  # most features declare none
 
-        return definition_members(kind, name, given)
-    return given
+class ToolChoices(Struct, frozen=True):
+    """What an author chooses for a tool (see `Registry.tool`). `extra`: further members of its definition."""
+
+    extra: Mapping[str, Any]
+    input_schema: Mapping[str, Any] | None
+    is_lenient: bool
+    requires: Sequence[str]
+    scopes: Sequence[str]
+    task: TaskSupport | None
+    channels: Sequence[Fallback]
+    ui: str | Path | None
+
+    def make_tool(self, server: str, name: str, function: Callable[..., Any]) -> Tool:
+        """Return the tool; `server` is the name of the server. Raises DefinitionError."""
+        parameters = _arguments_of(function, self.input_schema, is_lenient=self.is_lenient)
+        channels = _tool_channels(name, self.channels, parameters)
+        if self.task == "required" or "ui" in self.extra.get("_meta", {}):
+            # No view follows a task, and a view that the author names knows no questions.
+            channels = tuple(channel for channel in channels if channel != "app")
+        output, requires = Output.from_function(function), required_capabilities(name, self.requires)
+        if self.task not in (None, *get_args(TaskSupport)):
+            raise DefinitionError(f'{name}: task={self.task!r} does not exist; use "optional" or "required"')
+        return Tool(
+            name,
+            function,
+            parameters,
+            output,
+            requires + ((TASKS,) if self.task == "required" else ()),
+            self.task,
+            self.extra,
+            channels,
+            check_scopes(name, self.scopes),
+            _own_view(server, name, self.ui, self.extra),
+        )
 
 
 def check_scopes(name: str, given: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +113,7 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
     return channels
 
 
-def tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
+def _tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
     """Return the option `channels` of a tool with these parameters. Raises DefinitionError."""
     channels = check_channels(name, given)
     if parameters.context_parameter is not None and CONTINUATION_CODE in parameters.names:
@@ -92,20 +129,32 @@ def tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) 
     return channels
 
 
-def own_view(server: str, tool: str, ui: str | Path, extra: Mapping[str, Any]) -> View:
-    """Return the view that the option `ui` gives a tool. Raises DefinitionError."""
-    from mcp_roundtrip.server.views import View  # few tools have one of their own
-
+def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> View | None:
+    """Return the view of the option `ui`: the text of a document, or its file. Raises DefinitionError."""
+    if ui is None:
+        return None
     if "ui" in extra.get("_meta", {}):
         raise DefinitionError(f"{tool}: ui= sets the member 'ui' of meta= as well; remove one of them")
-    return View.from_option(server, tool, ui)
+    text = ui
+    if isinstance(ui, Path):
+        try:
+            text = ui.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DefinitionError(f"{tool}: the view cannot be read; give another path: {error}") from None
+    if not isinstance(text, str):
+        raise DefinitionError(
+            f"{tool}: ui={ui!r:.100} is no view; use the text of an HTML document, or a Path"
+        )
+    if not text.lstrip("\ufeff \t\r\n").lower().startswith("<!doctype html"):
+        raise DefinitionError(
+            f"{tool}: the view is no HTML5 document; write <!doctype html> at its start, or pass a file "
+            "as ui=Path(...)"
+        )
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_VIEW:
+        raise DefinitionError(f"{tool}: the view has more than {MAX_VIEW} bytes; use a smaller one")
+    from urllib.parse import quote  # 2 ms, and few tools have a view of their own
 
-
-def check_task_support(name: str, task: TaskSupport | None) -> TaskSupport | None:
-    """Return the option `task` of a tool. Raises DefinitionError."""
-    if task is not None and task not in get_args(TaskSupport):
-        raise DefinitionError(f'{name}: task={task!r} does not exist; use "optional" or "required"')
-    return task
+    return View(f"ui://{quote(server, safe='')}/{tool}", text)
 
 
 def feature_name(decorator: str, name: str | None, function: Any) -> str:
@@ -119,9 +168,9 @@ def feature_name(decorator: str, name: str | None, function: Any) -> str:
     return found
 
 
-def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
+def check_name(kind: str, name: str, present: Mapping[str, Any]) -> None:
     """Raise DefinitionError for a name that is not allowed or already registered."""
-    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+    if not re.fullmatch(_NAME, name):
         raise DefinitionError(
             f"{kind} name {name!r:.200} is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - ."
         )
@@ -129,16 +178,10 @@ def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
         raise DefinitionError(f"{kind} {name!r} is registered twice; give one of them another name=")
 
 
-def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
-    """Return the parameters of a prompt or a resource. Raises DefinitionError."""
-    from mcp_roundtrip.arguments.string_arguments import StringArguments  # tools do not need it
-
-    parameters = StringArguments.from_function(function, _CONTEXTS)
-    _check_context(parameters.signature)
-    return parameters
+# -- functions ----------------------------------------------------------------------------------------------
 
 
-def arguments_of(
+def _arguments_of(
     function: Callable[..., Any], input_schema: Mapping[str, Any] | None, *, is_lenient: bool
 ) -> Parameters:
     """Return the parameters of a tool. Raises DefinitionError."""
@@ -153,17 +196,59 @@ def arguments_of(
     return replace(raw, is_lenient=is_lenient)
 
 
-def _check_context(signature: Signature) -> None:
-    context_type = signature.context_type
-    if context_type is None:
-        return
-    from mcp_roundtrip.engine.context import Context  # the author's module has imported it
+def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
+    """Return the parameters of a prompt or a resource. Raises DefinitionError."""
+    from mcp_roundtrip.arguments.string_arguments import StringArguments  # imports pydantic
 
-    if issubclass(context_type, Context) is signature.is_async:
-        expected = "AsyncContext" if signature.is_async else "Context"
-        instead = f"write `{signature.context_parameter}: {expected}`"
+    parameters = StringArguments.from_function(function, _CONTEXTS)
+    _check_context(parameters.signature)
+    return parameters
+
+
+def _check_context(signature: Signature) -> None:
+    context_type: type[Any] | None = signature.context_type
+    if context_type is None or inspect.iscoroutinefunction(context_type.elicit) is signature.is_async:
+        return
+    expected = "AsyncContext" if signature.is_async else "Context"
+    instead = f"write `{signature.context_parameter}: {expected}`"
+    raise DefinitionError(
+        f"{signature.name} is an async function and takes an AsyncContext; {instead}"
+        if signature.is_async
+        else f"{signature.name} is not async and takes a Context; {instead}, or `async def`"
+    )
+
+
+def check_completion(function: Any) -> None:
+    """Raise DefinitionError unless a completion takes one or two parameters, no context, and is not async."""
+    check_callable("@server.completion(...)", function)
+    name = function_name(function)
+    if inspect.iscoroutinefunction(unwrap_function(function)):
+        raise DefinitionError(f"{name}: a completion is not async; write `def`")
+    try:
+        takes_context = Signature.from_function(function, _CONTEXTS).context_parameter is not None
+    except DefinitionError:  # annotations may exist for type checkers only
+        takes_context = False
+    if takes_context:
+        raise DefinitionError(f"{name}: a completion takes no context; remove the parameter")
+    if len(call_parameters(function)) not in (1, 2):
         raise DefinitionError(
-            f"{signature.name} is an async function and takes an AsyncContext; {instead}"
-            if signature.is_async
-            else f"{signature.name} is not async and takes a Context; {instead}, or `async def`"
+            f"{name}: a completion takes the text typed so far and, if it needs them, the "
+            f"other arguments; write `def {name}(value: str, arguments: dict[str, str])`"
         )
+
+
+def check_hook(hook: Any) -> str:
+    """Return the name of a hook. Raises DefinitionError for a function that is none."""
+    check_callable("@server.around", hook)
+    name, target = function_name(hook), unwrap_function(hook)
+    if not (inspect.isroutine(target) or inspect.isfunction(target)):
+        target = type(target).__call__
+    if not (inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)):
+        raise DefinitionError(
+            f"@server.around: {name} has no `yield`; write one where the tool runs, as in "
+            f"`def {name}(call: Call) -> Iterator[None]: yield`"
+        )
+    required = [each for each in call_parameters(hook) if each.default is each.empty]
+    if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        raise DefinitionError(f"@server.around: {name} takes one argument; write `def {name}(call: Call)`")
+    return name

@@ -9,7 +9,6 @@ that does not accept `text/event-stream` gets the result only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct
@@ -39,8 +38,8 @@ _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
-class DiscoveryMethods(Struct, frozen=True, dict=True):  # dict: the result is built once
-    """The handlers of a server with these `features` ("tools", "prompts" …).
+class Discovery(Struct, frozen=True):
+    """Answers for a server with these `features` ("tools", "prompts" …).
 
     `has_views`: whether clients that show MCP Apps can read views.
     """
@@ -48,40 +47,32 @@ class DiscoveryMethods(Struct, frozen=True, dict=True):  # dict: the result is b
     options: ServerOptions
     features: tuple[str, ...]
     has_tasks: bool
-    has_views: bool = False
-    has_skills: bool = False
+    has_views: bool
+    has_skills: bool
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handler of each method."""
-        return {DISCOVER: self._discover, SUBSCRIPTIONS_LISTEN: self._listen}
+        return {DISCOVER: self._discover, SUBSCRIPTIONS_LISTEN: decline_subscription}
 
-    @cached_property
-    def _capabilities(self) -> dict[str, Any]:
+    def _discover(self, context: RequestContext) -> Reply:
+        options = self.options
         # `logging`, because any feature may send log messages to a client that requests them.
         capabilities: dict[str, Any] = {**{feature: {} for feature in self.features}, "logging": {}}
         extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if self.has_tasks else {}
         if self.has_skills:
             extensions[SKILLS_EXTENSION] = {"directoryRead": True}
-        return {**capabilities, "extensions": extensions} if extensions else capabilities
-
-    @cached_property
-    def _result(self) -> dict[str, Any]:
-        options = self.options
-        return results.discover(
-            options.implementation, self._capabilities, options.instructions, options.list_ttl_ms
+        if extensions:
+            capabilities["extensions"] = extensions
+        is_varied = self.has_views and shows_apps(context.request.meta.capabilities)
+        if is_varied:
+            capabilities = view_capabilities(capabilities)
+        result = results.discover(
+            options.implementation, capabilities, options.instructions, options.list_ttl_ms
         )
-
-    def _discover(self, context: RequestContext) -> Reply:
-        if not self.has_views or not shows_apps(context.request.meta.capabilities):
-            return Reply(self._result)
-        capabilities = view_capabilities(self._capabilities)
-        return Reply({**self._result, "capabilities": capabilities, "cacheScope": "private"})
-
-    def _listen(self, context: RequestContext) -> Reply:
-        return decline_subscription(context, self.options.server_info)
+        return Reply({**result, "cacheScope": "private"} if is_varied else result)
 
 
-def decline_subscription(context: RequestContext, server_info: Mapping[str, Any]) -> Reply:
+def decline_subscription(context: RequestContext) -> Reply:
     """End a subscription gracefully. Raises ProtocolError -32602 or MissingClientCapability."""
     requested = context.params.get("notifications")
     if not isinstance(requested, dict):
@@ -92,8 +83,8 @@ def decline_subscription(context: RequestContext, server_info: Mapping[str, Any]
     _check_filter(requested)
     tag = {META_SUBSCRIPTION_ID: context.request.id}
     acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})
-    result = {"resultType": "complete", "_meta": {**tag, META_SERVER_INFO: server_info}}
-    return Reply(result, (acknowledged,), {"outcome": "declined"})
+    meta = {**tag, META_SERVER_INFO: context.options.server_info}
+    return Reply({"resultType": "complete", "_meta": meta}, (acknowledged,), {"outcome": "declined"})
 
 
 def _check_filter(requested: Mapping[str, Any]) -> None:

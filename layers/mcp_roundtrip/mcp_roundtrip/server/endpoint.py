@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
-from types import MappingProxyType
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -28,9 +27,10 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_CANCEL,
     TASKS_GET,
     TASKS_UPDATE,
+    TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, unknown_method
 from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.invocation import Invocation, internal_error
@@ -39,6 +39,7 @@ from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.responses import error_response, log_fault, result_response
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.lists import ListedTool
     from mcp_roundtrip.server.public_documents import PublicDocuments
 
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
@@ -47,20 +48,19 @@ OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 class Endpoint(Struct, frozen=True):
     """The handlers of an endpoint by method.
 
+    `options`: those of the server.
     `legacy_handlers`: returns the handlers for clients that open with `initialize`; None to refuse them.
-    `name`, `scopes`: the name of the resource and the scopes to request first, for the resource metadata.
+    `scopes`: those to request first, for the resource metadata.
     `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
-    `options`: the options of the server, for its Server Card.
     `needs`: the names of features by what they need settings for (`deployment.missing_settings`).
     """
 
     handlers: Mapping[str, Handler]
-    legacy_handlers: Callable[[], Mapping[str, Handler]] | None = None
-    name: str | None = None
-    scopes: Sequence[str] = ()
-    owner_response: OwnerResponse | None = None
-    options: ServerOptions | None = None
-    needs: Mapping[str, Sequence[str]] = MappingProxyType({})
+    options: ServerOptions
+    legacy_handlers: Callable[[], Mapping[str, Handler]] | None
+    scopes: Sequence[str]
+    owner_response: OwnerResponse | None
+    needs: Mapping[str, Sequence[str]]
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
@@ -81,7 +81,8 @@ class Endpoint(Struct, frozen=True):
                 document = self._documents(ports).respond(request, invocation.operation)
                 if document is not None:
                     return document
-            admitted = admit(request, ports, invocation, serves_legacy=self.legacy_handlers is not None)
+            serves_legacy = self.legacy_handlers is not None
+            admitted = admit(request, ports, invocation, self.options, serves_legacy=serves_legacy)
             if isinstance(admitted, Notification):
                 ports.observer.record("request_completed", outcome="notification")
                 return HttpResponse(202)
@@ -91,7 +92,17 @@ class Endpoint(Struct, frozen=True):
             checked = admitted.request
             return self._handle(admitted, request)
         except Exception as error:
-            return self._respond_to_exception(error, checked, request, ports, invocation)
+            reply = _reply_to(error, ports, invocation)
+            request_id, status = None, None
+            if checked is not None:
+                request_id = checked.id
+                if checked.is_legacy and isinstance(error, ProtocolError):
+                    status = 200  # such a client does not read the body of a 4xx
+            response = error_response(request_id, reply, request, ports.observer, status)
+            if not isinstance(error, (Unauthorized, InsufficientScope)):
+                return response
+            challenge = self._documents(ports).challenge(error)
+            return replace(response, headers={**response.headers, **challenge})
 
     def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
         if (operation := context.invocation.operation) is not None:
@@ -112,109 +123,79 @@ class Endpoint(Struct, frozen=True):
             return error_response(context.request.id, reply, request, context.ports.observer, status)
         return result_response(context, reply, request)
 
-    def _respond_to_exception(
-        self,
-        error: Exception,
-        checked: ValidRequest | InvalidRequest | None,
-        request: HttpRequest,
-        ports: Ports,
-        invocation: Invocation,
-    ) -> HttpResponse:
-        request_id = None if checked is None else checked.id
-        status = None
-        if isinstance(error, (Unauthorized, InsufficientScope)):
-            return self._refuse(request_id, error, request, ports)
-        if isinstance(error, ProtocolError):
-            reply = Reply(error, log_fields=error.log_fields)
-            if checked is not None and checked.is_legacy:
-                status = 200  # such a client does not read the body of a 4xx
-        elif isinstance(error, IssuerUnavailable):
-            # The log already has the failed request for the issuer's keys.
-            text = f"Tokens cannot be verified at the moment (correlation id {invocation.correlation_id})"
-            unavailable = ProtocolError(INTERNAL_ERROR, text, http_status=503)
-            reply = Reply(unavailable, log_fields={"reason": error.reason})
-        else:
-            log_fault(ports.observer, error)
-            reply = Reply(internal_error(invocation.correlation_id))
-        return error_response(request_id, reply, request, ports.observer, status)
-
-    def _refuse(
-        self,
-        request_id: RequestId | None,
-        refusal: Unauthorized | InsufficientScope,
-        request: HttpRequest,
-        ports: Ports,
-    ) -> HttpResponse:
-        """Respond with 401 or 403 and a challenge (basic/authorization "Error Handling")."""
-        if isinstance(refusal, InsufficientScope):
-            ports.observer.record("insufficient_scope", scopes=list(refusal.scopes))
-            error = Refusal("insufficient_scope", INVALID_REQUEST, "Insufficient scope", http_status=403)
-        else:
-            ports.observer.record("unauthorized", reason=refusal.reason)
-            status = refusal.http_status
-            error = Refusal(refusal.reason, INVALID_REQUEST, "Unauthorized", http_status=status)
-        response = error_response(request_id, Reply(error), request, ports.observer)
-        return replace(response, headers={**response.headers, **self._documents(ports).challenge(refusal)})
-
     def _documents(self, ports: Ports) -> PublicDocuments:
         # Most requests are authorized calls.
         from mcp_roundtrip.server.public_documents import PublicDocuments
 
-        serves_legacy = self.legacy_handlers is not None
-        return PublicDocuments(ports, self.name, self.scopes, self.options, serves_legacy)
+        return PublicDocuments(ports, self.scopes, self.options, self.legacy_handlers is not None)
+
+
+def _reply_to(error: Exception, ports: Ports, invocation: Invocation) -> Reply:
+    """Return the reply to an exception, and log it (basic/authorization "Error Handling")."""
+    if isinstance(error, InsufficientScope):
+        ports.observer.record("insufficient_scope", scopes=list(error.scopes))
+        return Reply(Refusal("insufficient_scope", INVALID_REQUEST, "Insufficient scope", http_status=403))
+    if isinstance(error, Unauthorized):
+        ports.observer.record("unauthorized", reason=error.reason)
+        status = error.http_status
+        return Reply(Refusal(error.reason, INVALID_REQUEST, "Unauthorized", http_status=status))
+    if isinstance(error, ProtocolError):
+        return Reply(error, log_fields=error.log_fields)
+    if isinstance(error, IssuerUnavailable):  # the log already has the failed request for the issuer's keys
+        text = f"Tokens cannot be verified at the moment (correlation id {invocation.correlation_id})"
+        unavailable = ProtocolError(INTERNAL_ERROR, text, http_status=503)
+        return Reply(unavailable, log_fields={"reason": error.reason})
+    log_fault(ports.observer, error)
+    return Reply(internal_error(invocation.correlation_id))
+
+
+def has_views(tools: Mapping[str, ListedTool]) -> bool:
+    """Return whether any tool has results, or may ask questions, that a view shows."""
+    return any(each.view_uri or (each.asks and "app" in each.channels) for each in tools.values())
 
 
 def make_endpoint(
     options: ServerOptions,
+    tools: Mapping[str, ListedTool],
     features: Mapping[str, Mapping[str, Handler]],
     legacy_handlers: Callable[[], Mapping[str, Handler]] | None,
     scopes: Sequence[str],
     *,
-    has_tasks: bool,
     needs: Mapping[str, Sequence[str]],
-    has_views: bool = False,
-    skills: Mapping[str, Handler] | None = None,
+    skills: Mapping[str, Handler],
     owner_response: OwnerResponse | None = None,
 ) -> Endpoint:
     """Create the endpoint with the handlers of these capabilities, and those that every server has.
 
+    `tools` stay the same until the next deployment on a front door, which has an `owner_response`.
     `legacy_handlers` is called once, at the first request of a client that opens with `initialize`.
     `skills`: the handlers of the methods of SEP-2640, which such clients do not have.
     """
-    common = _CommonMethods(options, tuple(features), has_tasks, has_views, bool(skills))
-    handlers = created_at_first_use(common.discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
-    for methods in features.values():
+
+    def discovery() -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.discovery import Discovery  # a call needs none
+
+        return Discovery(options, tuple(features), has_tasks, has_views(tools), bool(skills)).handlers()
+
+    def tool_list() -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.lists import ToolList  # a call lists nothing
+
+        return {TOOLS_LIST: ToolList(tools, is_constant=owner_response is not None)}
+
+    def tasks() -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.task_methods import TASK_HANDLERS  # most servers have no tasks
+
+        return TASK_HANDLERS
+
+    has_tasks = any(each.task for each in tools.values())
+    handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
+    handlers |= created_at_first_use(tool_list, TOOLS_LIST)
+    for methods in (*features.values(), skills):
         handlers |= methods
-    handlers |= skills or {}
     if has_tasks:
-        handlers |= created_at_first_use(common.tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
-    name = options.server_info.get("title") or options.server_info["name"]
+        handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
-    return Endpoint(handlers, legacy, name, scopes, owner_response, options, needs)
-
-
-class _CommonMethods(Struct, frozen=True):
-    """The methods that servers with any features have. A call needs none of them."""
-
-    options: ServerOptions
-    features: tuple[str, ...]
-    has_tasks: bool
-    has_views: bool
-    has_skills: bool
-
-    def discovery(self) -> Mapping[str, Handler]:
-        """Return the handlers of discovery."""
-        from mcp_roundtrip.server.discovery import DiscoveryMethods
-
-        return DiscoveryMethods(
-            self.options, self.features, self.has_tasks, self.has_views, self.has_skills
-        ).handlers()
-
-    def tasks(self) -> Mapping[str, Handler]:
-        """Return the handlers of the tasks extension."""
-        from mcp_roundtrip.server.task_methods import TaskMethods
-
-        return TaskMethods(self.options.server_info).handlers()
+    return Endpoint(handlers, options, legacy, scopes, owner_response, needs)
 
 
 SKILL_METHODS: Final = (SKILLS_LIST, SKILLS_GET, RESOURCES_DIRECTORY_READ)
@@ -225,71 +206,51 @@ RESOURCE_METHODS: Final = (RESOURCES_LIST, RESOURCES_TEMPLATES_LIST, RESOURCES_R
 
 def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:
     """Return handlers of these methods that are all created at the first request for one of them."""
-    return dict.fromkeys(methods, _Deferred(create).handle)
+    created = cache(create)
+
+    def handle(context: RequestContext) -> Reply | HttpResponse:
+        return created()[context.request.method](context)
+
+    return dict.fromkeys(methods, handle)
 
 
-class _Deferred(Struct, frozen=True, dict=True):  # dict: the handlers are created once
-    """Handlers of methods that most requests do not need."""
-
-    create: Callable[[], Mapping[str, Handler]]
-
-    @cached_property
-    def _created(self) -> Mapping[str, Handler]:
-        return self.create()
-
-    def handle(self, context: RequestContext) -> Reply | HttpResponse:
-        """Handle a request for one of the methods."""
-        return self._created[context.request.method](context)
+ReadView = Callable[[RequestContext, str], Reply | HttpResponse | None]
+"""Returns the view of a `ui://` URI, or None."""
 
 
 def with_views(
-    features: Mapping[str, Mapping[str, Handler]],
-    options: ServerOptions,
-    read: Callable[[RequestContext, str], Reply | HttpResponse | None],
+    features: Mapping[str, Mapping[str, Handler]], read: ReadView
 ) -> dict[str, Mapping[str, Handler]]:
-    """Add the methods of views to the handlers of these capabilities.
-
-    `read` returns the view of a `ui://` URI, or None.
-    """
+    """Add the methods of views to the handlers of these capabilities."""
     resources = features.get("resources", {})
-    views = _ViewResources(options, read, resources.get(RESOURCES_READ))
+    read_resource = partial(_read_resource, read, resources.get(RESOURCES_READ))
     if resources:
-        return {**features, "resources": {**resources, RESOURCES_READ: views.read_resource}}
+        return {**features, "resources": {**resources, RESOURCES_READ: read_resource}}
     more: dict[str, Handler] = {
-        RESOURCES_LIST: views.list_resources,
-        RESOURCES_TEMPLATES_LIST: views.list_templates,
-        RESOURCES_READ: views.read_resource,
+        RESOURCES_LIST: partial(_list_nothing, "resources"),
+        RESOURCES_TEMPLATES_LIST: partial(_list_nothing, "resourceTemplates"),
+        RESOURCES_READ: read_resource,
     }
     return {**features, "tools": {**features["tools"], **more}}
 
 
-class _ViewResources(Struct, frozen=True):
-    """The handlers of resources of a server with views. `read_other`: reads its other resources."""
+def _read_resource(
+    read: ReadView, read_other: Handler | None, context: RequestContext
+) -> Reply | HttpResponse:
+    """Read a view, or another resource, if there are any."""
+    uri = context.params.get("uri")
+    if isinstance(uri, str) and uri.startswith("ui://"):
+        view = read(context, uri)
+        if view is not None:
+            return view
+    if read_other is None:
+        raise unknown_method(RESOURCES_READ)
+    return read_other(context)
 
-    options: ServerOptions
-    read: Callable[[RequestContext, str], Reply | HttpResponse | None]
-    read_other: Handler | None
 
-    def read_resource(self, context: RequestContext) -> Reply | HttpResponse:
-        """Read a view, or another resource."""
-        uri = context.params.get("uri")
-        if isinstance(uri, str) and uri.startswith("ui://"):
-            view = self.read(context, uri)
-            if view is not None:
-                return view
-        if self.read_other is None:
-            raise unknown_method(RESOURCES_READ)
-        return self.read_other(context)
-
-    def list_resources(self, context: RequestContext) -> Reply | HttpResponse:
-        """Return an empty list: lists omit views."""
-        return self._list_nothing("resources", context)
-
-    def list_templates(self, context: RequestContext) -> Reply | HttpResponse:
-        """Return an empty list."""
-        return self._list_nothing("resourceTemplates", context)
-
-    def _list_nothing(self, member: str, context: RequestContext) -> Reply | HttpResponse:
-        if not shows_apps(context.request.meta.capabilities):
-            raise unknown_method(context.request.method)
-        return Reply(results.cacheable(self.options.server_info, self.options.list_ttl_ms, **{member: []}))
+def _list_nothing(member: str, context: RequestContext) -> Reply:
+    """Return an empty list: lists omit views."""
+    if not shows_apps(context.request.meta.capabilities):
+        raise unknown_method(context.request.method)
+    options = context.options
+    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, **{member: []}))

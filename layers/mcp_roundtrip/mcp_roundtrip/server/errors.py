@@ -29,7 +29,6 @@ from mcp_roundtrip.internal_errors import (
     StateTooLarge,
 )
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
@@ -66,8 +65,7 @@ def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
 
 def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     """Return the error for the client, and log what the operator has to know."""
-    if isinstance(error, BaseExceptionGroup):
-        error = single_exception(error)
+    error = single_exception(error)
     if isinstance(error, ArgumentsError):
         return ClientError(error, "arguments_refused")
     observer, identity, kind = call.context.ports.observer, call.log_identity, call.feature.kind
@@ -139,11 +137,21 @@ def unsealed_state_error(
     requests: WireInputRequests,
     journal: Journal,
 ) -> ClientError:
-    """Return the error of a call whose flow has expired, or whose state is too large."""
-    if isinstance(error, StateTooLarge):
-        return _state_too_large(call, error, journal)
-    text = f"The call took too long for another round. Call the {call.feature.kind} again."
-    return _unfinished(call, requests, text, "flow_expired")
+    """Return the error of a call whose flow has expired, or whose state is too large.
+
+    The latter names the cause: large step results, which the author can shrink, or answers.
+    """
+    if not isinstance(error, StateTooLarge):
+        text = f"The call took too long for another round. Call the {call.feature.kind} again."
+        return _unfinished(call, requests, text, "flow_expired")
+    steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
+    if sum(steps.values()) > error.size // 4:
+        largest = max(steps, key=lambda key: steps[key])
+        observer = call.context.ports.observer
+        observer.record_failure("state_too_large", error, **call.log_identity, largest_step=largest)
+        return ClientError(call.context.internal_error)
+    text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
+    return ClientError(ToolError(text), "answers_too_large")
 
 
 def _unfinished(call: FeatureCall, requests: WireInputRequests, text: str, outcome: str) -> ClientError:
@@ -157,33 +165,7 @@ def _unfinished(call: FeatureCall, requests: WireInputRequests, text: str, outco
     return ClientError(CallAborted(text), outcome)
 
 
-def _state_too_large(call: FeatureCall, error: StateTooLarge, journal: Journal) -> ClientError:
-    """Return the error that names the cause: large step results, which the author can shrink, or answers."""
-    steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
-    if sum(steps.values()) > error.size // 4:
-        largest = max(steps, key=lambda key: steps[key])
-        observer = call.context.ports.observer
-        observer.record_failure("state_too_large", error, **call.log_identity, largest_step=largest)
-        return ClientError(call.context.internal_error)
-    text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
-    return ClientError(ToolError(text), "answers_too_large")
-
-
 # -- calls that ask what their client cannot be asked -------------------------------------------------------
-
-
-def require_feature_capabilities(call: FeatureCall) -> None:
-    """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
-
-    A channel that reaches the user is as good as the client's own elicitation.
-    """
-    feature, channels = call.feature, call.channels()
-    lacking = missing_capabilities(
-        call.context.request.meta.capabilities,
-        [path for path in feature.requires if not channels.supports(path)],
-    )
-    if lacking:
-        raise MissingClientCapability(lacking, needed_by=f"The {feature.kind} {feature.name!r}")
 
 
 _ASKABLE: Final = f"A client that supports elicitation in MCP {PROTOCOL_VERSION} can"
@@ -194,21 +176,24 @@ def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> Client
 
     It is a text for the model, because no client of the versions without rounds knows the code -32021.
     """
-    kind = call.feature.kind
     if error.lost:
         return too_late_error(call)
-    if error.questions:
-        text = _cannot_ask_text(kind, map(_quote, error.questions.values()))
-    else:
-        text = _requirements_text(kind, error)
+    hint = ""
     if "model" in call.plan.fallbacks and any(each.is_user_only() for each in error.questions.values()):
-        text += " Only the user may answer it: an answer that a model passes on does not count."
+        hint = " Only the user may answer it: an answer that a model passes on does not count."
+    if error.questions:
+        return cannot_ask_error(call, map(_quote, error.questions.values()), hint)
+    return ClientError(CallAborted(_requirements_text(call.feature.kind, error)), "not_asked")
+
+
+def cannot_ask_error(call: FeatureCall, questions: Iterable[str] = (), hint: str = "") -> ClientError:
+    """Return the error for questions, or for a request that is no question to a user."""
+    asked = "".join(f"\n- {question}" for question in questions)
+    text = (
+        f"This {call.feature.kind} has to ask something that this client cannot be asked:{asked}\n"
+        f"{_ASKABLE} be asked.{hint}"
+    )
     return ClientError(CallAborted(text), "not_asked")
-
-
-def cannot_ask_error(call: FeatureCall) -> ClientError:
-    """Return the error for a request that is no question to a user."""
-    return ClientError(CallAborted(_cannot_ask_text(call.feature.kind, [])), "not_asked")
 
 
 def asked_after_steps(call: FeatureCall, asked: Iterable[str], journal: Journal) -> ClientError:
@@ -244,11 +229,6 @@ def _requirements_text(kind: str, error: MissingClientCapability) -> str:
         )
     needed = ", ".join(dotted_capabilities(error.required))
     return f"This {kind} needs a client with these capabilities: {needed}. {_ASKABLE} have them here."
-
-
-def _cannot_ask_text(kind: str, questions: Iterable[str]) -> str:
-    asked = "".join(f"\n- {question}" for question in questions)
-    return f"This {kind} has to ask something that this client cannot be asked:{asked}\n{_ASKABLE} be asked."
 
 
 def _quote(question: Any) -> str:

@@ -7,7 +7,6 @@ the span and the audit record. A pass without hooks does not load this module.
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -16,9 +15,9 @@ from copy import deepcopy
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mcp_roundtrip.arguments.signature import call_parameters, check_callable, function_name, unwrap_function
+from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.replay import Failed, Outcome, OutcomeName, outcome_name, single_exception
-from mcp_roundtrip.errors import DefinitionError, ProtocolError, ToolError, UsageError
+from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class Call:
         ended = self._outcome
         if ended is None or not isinstance(ended, Failed):
             return None if ended is None else outcome_name(ended)
-        match _single_error(ended.error):
+        match single_exception(ended.error):
             case ArgumentsError():
                 return "arguments_refused"
             case ToolError():
@@ -145,7 +144,7 @@ class Call:
     def error_type(self) -> str | None:
         """The name of the exception's class if the function, or an inner hook, raised one."""
         ended = self._outcome
-        return type(_single_error(ended.error)).__name__ if isinstance(ended, Failed) else None
+        return type(single_exception(ended.error)).__name__ if isinstance(ended, Failed) else None
 
     def add_fields(self, **fields: str | int | float | bool) -> None:
         """Add fields to the following log lines of this request, below `fields`, to the span and the audit.
@@ -161,18 +160,6 @@ class Call:
         context.tag(fields=merged)
         if context.ports.tracer is not None:
             context.ports.tracer.annotate({f"{SPAN_FIELD}{name}": merged[name] for name in fields})
-
-
-def end_call(call: Call, outcome: Outcome) -> None:
-    """Let the hooks know how the pass ended."""
-    call._outcome = outcome
-
-
-def _single_error(error: BaseException) -> BaseException:
-    """Return the exception that decides the reply."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    return single_exception(error)
 
 
 def _checked(name: str, value: Any) -> str | int | float | bool:
@@ -199,23 +186,6 @@ Hook = Callable[[Call], Iterator[None] | AsyncIterator[None]]
 """A function that yields once: the pass runs at its `yield`."""
 
 
-def check_hook(hook: Any) -> str:
-    """Return the name of a hook. Raises DefinitionError for a function that is none."""
-    check_callable("@server.around", hook)
-    name, target = function_name(hook), unwrap_function(hook)
-    if not (inspect.isroutine(target) or inspect.isfunction(target)):
-        target = type(target).__call__
-    if not (inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)):
-        raise DefinitionError(
-            f"@server.around: {name} has no `yield`; write one where the tool runs, as in "
-            f"`def {name}(call: Call) -> Iterator[None]: yield`"
-        )
-    required = [each for each in call_parameters(hook) if each.default is each.empty]
-    if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise DefinitionError(f"@server.around: {name} takes one argument; write `def {name}(call: Call)`")
-    return name
-
-
 def run_with_hooks(
     call: FeatureCall, run: Run, run_function: Callable[[FeatureCall, Run], Outcome]
 ) -> Outcome:
@@ -230,16 +200,16 @@ def run_with_hooks(
     view, context = Call(call, run), copy_context()
     begun: list[tuple[Hook, Any]] = []
     try:
-        for hook in call.options.hooks:
+        for hook in call.context.options.hooks:
             if (error := _begin(hook, view, context, begun)) is not None:
                 outcome: Outcome = Failed(error)
                 break
         else:
             outcome = context.run(run_function, call, run)
-        end_call(view, outcome)
+        view._outcome = outcome
         return outcome
     except Exception as refused:
-        end_call(view, Failed(refused))
+        view._outcome = Failed(refused)
         raise
     finally:
         for hook, generator in reversed(begun):

@@ -107,7 +107,7 @@ class Operation(Protocol):
     def note_request(self, context: Any, *, is_admitted: bool = True) -> None:
         """Note a RequestContext, and begin if it changes a task and is admitted."""
 
-    def note_feature(self, item: Any, required: Sequence[str], granted: frozenset[str], options: Any) -> None:
+    def note_feature(self, item: Any, required: Sequence[str], context: Any) -> None:
         """Note the feature of the request, and the scopes."""
 
     def begin(self, call: Any, flow: str, run: Any = None) -> None:

@@ -22,10 +22,9 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
-from mcp_roundtrip.protocol.request_validation import RequestMeta
 from mcp_roundtrip.server.errors import asked_after_steps, cannot_ask_error
-from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext, WireInputRequests
-from mcp_roundtrip.server.round import Round, Visits, asked_through, new_run
+from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.round import Round, Visits, asked_through, channels_of, new_run
 
 URL_ELICITATION_REQUIRED: Final = -32042
 """2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""
@@ -39,23 +38,12 @@ def adapt(call: FeatureCall) -> FeatureCall:
     params = replace(call.params, input_responses={}, request_state=None, is_retry=False)
     adapted = replace(call, params=params, context=call.context.without_input_capabilities())
     reaches_user = not {"app", "page"}.isdisjoint(adapted.plan.fallbacks)
-    if _takes_urls(meta) or (_may_take_urls(meta) and not reaches_user):
-        return replace(adapted, context=_with_urls(adapted.context))
+    takes_urls = declares(meta.capabilities, ELICITATION_URL) or not (meta.knows_capabilities or reaches_user)
+    if takes_urls and meta.protocol_version == LEGACY_VERSION:
+        context = adapted.context
+        capabilities = {**context.request.meta.capabilities, "elicitation": {"url": {}}}
+        return replace(adapted, context=context.with_capabilities(capabilities))
     return adapted
-
-
-def _takes_urls(meta: RequestMeta) -> bool:
-    return meta.protocol_version == LEGACY_VERSION and declares(meta.capabilities, ELICITATION_URL)
-
-
-def _may_take_urls(meta: RequestMeta) -> bool:
-    return meta.protocol_version == LEGACY_VERSION and not meta.knows_capabilities
-
-
-def _with_urls(context: RequestContext) -> RequestContext:
-    meta = context.request.meta
-    capabilities = {**meta.capabilities, "elicitation": {"url": {}}}
-    return replace(context, request=replace(context.request, meta=replace(meta, capabilities=capabilities)))
 
 
 # -- passes -------------------------------------------------------------------------------------------------
@@ -66,7 +54,7 @@ def first_round(call: FeatureCall, visits: Visits = NOT_VISITED) -> Round:
     inputs = ClientInputs(
         {key: {"action": "accept"} for key in visits.keys},
         is_resumed=False,
-        find_channels=call.channels,
+        find_channels=lambda: channels_of(call),
         model_responses=call.params.model_responses,
         polls_urls=False,  # the client has not shown them yet
     )

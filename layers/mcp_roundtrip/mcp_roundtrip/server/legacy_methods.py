@@ -5,11 +5,10 @@ They are served without sessions: see `protocol.session_id`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
@@ -26,10 +25,9 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
-from mcp_roundtrip.server.lists import FeatureList, Listable, ListedTool, ToolList
+from mcp_roundtrip.server.lists import FeatureList, ListedTool, ListItem, ToolList
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
-from mcp_roundtrip.server.options import ServerOptions, TaskSupport
-from mcp_roundtrip.server.plan import ClientAbilities
+from mcp_roundtrip.server.plan import ClientAbilities, Plan
 from mcp_roundtrip.server.views import view_capabilities
 
 _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
@@ -64,68 +62,49 @@ _INITIALIZE_MEMBERS: Final = (
 )
 
 
-class LegacyMethods(Struct, frozen=True, dict=True):  # dict: the lists are created once
-    """The handlers of all methods.
+def legacy_handlers(
+    features: Mapping[str, Mapping[str, Handler]],
+    tools: Mapping[str, ListedTool],
+    tasks: Mapping[str, Handler],
+    *,
+    has_views: bool,
+) -> dict[str, Handler]:
+    """Return the handler of each method.
 
     `features`: the handlers of the later versions, by capability.
     `tasks`: the handlers of the task methods; empty if no call can become a task.
     """
+    later = {method: each for methods in features.values() for method, each in methods.items()}
+    lists = (_LegacyToolList(tools), _LegacyToolList(tools, knows_tasks=bool(tasks)))
+    return {
+        **{method: partial(_adapt, handler) for method, handler in later.items()},
+        INITIALIZE: partial(_initialize, tuple(features), bool(tasks), has_views),
+        PING: lambda context: Reply({}),
+        TOOLS_LIST: lambda context: lists[has_tasks(context.request.meta.protocol_version)](context),
+        **{method: partial(_call_with_tasks, handler) for method, handler in tasks.items()},
+    }
 
-    options: ServerOptions
-    features: Mapping[str, Mapping[str, Handler]]
-    tools: Mapping[str, ListedTool]
-    tasks: Mapping[str, Handler] = field(default_factory=dict)
-    has_views: bool = False
 
-    def handlers(self) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        served = {
-            method: _Adapted(handler)
-            for methods in self.features.values()
-            for method, handler in methods.items()
-        }
-        return {
-            **served,
-            INITIALIZE: self._initialize,
-            PING: self._ping,
-            TOOLS_LIST: self._list_tools,
-            **{method: _OnlyWithTasks(handler) for method, handler in self.tasks.items()},
-        }
-
-    def _ping(self, context: RequestContext) -> Reply:
-        return Reply({})
-
-    def _list_tools(self, context: RequestContext) -> Reply:
-        return self._tool_lists[self._knows_tasks(context)](context)
-
-    @cached_property
-    def _tool_lists(self) -> Mapping[bool, _LegacyToolList]:
-        return {knows_tasks: self._tool_list(knows_tasks) for knows_tasks in (False, True)}
-
-    def _knows_tasks(self, context: RequestContext) -> bool:
-        return bool(self.tasks) and has_tasks(context.request.meta.protocol_version)
-
-    def _tool_list(self, knows_tasks: bool) -> _LegacyToolList:
-        return _LegacyToolList(self.options, self.tools, knows_tasks=knows_tasks)
-
-    def _initialize(self, context: RequestContext) -> Reply:
-        requested = _requested_version(context.params)
-        version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
-        # No `logging`: the level that `logging/setLevel` sets would have to be stored. A client that names a
-        # level in `_meta`, as those of 2026-07-28 do, gets log messages.
-        capabilities: dict[str, Any] = {feature: {} for feature in self.features}
-        if self.tasks and has_tasks(version):
-            capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-        if self.has_views and shows_apps(context.params["capabilities"]):
-            capabilities = view_capabilities(capabilities)
-        instructions = self.options.instructions
-        result = {
-            "protocolVersion": version,
-            "capabilities": capabilities,
-            "serverInfo": self.options.implementation,
-            **({} if instructions is None else {"instructions": instructions}),
-        }
-        return Reply(result, headers={HEADER_SESSION_ID: _new_session_id(context, version)})
+def _initialize(
+    features: Sequence[str], serves_tasks: bool, has_views: bool, context: RequestContext
+) -> Reply:
+    requested = _requested_version(context.params)
+    version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
+    # No `logging`: the level that `logging/setLevel` sets would have to be stored. A client that names a
+    # level in `_meta`, as those of 2026-07-28 do, gets log messages.
+    capabilities: dict[str, Any] = {feature: {} for feature in features}
+    if serves_tasks and has_tasks(version):
+        capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+    if has_views and shows_apps(context.params["capabilities"]):
+        capabilities = view_capabilities(capabilities)
+    options = context.options
+    result = {
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "serverInfo": options.implementation,
+        **({} if options.instructions is None else {"instructions": options.instructions}),
+    }
+    return Reply(result, headers={HEADER_SESSION_ID: _new_session_id(context, version)})
 
 
 def _requested_version(params: Mapping[str, Any]) -> str:
@@ -146,36 +125,26 @@ def _new_session_id(context: RequestContext, version: str) -> str:
     ).encode()
 
 
-class _OnlyWithTasks(Struct, frozen=True):
-    """A handler of tasks, which clients of versions without tasks cannot call."""
-
-    handler: Handler
-
-    def __call__(self, context: RequestContext) -> Reply | HttpResponse:
-        """Return the reply. Raises ProtocolError."""
-        if not has_tasks(context.request.meta.protocol_version):
-            raise unknown_method(context.request.method)
-        return self.handler(context)
+def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
+    """Call a handler of tasks, which clients of versions without tasks cannot call."""
+    if not has_tasks(context.request.meta.protocol_version):
+        raise unknown_method(context.request.method)
+    return handler(context)
 
 
-class _Adapted(Struct, frozen=True):
-    """A handler of the later versions, with replies that these versions have."""
-
-    handler: Handler
-
-    def __call__(self, context: RequestContext) -> Reply | HttpResponse:
-        """Return the reply. Raises ProtocolError or InsufficientScope."""
-        try:
-            reply = self.handler(context)
-        except UnknownResource as error:
-            raise _resource_not_found(error) from None
-        if isinstance(reply, HttpResponse):
-            return reply  # the function that owns the feature has written its own response
-        if isinstance(reply.body, UnknownResource):
-            return replace(reply, body=_resource_not_found(reply.body))
-        if isinstance(reply.body, ProtocolError):
-            return reply
-        return replace(reply, body=legacy_result(reply.body))
+def _adapt(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
+    """Call a handler of the later versions, and return a reply that these versions have."""
+    try:
+        reply = handler(context)
+    except UnknownResource as error:
+        raise _resource_not_found(error) from None
+    if isinstance(reply, HttpResponse):
+        return reply  # the function that owns the feature has written its own response
+    if isinstance(reply.body, UnknownResource):
+        return replace(reply, body=_resource_not_found(reply.body))
+    if isinstance(reply.body, ProtocolError):
+        return reply
+    return replace(reply, body=legacy_result(reply.body))
 
 
 def _resource_not_found(error: UnknownResource) -> ProtocolError:
@@ -186,37 +155,18 @@ class _LegacyToolList(ToolList):
     is_constant: bool = True
     knows_tasks: bool = False
 
-    def list_for(self, client: ClientAbilities, parks_calls: bool) -> FeatureList:
-        """Return the list for clients of one kind. These clients know no `cacheScope`."""
-        tools = {
-            name: LegacyToolDefinition(item, self._task_support(name))
-            for name, item in self.items(client).items()
-        }
-        return _LegacyList(self.options, "tools", tools, self.is_constant, _reported=self._reported)
+    def new_list(self, items: Mapping[str, ListItem], parks_calls: bool) -> FeatureList:
+        """Return a list. These clients know no `cacheScope`."""
+        return _LegacyList("tools", items, self.is_constant, _reported=self._reported)
 
-    def _task_support(self, name: str) -> TaskSupport | None:
-        return self.tools[name].task if self.knows_tasks and name in self.tools else None
-
-
-class LegacyToolDefinition(Struct, frozen=True):
-    """The Tool object of these versions, for `tools/list`; `task` is the support that the client knows."""
-
-    tool: Listable
-    task: TaskSupport | None = None
-
-    @property
-    def scopes(self) -> tuple[str, ...]:
-        """The scopes of the tool."""
-        return self.tool.scopes
-
-    def definition(self) -> Mapping[str, Any]:
-        """Build the object."""
-        members = dict(self.tool.definition())
+    def definition(self, name: str, client: ClientAbilities, plan: Plan) -> dict[str, Any]:
+        """Build the Tool object of these versions."""
+        members = super().definition(name, client, plan)
         # Structured content is an object in these versions, so an output schema of another type has no place.
         if members.get("outputSchema", {}).get("type") != "object":
             members.pop("outputSchema", None)
-        if self.task is not None:
-            members["execution"] = {"taskSupport": self.task}
+        if self.knows_tasks and (task := self.tools[name].task) is not None:
+            members["execution"] = {"taskSupport": task}
         return members
 
 

@@ -57,16 +57,6 @@ PAUSE_MS: Final = 500
 MAX_PAUSE_MS: Final = 4_000
 
 
-def task_handlers() -> dict[str, Handler]:
-    """Return the handler of each method."""
-    return {
-        TASKS_GET: _get,
-        TASKS_RESULT: _result,
-        TASKS_INPUT_RESPONSE: _input_response,
-        TASKS_CANCEL: _cancel,
-    }
-
-
 # -- tools/call -----------------------------------------------------------------------------------------
 
 
@@ -75,7 +65,7 @@ def find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
 
     Raises ProtocolError or InsufficientScope.
     """
-    meta, tool = context.request.meta, find_by_name(methods.options, methods.tools, context)
+    meta, tool = context.request.meta, find_by_name(methods.tools, context)
     if _is_for_task(context):
         ttl_ms = _ttl_ms(context.params["task"])
         if tool.task is None:
@@ -134,8 +124,7 @@ def _with_capabilities(
     extensions.pop(TASKS_EXTENSION, None)
     if tasks:
         extensions[TASKS_EXTENSION] = {}
-    meta = replace(context.request.meta, capabilities={**capabilities, "extensions": extensions})
-    return replace(context, request=replace(context.request, meta=meta))
+    return context.with_capabilities({**capabilities, "extensions": extensions})
 
 
 def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
@@ -246,3 +235,12 @@ def _cancel(context: RequestContext) -> Reply:
 
 def _related_task_meta(task_id: Any) -> dict[str, Any]:
     return {META_RELATED_TASK: {"taskId": task_id}}
+
+
+TASK_HANDLERS: Final[Mapping[str, Handler]] = {
+    TASKS_GET: _get,
+    TASKS_RESULT: _result,
+    TASKS_INPUT_RESPONSE: _input_response,
+    TASKS_CANCEL: _cancel,
+}
+"""The handler of each method."""

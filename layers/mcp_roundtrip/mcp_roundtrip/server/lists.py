@@ -12,7 +12,8 @@ caller may wait for another one, an argument for its code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
@@ -27,7 +28,6 @@ from mcp_roundtrip.server.options import (
     INPUT_RESPONSES,
     QUESTIONS_URI,
     Fallback,
-    ServerOptions,
     TaskSupport,
 )
 from mcp_roundtrip.server.plan import ClientAbilities, Plan, plan_call
@@ -42,14 +42,10 @@ class Listable(Protocol):
 
 
 class ListItem(Struct, frozen=True):
-    """An item that no author has registered."""
+    """An item whose object the function `definition` builds."""
 
-    members: Mapping[str, Any]
+    definition: Callable[[], Mapping[str, Any]]
     scopes: tuple[str, ...] = ()
-
-    def definition(self) -> Mapping[str, Any]:
-        """Return the object that lists contain."""
-        return self.members
 
 
 class FeatureList(Struct):
@@ -59,19 +55,20 @@ class FeatureList(Struct):
     `is_constant`: whether the items stay the same until the next deployment, so that the JSON of a page is
     written once. A list that depends on the caller's scopes is written every time.
     `is_private`: whether the list depends on what the client declared.
+    `max_page_size`: limits the option `page_size` of the server.
     """
 
-    options: ServerOptions
     member: str
     items: Mapping[str, Listable]
     is_constant: bool = False
     is_private: bool = False
+    max_page_size: int | None = None
     _pages: dict[tuple[str, str], Reply] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        if not self.is_constant or context.hides_unauthorized(self.options):
+        if not self.is_constant or context.hides_unauthorized:
             return Reply(self.page(context))
         key = context.request.meta.protocol_version, compact_json(context.params.get("cursor"))
         if key not in self._pages:
@@ -80,11 +77,11 @@ class FeatureList(Struct):
 
     def page(self, context: RequestContext) -> dict[str, Any]:
         """Return the result. Raises ProtocolError -32602 for an unknown cursor."""
-        options, names = self.options, list(self.items)
-        hides = context.hides_unauthorized(options)
+        options, names, hides = context.options, list(self.items), context.hides_unauthorized
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
-        part, cursor = find_page(self.member, names, context.params.get("cursor"), options.page_size)
+        size = min(options.page_size, self.max_page_size or options.page_size)
+        part, cursor = find_page(self.member, names, context.params.get("cursor"), size)
         members: dict[str, Any] = {self.member: list(self._definitions(names[part], context))}
         if cursor is not None:
             members["nextCursor"] = cursor
@@ -107,10 +104,8 @@ def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tupl
     """Return the part of a list that a request asks for, and the `nextCursor` if more follows.
 
     `member` distinguishes lists that hold the same names, `cursor` is None for the first page. Raises
-    ProtocolError -32602 for a cursor that this list does not issue, ValueError for a `size` below 1.
+    ProtocolError -32602 for a cursor that this list does not issue.
     """
-    if size < 1:
-        raise ValueError("a page has room for at least one item")
     start = 0 if cursor is None else _position(member, names, cursor, size)
     end = start + size
     return slice(start, end), _cursor(member, names, end) if end < len(names) else None
@@ -152,7 +147,7 @@ _ANSWER_TOOL: Final[Mapping[str, Any]] = {
     },
     "_meta": {"ui": {"visibility": ["app"]}},
 }
-"""The Tool object of `views.AnswerTool`, in lists for clients to whose views a tool may show questions."""
+"""The answer tool (see `views`), in lists for clients to whose views a tool may show questions."""
 
 _CODE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "string",
@@ -185,54 +180,9 @@ class ListedTool(Listable, Protocol):
     def view_uri(self) -> str | None: ...
 
 
-class ToolVariant(Struct, frozen=True):
-    """A tool as clients of one kind see it."""
-
-    tool: ListedTool
-    client: ClientAbilities
-
-    @property
-    def plan(self) -> Plan:
-        """How calls of the tool are asked."""
-        return plan_call(self.client, self.tool.channels, asks=self.tool.asks)
-
-    @property
-    def scopes(self) -> tuple[str, ...]:
-        """The scopes of the tool."""
-        return self.tool.scopes
-
-    def definition(self) -> Mapping[str, Any]:
-        """Build the Tool object."""
-        members, plan = dict(self.tool.definition()), self.plan
-        if plan.may_end_unfinished:
-            members.pop("outputSchema", None)
-        if "model" in plan.fallbacks:
-            members["inputSchema"] = _with_argument(members["inputSchema"], INPUT_RESPONSES, _SCHEMA)
-        if plan.parks and plan.may_end_unfinished and not self.client.signed_in:
-            members["inputSchema"] = _with_argument(members["inputSchema"], CONTINUATION_CODE, _CODE_SCHEMA)
-        if (uri := self._view_uri(plan)) is not None:
-            # Some hosts read the flat member only, which preceded the other.
-            view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
-            members["_meta"] = {**members.get("_meta", {}), **view}
-        return members
-
-    def _view_uri(self, plan: Plan) -> str | None:
-        """Return the URI of the view of the tool's results: the author's own, or that of questions."""
-        if not self.client.apps:
-            return None
-        return self.tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
-
-
 def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, Any]) -> dict[str, Any]:
     """Add an optional argument to an `inputSchema`."""
     return {**schema, "properties": {**schema.get("properties", {}), name: argument}}
-
-
-def _abilities(context: RequestContext) -> ClientAbilities:
-    """Return what the client that requests a list can do during calls."""
-    if context.request.is_legacy:
-        return context.without_input_capabilities().client_abilities(takes_rounds=False)
-    return context.client_abilities(takes_rounds=True)
 
 
 class ToolList(Struct):
@@ -241,7 +191,6 @@ class ToolList(Struct):
     `is_constant`: whether the tools stay the same until the next deployment.
     """
 
-    options: ServerOptions
     tools: Mapping[str, ListedTool]
     is_constant: bool = False
     _lists: dict[ClientAbilities, FeatureList] = field(default_factory=dict)
@@ -249,33 +198,48 @@ class ToolList(Struct):
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        client = _abilities(context)
+        if context.request.is_legacy:
+            client = context.without_input_capabilities().client_abilities(takes_rounds=False)
+        else:
+            client = context.client_abilities(takes_rounds=True)
         if client not in self._lists:
-            self._lists[client] = self.list_for(client, context.serves_pages)
+            self._lists[client] = self.new_list(self._items(client), context.serves_pages)
         return self._lists[client](context)
 
-    def list_for(self, client: ClientAbilities, parks_calls: bool) -> FeatureList:
-        """Return the list for clients of one kind. `parks_calls`: the deployment can park calls."""
-        return FeatureList(
-            self.options,
-            "tools",
-            self.items(client),
-            self.is_constant,
-            self.is_varied(parks_calls),
-            _reported=self._reported,
-        )
+    def new_list(self, items: Mapping[str, ListItem], parks_calls: bool) -> FeatureList:
+        """Return a list. It is private if clients of different kinds see different ones.
 
-    def items(self, client: ClientAbilities) -> dict[str, Listable]:
-        """Return the tools as clients of one kind see them."""
-        variants = {name: ToolVariant(tool, client) for name, tool in self.tools.items()}
-        answer_tool: dict[str, Listable] = {}
-        if any("app" in variant.plan.fallbacks for variant in variants.values()):
-            answer_tool = {ANSWER_TOOL: ListItem(_ANSWER_TOOL)}
-        return {**variants, **answer_tool}
-
-    def is_varied(self, parks_calls: bool) -> bool:
-        """Return whether clients of different kinds see different lists, so that no cache may share one."""
-        return any(
+        `parks_calls`: the deployment can park calls.
+        """
+        is_varied = any(
             tool.view_uri or (tool.asks and (parks_calls or not {"default"}.issuperset(tool.channels)))
             for tool in self.tools.values()
         )
+        return FeatureList("tools", items, self.is_constant, is_varied, _reported=self._reported)
+
+    def _items(self, client: ClientAbilities) -> dict[str, ListItem]:
+        plans = {name: plan_call(client, tool.channels, asks=tool.asks) for name, tool in self.tools.items()}
+        items = {
+            name: ListItem(partial(self.definition, name, client, plan), self.tools[name].scopes)
+            for name, plan in plans.items()
+        }
+        if any("app" in plan.fallbacks for plan in plans.values()):
+            items[ANSWER_TOOL] = ListItem(lambda: _ANSWER_TOOL)
+        return items
+
+    def definition(self, name: str, client: ClientAbilities, plan: Plan) -> dict[str, Any]:
+        """Build the Tool object that clients of one kind see. `plan`: how their calls are asked."""
+        tool = self.tools[name]
+        members = dict(tool.definition())
+        if plan.may_end_unfinished:
+            members.pop("outputSchema", None)
+        if "model" in plan.fallbacks:
+            members["inputSchema"] = _with_argument(members["inputSchema"], INPUT_RESPONSES, _SCHEMA)
+        if plan.parks and plan.may_end_unfinished and not client.signed_in:
+            members["inputSchema"] = _with_argument(members["inputSchema"], CONTINUATION_CODE, _CODE_SCHEMA)
+        uri = tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
+        if client.apps and uri is not None:
+            # Some hosts read the flat member only, which preceded the other.
+            view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
+            members["_meta"] = {**members.get("_meta", {}), **view}
+        return members

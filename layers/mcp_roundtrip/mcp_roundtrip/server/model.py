@@ -14,10 +14,14 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.capabilities import (
+    ELICITATION_FORM,
+    ELICITATION_URL,
     INPUT_CAPABILITIES,
     TASKS,
     CapabilityPath,
+    declares,
     missing_capabilities,
+    shows_apps,
 )
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import HttpResponse
@@ -28,13 +32,14 @@ from mcp_roundtrip.server.plan import (
     Carrier,
     ClientAbilities,
     Plan,
-    abilities_of,
     carrier_of_unfinished,
     plan_call,
+    state_support,
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Channel, Channels
+    from mcp_roundtrip.arguments.signature import Signature
+    from mcp_roundtrip.engine.channels import Channel
     from mcp_roundtrip.state.claims import Binding
 
 
@@ -42,9 +47,9 @@ class Parameters(Protocol):
     """The parameters of a feature's function: `arguments.typed_arguments.Arguments` and its siblings."""
 
     @property
-    def context_parameter(self) -> str | None: ...
+    def signature(self) -> Signature: ...
     @property
-    def is_async(self) -> bool: ...
+    def context_parameter(self) -> str | None: ...
     @property
     def is_lenient(self) -> bool: ...
     @property
@@ -101,10 +106,10 @@ class Feature(Protocol):
     def definition(self) -> dict[str, Any]:
         """Build the object that lists contain."""
 
-    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+    def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the result for a returned value. Raises UsageError for a value that is none."""
 
-    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any] | ProtocolError:
+    def error_body(self, call: FeatureCall, error: ToolError) -> dict[str, Any] | ProtocolError:
         """Build the result that reports an error, or the JSON-RPC error where no result can."""
 
 
@@ -123,6 +128,7 @@ class RequestContext(Struct, frozen=True):
     principal: Principal | None
     ports: Ports
     invocation: Invocation
+    options: ServerOptions
     headers: Mapping[str, str] | None = None
     scopes: frozenset[str] = frozenset()
 
@@ -141,13 +147,15 @@ class RequestContext(Struct, frozen=True):
         self.ports.observer.record_failure("task_table_unavailable", error)
         return self.internal_error
 
-    def server_info(self, options: ServerOptions) -> Mapping[str, Any]:
-        """Return the Implementation object for results: the front door's if it forwarded the call."""
-        return self.invocation.forwarded.server_info or options.server_info
+    @property
+    def server_info(self) -> Mapping[str, Any]:
+        """The Implementation object for results: the front door's if it forwarded the call."""
+        return self.invocation.forwarded.server_info or self.options.server_info
 
-    def hides_unauthorized(self, options: ServerOptions) -> bool:
-        """Return whether this server, or the front door that forwarded the call, hides features."""
-        return options.hide_unauthorized or self.invocation.forwarded.hide_unauthorized
+    @property
+    def hides_unauthorized(self) -> bool:
+        """Whether this server, or the front door that forwarded the call, hides features."""
+        return self.options.hide_unauthorized or self.invocation.forwarded.hide_unauthorized
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -157,21 +165,28 @@ class RequestContext(Struct, frozen=True):
     def client_abilities(self, *, takes_rounds: bool) -> ClientAbilities:
         """Return what the client can do during a call. `takes_rounds`: see `FeatureCall`."""
         meta = self.request.meta
-        return abilities_of(
-            meta,
-            takes_rounds=takes_rounds,
-            stores_calls=self.serves_pages,
-            signed_in=self.principal is not None,
+        return ClientAbilities(
+            declares(meta.capabilities, ELICITATION_FORM),
+            declares(meta.capabilities, ELICITATION_URL),
+            shows_apps(meta.capabilities),
+            state_support(meta) if takes_rounds else "fails",
+            self.serves_pages,
+            self.principal is not None,
         )
 
     def without_input_capabilities(self) -> RequestContext:
         """Return the context of a call during which the client answers no requests, and follows no task."""
-        meta = self.request.meta
-        declared = {name: each for name, each in meta.capabilities.items() if name not in INPUT_CAPABILITIES}
+        capabilities = self.request.meta.capabilities
+        declared = {name: each for name, each in capabilities.items() if name not in INPUT_CAPABILITIES}
         extensions = declared.get("extensions")
         if isinstance(extensions, dict):
             declared["extensions"] = {key: each for key, each in extensions.items() if key != TASKS_EXTENSION}
-        return replace(self, request=replace(self.request, meta=replace(meta, capabilities=declared)))
+        return self.with_capabilities(declared)
+
+    def with_capabilities(self, capabilities: Mapping[str, Any]) -> RequestContext:
+        """Return the context with other capabilities of the client."""
+        meta = replace(self.request.meta, capabilities=capabilities)
+        return replace(self, request=replace(self.request, meta=meta))
 
     def tag(self, **fields: Any) -> None:
         """Add fields to the following log lines of this request, and to its audit record."""
@@ -246,13 +261,12 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
     name: str
     params: CallParams
     context: RequestContext
-    options: ServerOptions
     takes_rounds: bool = True
 
     @property
     def server_info(self) -> Mapping[str, Any]:
         """The Implementation object of the results."""
-        return self.context.server_info(self.options)
+        return self.context.server_info
 
     @property
     def log_identity(self) -> dict[str, str]:
@@ -274,30 +288,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
         if feature.kind != "tool":  # only the call of a tool can be made again by a model
             client = replace(client, stores_calls=False)
         return plan_call(client, feature.channels, asks=feature.parameters.context_parameter is not None)
-
-    def channels(self) -> Channels:
-        """Return the channels of a round."""
-        return self._channels(self.plan.fallbacks)
-
-    def _channels(self, fallbacks: tuple[Channel, ...]) -> Channels:
-        from mcp_roundtrip.engine.channels import Channels  # most calls do not ask
-
-        return Channels(self.context.request.meta.capabilities, fallbacks)
-
-    def parked_channels(self) -> Channels:
-        """Return the channels of a parked call: those whose questions can wait, and so no input requests.
-
-        A page is always among them, because another client may make the call again than the one that asked.
-        """
-        fallbacks = self.plan.fallbacks
-        if self.plan.parks and {"app", "page"}.isdisjoint(fallbacks):
-            fallbacks = (*fallbacks, "page")
-        return replace(self.channels(), declared={}, fallbacks=fallbacks)
-
-    def task_channels(self) -> Channels:
-        """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
-        usable = {"default", "page"} if self.context.serves_pages else {"default"}
-        return self._channels(tuple(each for each in self.feature.channels if each in usable))
 
     @property
     def carrier_if_unfinished(self) -> Carrier | None:

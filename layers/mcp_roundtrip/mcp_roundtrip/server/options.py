@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
+from mcp_roundtrip.auth.scopes import ScopeHierarchy
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
@@ -30,6 +30,9 @@ ANSWER_TOOL: Final = "answer_questions"
 
 QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
 """The view that shows the questions of any tool."""
+
+META_QUESTIONS: Final = "mcp-roundtrip/questions"
+"""The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
 
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which a model passes on the answers of the user (`presenters`)."""
@@ -56,14 +59,10 @@ LegacyTasks = Literal["sep-2322"]
 
 
 class ServerOptions(Struct, frozen=True):
-    """The options that handlers depend on.
+    """The options that handlers depend on (see `Server`).
 
     `server_info`: the Implementation object in every result.
     `branding`: its members `icons` and `websiteUrl`, which would make every result longer.
-    `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
-    `hierarchy`: which scopes imply others.
-    `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
-    `description`: what the server does, for its Server Card.
     `hooks`: run around every pass, the first outermost; the server appends to the list.
 
     Raises DefinitionError for numbers and texts out of range.
@@ -74,7 +73,7 @@ class ServerOptions(Struct, frozen=True):
     namespaced_requests: bool = False
     page_size: int = PAGE_SIZE
     list_ttl_ms: int = LIST_TTL_MS
-    hierarchy: ScopeHierarchy | None = None
+    hierarchy: ScopeHierarchy = ScopeHierarchy()
     hide_unauthorized: bool = False
     description: str | None = None
     hooks: Sequence[Callable[[Any], Any]] = ()
@@ -102,9 +101,7 @@ class ServerOptions(Struct, frozen=True):
 
     def satisfies(self, granted: frozenset[str], required: Sequence[str]) -> bool:
         """Return whether the granted scopes contain or imply all required ones."""
-        if not required or self.hierarchy is None:
-            return granted.issuperset(required)
-        return self.hierarchy.satisfies(granted, required)
+        return granted.issuperset(required) or self.hierarchy.satisfies(granted, required)
 
 
 def make_server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
@@ -127,16 +124,13 @@ def _check_texts(given: Mapping[str, Any]) -> None:
             raise DefinitionError(f"{name}={value!r:.100} of the server must be str")
 
 
-def make_branding(
-    name: str, icons: Sequence[Mapping[str, Any]] | None, website_url: str | None
-) -> Mapping[str, Any]:
-    """Return the members of the Implementation object for these options. Raises DefinitionError."""
-    options = {"icons": icons, "websiteUrl": website_url}
-    given = {member: value for member, value in options.items() if value is not None}
+def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
+    """Return the given members of a definition, or of a server, as JSON. Raises DefinitionError."""
+    given = {member: value for member, value in members.items() if value is not None}
     if given:
-        from mcp_roundtrip.content.member_checks import definition_members  # most servers have neither
+        from mcp_roundtrip.content.member_checks import definition_members  # most features declare none
 
-        return definition_members("server", name, given)
+        return definition_members(kind, name, given)
     return given
 
 
@@ -147,30 +141,3 @@ def check_legacy_tasks(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -
     if legacy_tasks not in (None, "sep-2322"):
         raise DefinitionError(f'legacy_tasks={legacy_tasks!r} does not exist; use "sep-2322" or None')
     return legacy_tasks
-
-
-def scope_hierarchy(scopes: Mapping[str, Sequence[str]]) -> ScopeHierarchy | None:
-    """Build the hierarchy of the option `scopes`; None if it is empty. Raises DefinitionError."""
-    if not scopes:
-        return None
-    return ScopeHierarchy.from_direct(scopes)
-
-
-def check_initial_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the option `initial_scopes` without duplicates. Raises DefinitionError."""
-    if given is None:
-        return None
-    return validate_scopes(given)
-
-
-def initial_scopes(
-    chosen: tuple[str, ...] | None, hierarchy: ScopeHierarchy | None, required: Iterable[str]
-) -> tuple[str, ...]:
-    """Return the scopes that clients should request first.
-
-    `chosen` is the option `initial_scopes`; by default these are the narrowest of the `required` scopes.
-    """
-    needed = set(required)
-    if chosen is not None or not needed:
-        return chosen or ()
-    return (hierarchy or ScopeHierarchy()).narrowest(needed)

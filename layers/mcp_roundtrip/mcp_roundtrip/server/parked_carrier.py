@@ -8,8 +8,9 @@ next question. No worker is dispatched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -24,13 +25,13 @@ from mcp_roundtrip.internal_errors import (
     StoreError,
 )
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
-from mcp_roundtrip.server import presenters, state_carrier
+from mcp_roundtrip.server import presenters, state_carrier, task_carrier
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.presenters import Repetition
-from mcp_roundtrip.server.round import Round, new_run
+from mcp_roundtrip.server.round import Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
-from mcp_roundtrip.server.task_carrier import creation_error, parked_caller, task_call_of
+from mcp_roundtrip.server.task_carrier import creation_error, flow_of, parked_caller, task_call_of
 from mcp_roundtrip.tasks.items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -59,58 +60,33 @@ request that has less than twice this time reserves half of its time."""
 def continue_repeated(call: FeatureCall) -> Reply | None:
     """Continue the parked call with this caller, tool and arguments; return None if there is none.
 
-    A code that finds no call is an error: the call that it named may have run before. Raises ProtocolError if
-    the table is not available.
+    Raises ProtocolError if the table is not available, as the other two.
     """
     resumption = _Resumption(call)
-    try:
-        task = resumption.calls.find(resumption.caller)
-        if task is None:
-            has_code = resumption.caller.code is not None
-            return presenters.unknown_code(resumption.idle_round()) if has_code else None
-        if call.params.model_responses:
-            resumption.store(task, call.params.model_responses, "model")
-        return resumption.reply_to(task)
-    except StoreError as error:
-        raise call.context.table_unavailable(error) from error
-    except (KeyServiceError, SettingsError) as error:
-        return resumption.idle_round().reply_for_exception(error)
+    return resumption.attempt(resumption.repeat)
 
 
-def continue_flow(this_round: Round, task: Task) -> Reply:
-    """Continue a parked call of which the client sent a state again. The answers in this round do not count.
+def continue_flow(this_round: Round) -> Reply | None:
+    """Return the reply of the task or the parked call as which a flow continues; None if there is none.
 
-    Raises ProtocolError if the table is not available.
+    The client sent a state of the flow again. The answers in this round do not count.
     """
-    try:
-        return _Resumption(this_round.call).reply_to(task) or presenters.ended(this_round)
-    except StoreError as error:
-        raise this_round.call.context.table_unavailable(error) from error
-    except (KeyServiceError, SettingsError) as error:
-        return this_round.reply_for_exception(error)
+    stored = task_carrier.find_stored(this_round)
+    if stored is None:
+        return None
+    if not task_carrier.is_parked(stored):
+        return task_carrier.reply_again(this_round, stored)
+    resumption = _Resumption(this_round.call, this_round)
+    return resumption.attempt(lambda: resumption.reply_to(stored) or presenters.ended(this_round))
 
 
-def continue_named(call: FeatureCall, task_id: str) -> Reply:
+def continue_named(call: FeatureCall, task_id: str) -> Reply | None:
     """Store the answers of the request to the parked call that its state names, and continue the call.
 
-    Without answers, the reply says where the call stands. Raises ProtocolError if the table is not available.
+    Without answers, the reply says where the call stands.
     """
-    resumption, answers = _Resumption(call), call.params.input_responses
-    pk = task_partition_key(DIALECT, resumption.caller.binding, task_id)
-    try:
-        task = None if pk is None else resumption.calls.load(pk)
-        if task is not None:
-            if not resumption.store_form(task, answers):
-                return presenters.late(resumption.idle_round(task), task)
-            task = resumption.calls.load(task.pk)
-        reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
-        return reply or presenters.ended(resumption.idle_round())
-    except ItemTooLarge as error:
-        return presenters.too_large(resumption.idle_round(), error.limit)
-    except StoreError as error:
-        raise call.context.table_unavailable(error) from error
-    except (KeyServiceError, SettingsError) as error:
-        return resumption.idle_round().reply_for_exception(error)
+    resumption = _Resumption(call)
+    return resumption.attempt(lambda: resumption.answer(task_id))
 
 
 # -- save ---------------------------------------------------------------------------------------------------
@@ -133,7 +109,7 @@ def save(
             journal,
             requests,
             channel or "client",
-            this_round.flow,
+            flow_of(this_round),
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
@@ -177,37 +153,58 @@ def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
 # -- continue -----------------------------------------------------------------------------------------------
 
 
-@dataclass
 class _Resumption:
-    """A request that continues a parked call."""
+    """A request that continues a parked call. `this_round`: the round of a state, if it has one."""
 
-    call: FeatureCall
-
-    def __post_init__(self) -> None:
-        context = self.call.context
+    def __init__(self, call: FeatureCall, this_round: Round | None = None) -> None:
+        context = call.context
+        self.call = call
+        self.this_round = this_round
         self.calls = ParkedCalls.of(context.ports.tasks().tasks)
-        self.caller = parked_caller(self.call)
-        remaining_ms = context.invocation.deadline_ms - context.ports.clock_ms()
-        self.waits_until_ms = context.ports.clock_ms() + ANSWER_WAIT_MS
-        self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
+        self.caller = parked_caller(call)
+        now_ms, deadline_ms = context.ports.clock_ms(), context.invocation.deadline_ms
+        self.waits_until_ms = now_ms + ANSWER_WAIT_MS
+        self.pass_begins_until_ms = deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - now_ms) / 2)
 
-    def store_form(self, task: Task, answers: Mapping[str, Any]) -> bool:
-        """Store the answers of the user; return False if others were stored before. Raises as `store`."""
-        self._begin(task)
-        return self.calls.answer(task, answers, APP if self.call.params.is_in_app else CLIENT)
-
-    def store(self, task: Task, responses: Mapping[str, Any], channel: Channel) -> None:
-        """Store the responses to open questions that this channel asked.
-
-        Raises ItemTooLarge, StoreError, and ProtocolError if no audit record can be stored.
-        """
-        self._begin(task)
+    def attempt(self, run: Callable[[], Reply | None]) -> Reply | None:
+        """Return what `run` does, or the reply to its failure. Raises ProtocolError without a table."""
         try:
-            self.calls.tasks.store_responses(task.pk, responses, channels=(channel,), via=channel)
-        except UnknownTask:
-            return  # it expired meanwhile
+            return run()
+        except ItemTooLarge as error:
+            return presenters.too_large(self.idle_round(), error.limit)
+        except StoreError as error:
+            raise self.call.context.table_unavailable(error) from error
+        except (KeyServiceError, SettingsError) as error:
+            return (self.this_round or self.idle_round()).reply_for_exception(error)
+
+    def repeat(self) -> Reply | None:
+        """Continue the call that this one repeats, with the answers that a model passes on; None without one.
+
+        A code that finds no call is an error: the call that it named may have run before.
+        """
+        task = self.calls.find(self.caller)
+        if task is None:
+            return None if self.caller.code is None else presenters.unknown_code(self.idle_round())
+        if responses := self.call.params.model_responses:
+            self._begin(task)
+            with suppress(UnknownTask):  # it expired meanwhile
+                self.calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
+        return self.reply_to(task)
+
+    def answer(self, task_id: str) -> Reply:
+        """Store the answers of the user to the call of this task, and continue it."""
+        pk = task_partition_key(DIALECT, self.caller.binding, task_id)
+        task, params = None if pk is None else self.calls.load(pk), self.call.params
+        if task is not None:
+            self._begin(task)
+            if not self.calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT):
+                return presenters.late(self.idle_round(task), task)
+            task = self.calls.load(task.pk)
+        reply = None if task is None else self.reply_to(task, waits_for_answers=False)
+        return reply or presenters.ended(self.idle_round())
 
     def _begin(self, task: Task) -> None:
+        """Begin the audited operation. Raises ProtocolError if no record can be stored."""
         if (operation := self.call.context.invocation.operation) is not None:
             operation.begin(self.call, task.flow_id)
 
@@ -228,9 +225,15 @@ class _Resumption:
             asks = bool(current.requests) and not is_ready
             wait_ms = self._left_ms()
             if asks:
-                wait_ms = min(wait_ms, self._answer_wait_ms()) if waits_for_answers else 0
+                answer_wait_ms = self.waits_until_ms - self.call.context.ports.clock_ms()
+                wait_ms = min(wait_ms, answer_wait_ms) if waits_for_answers else 0
             if wait_ms < pause_ms:
-                return self._where_it_stands(current, asks)
+                this_round = self.idle_round(current)
+                return (
+                    ask(this_round, current, is_repeated=True)
+                    if asks
+                    else presenters.wait(this_round, current)
+                )
             self.call.context.ports.pause_ms(pause_ms)
             pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
             current = self.calls.load(current.pk)
@@ -241,15 +244,8 @@ class _Resumption:
         flow_id = "" if task is None else task.flow_id
         if flow_id:
             self.call.context.tag(flow=flow_id)
-        inputs = ClientInputs({}, is_resumed=True, find_channels=self.call.parked_channels)
+        inputs = ClientInputs({}, is_resumed=True, find_channels=partial(parked_channels, self.call))
         return Round(self.call, new_run(self.call, Journal(flow_id or "none"), inputs))
-
-    def _where_it_stands(self, task: Task, asks: bool) -> Reply:
-        this_round = self.idle_round(task)
-        return ask(this_round, task, is_repeated=True) if asks else self._wait(this_round, task)
-
-    def _wait(self, this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
-        return presenters.wait(this_round, task, waits_for_url=waits_for_url)
 
     def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
@@ -278,7 +274,7 @@ class _Resumption:
         if left.requests and left.work_state is WorkState.AWAITING:
             return ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:
-            return self._wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
+            return presenters.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
         return None
 
     def _is_ready(self, task: Task) -> bool:
@@ -286,9 +282,6 @@ class _Resumption:
         if task.work_state is WorkState.LEASED:
             return (task.lease_until_ms or 0) < self.calls.tasks.clock_ms()
         return task.work_state is WorkState.READY
-
-    def _answer_wait_ms(self) -> float:
-        return self.waits_until_ms - self.call.context.ports.clock_ms()
 
     def _left_ms(self) -> float:
         """Return the time until which this request may begin a pass."""

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from mcp_roundtrip.protocol.capabilities import (
-    ELICITATION_FORM,
-    ELICITATION_URL,
-    answers_input_requests,
-    breaks_on_state_only_rounds,
-    declares,
-    shows_apps,
-)
+from mcp_roundtrip.protocol.capabilities import answers_input_requests, breaks_on_state_only_rounds
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel
@@ -56,24 +49,8 @@ class ClientAbilities(Struct, frozen=True):
         return self.forms and self.urls
 
 
-def abilities_of(
-    meta: RequestMeta, *, takes_rounds: bool, stores_calls: bool, signed_in: bool = True
-) -> ClientAbilities:
-    """Return what the client of a request can do.
-
-    `takes_rounds`: its protocol version has results that ask (SEP-2322).
-    """
-    return ClientAbilities(
-        declares(meta.capabilities, ELICITATION_FORM),
-        declares(meta.capabilities, ELICITATION_URL),
-        shows_apps(meta.capabilities),
-        _state_support(meta) if takes_rounds else "fails",
-        stores_calls,
-        signed_in,
-    )
-
-
-def _state_support(meta: RequestMeta) -> StateSupport:
+def state_support(meta: RequestMeta) -> StateSupport:
+    """Return what the client of a request does, whose version has results that ask (SEP-2322)."""
     if breaks_on_state_only_rounds(meta.info):
         return "fails"
     return "follows" if answers_input_requests(meta.capabilities) else "may_follow"
@@ -97,11 +74,6 @@ _WAITING: Final[frozenset[Channel]] = frozenset({"app", "page", "model"})
 """The fallbacks whose answers come in a later call."""
 
 
-def waits_for_answers(fallbacks: Sequence[Channel]) -> bool:
-    """Return whether one of the fallbacks gets its answers in a later call."""
-    return not _WAITING.isdisjoint(fallbacks)
-
-
 class Plan(Struct, frozen=True):
     """How the calls of one tool by one client are asked, and how they continue.
 
@@ -115,20 +87,15 @@ class Plan(Struct, frozen=True):
     state: StateSupport
 
     @property
-    def waits(self) -> bool:
-        """Whether a question may be answered in a later call."""
-        return waits_for_answers(self.fallbacks)
-
-    @property
     def may_end_unfinished(self) -> bool:
         """Whether a call may end with a text in the place of its result."""
-        return self.waits or (self.parks and self.state != "follows")
+        return not _WAITING.isdisjoint(self.fallbacks) or (self.parks and self.state != "follows")
 
 
 def plan_call(client: ClientAbilities, chosen: Sequence[Channel], *, asks: bool) -> Plan:
     """Return the plan for a tool with the fallbacks that its author chose. `asks`: it takes a context."""
     usable = tuple(each for each in chosen if _FALLBACKS[each](client)) if asks else ()
-    waits = waits_for_answers(chosen)
+    waits = not _WAITING.isdisjoint(chosen)
     parks = asks and client.stores_calls and not client.shows_all and (waits or client.state != "follows")
     return Plan(usable, parks, client.state)
 
@@ -155,13 +122,11 @@ def presenter_of_repeated(plan: Plan, *, is_for_model: bool, shows_requests: boo
     `is_for_model`: a model was asked them. `shows_requests`: the client shows all of them to its user as
     input requests.
     """
-    shown_in: Channel = next((each for each in plan.fallbacks if each in ("app", "page")), "page")
-    table: Sequence[tuple[bool, Channel]] = (
-        (is_for_model and "model" in plan.fallbacks, "model"),
-        (shows_requests, "client"),
-        (True, shown_in),
-    )
-    return next(channel for applies, channel in table if applies)
+    if is_for_model and "model" in plan.fallbacks:
+        return "model"
+    if shows_requests:
+        return "client"
+    return next((each for each in plan.fallbacks if each in ("app", "page")), "page")
 
 
 def carrier_of_unfinished(plan: Plan, *, is_in_app: bool, may_start_task: bool) -> Carrier | None:
@@ -169,10 +134,10 @@ def carrier_of_unfinished(plan: Plan, *, is_in_app: bool, may_start_task: bool) 
 
     `is_in_app`: an app made the call, and sends its state again.
     """
-    table: Sequence[tuple[bool, Carrier]] = (
-        (is_in_app or plan.state == "follows", "state"),
-        (may_start_task, "task"),
-        (plan.parks, "parked"),
-        (plan.state != "fails", "state"),
-    )
-    return next((carrier for applies, carrier in table if applies), None)
+    if is_in_app or plan.state == "follows":
+        return "state"
+    if may_start_task:
+        return "task"
+    if plan.parks:
+        return "parked"
+    return None if plan.state == "fails" else "state"

@@ -27,14 +27,11 @@ from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES
+from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
 from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
 
 if TYPE_CHECKING:
     from mcp_roundtrip.tasks.model import Task  # a call whose state the client has needs no tasks
-
-META_QUESTIONS: Final = "mcp-roundtrip/questions"
-"""The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
 
 VIEW_PAUSE_MS: Final = 2_000
 """How long a view waits before it asks again where a parked call stands."""
@@ -154,31 +151,6 @@ def work_in_app(this_round: Round, state: str) -> Reply:
     return this_round.unfinished_reply(text, "checkpoint", {META_QUESTIONS: working})
 
 
-def cannot_be_answered(call: FeatureCall) -> Reply:
-    """Build the reply to a view whose state is not valid. The log has the reason."""
-    text = (
-        "These questions can no longer be answered: they have expired, or they belong to another call or "
-        "user. Ask the assistant to call the tool again."
-    )
-    body = _with_questions(results.tool_error(call.server_info, text), {"status": "ended"})
-    return Reply(body, log_fields={**call.log_identity, "outcome": "state_refused"})
-
-
-def with_status(reply: Reply) -> Reply:
-    """Add the status for the view to a reply that has none."""
-    body, outcome = reply.body, reply.log_fields.get("outcome")
-    if isinstance(body, ProtocolError) or META_QUESTIONS in body.get("_meta", {}):
-        return reply
-    if outcome == "answers_too_large":
-        return reply  # the view keeps its form
-    status = "ended" if outcome in ("call_ended", "answers_late") else "complete"
-    return replace(reply, body=_with_questions(body, {"status": status}))
-
-
-def _with_questions(result: Mapping[str, Any], questions: Mapping[str, Any]) -> dict[str, Any]:
-    return {**result, "_meta": {**result.get("_meta", {}), META_QUESTIONS: questions}}
-
-
 # -- page, and where a parked call stands -------------------------------------------------------------------
 
 
@@ -293,22 +265,17 @@ def _question_text(key: str, message: str, requestedSchema: Mapping[str, Any], m
 
 
 def take_responses(params: CallParams) -> CallParams:
-    """Separate the answers that a model passed on from the tool's arguments. Raises ArgumentsError."""
-    arguments = dict(params.arguments)
-    responses = read_input_responses(arguments.pop(INPUT_RESPONSES, None))
-    return replace(params, arguments=arguments, model_responses=responses)
-
-
-def read_input_responses(raw: Any) -> dict[str, Any]:
-    """Return ElicitResults by key; null counts as no answers. Raises ArgumentsError.
+    """Separate the answers that a model passed on from the tool's arguments; null counts as no answers.
 
     An answer is the content of the form or an ElicitResult. For a form with one field, its value is enough.
+    Raises ArgumentsError.
     """
-    if raw is None:
-        return {}
-    if not isinstance(raw, dict):
+    arguments = dict(params.arguments)
+    given = arguments.pop(INPUT_RESPONSES, None)
+    if not isinstance(given, dict | None):
         raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
-    return {key: _elicit_result(answer) for key, answer in raw.items()}
+    responses = {key: _elicit_result(answer) for key, answer in (given or {}).items()}
+    return replace(params, arguments=arguments, model_responses=responses)
 
 
 def _elicit_result(answer: Any) -> dict[str, Any]:

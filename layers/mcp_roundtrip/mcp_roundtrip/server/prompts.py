@@ -18,10 +18,10 @@ from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
-from mcp_roundtrip.server.options import Fallback, ServerOptions
+from mcp_roundtrip.server.options import Fallback
 
 
-class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
+class Prompt(Struct, frozen=True):
     """A registered prompt: a `Feature`. `extra` holds further members of its definition."""
 
     name: str
@@ -51,13 +51,13 @@ class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at
         described = {key: schema[key] for key in ("title", "description") if key in schema}
         return {"name": name, **described, "required": name in whole.get("required", ())}
 
-    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+    def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the GetPromptResult for a returned value. Raises UsageError."""
         description = self.extra.get("description") or self.parameters.description
         described = {"description": description} if description else {}
-        return results.complete(server_info, **described, messages=prompt_messages(self.name, value))
+        return results.complete(call.server_info, **described, messages=prompt_messages(self.name, value))
 
-    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> ProtocolError:
+    def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
         """Build the JSON-RPC error: a GetPromptResult cannot report one."""
         if isinstance(error, ArgumentsError):
             return ProtocolError(INVALID_PARAMS, str(error))
@@ -67,17 +67,15 @@ class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at
 class PromptMethods(Struct, frozen=True, dict=True):  # dict: the list is created once
     """Lists a set of prompts, and finds the call that a request asks for."""
 
-    options: ServerOptions
     prompts: Mapping[str, Prompt]
 
     @cached_property
     def list_prompts(self) -> FeatureList:
         """The handler of `prompts/list`."""
-        return FeatureList(self.options, "prompts", self.prompts)
+        return FeatureList("prompts", self.prompts)
 
     def find_call(self, context: RequestContext) -> FeatureCall:
         """Return the call that a request asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
-        prompt = find_by_name(self.options, self.prompts, context, "prompt")
-        is_legacy = context.request.is_legacy
-        return FeatureCall(prompt, prompt.name, params, context, self.options, not is_legacy)
+        prompt = find_by_name(self.prompts, context, "prompt")
+        return FeatureCall(prompt, prompt.name, params, context, not context.request.is_legacy)

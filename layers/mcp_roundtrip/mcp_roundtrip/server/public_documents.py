@@ -24,14 +24,42 @@ from mcp_roundtrip.server.invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 from mcp_roundtrip.server.responses import log_fault
 
+CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+CARD_MEDIA_TYPE: Final = "application/mcp-server-card+json"
+
+_CARD_METHODS: Final = ("GET", "HEAD", "OPTIONS")
+
+CARD_MAX_AGE_S: Final = 3_600
+"""How long clients may cache a card."""
+
+MAX_CARD_VERSION: Final = 255
+"""Characters of a version: the limit of the schema."""
+
+# SEP-2127, "CORS Requirements". Clients in browsers send their MCP-Protocol-Version here, too.
+_CARD_CORS: Final[Mapping[str, str]] = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "Content-Type, If-None-Match, MCP-Protocol-Version",
+    "access-control-expose-headers": "ETag",
+}
+
+_CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
+
+_METADATA_PREFLIGHT: Final[Mapping[str, str]] = {
+    **_CORS,
+    "access-control-allow-methods": "GET",
+    # Clients in browsers send their MCP-Protocol-Version here, too.
+    "access-control-allow-headers": "*",
+    "access-control-max-age": str(MAX_AGE_S),
+}
+
 
 class PublicDocuments(Struct, frozen=True):
-    """The documents of one endpoint; `name`, `scopes` and `options` are the endpoint's."""
+    """The documents of one endpoint; `scopes` and `options` are the endpoint's."""
 
     ports: Ports
-    name: str | None
     scopes: Sequence[str]
-    options: ServerOptions | None
+    options: ServerOptions
     serves_legacy: bool
 
     def respond(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
@@ -48,41 +76,73 @@ class PublicDocuments(Struct, frozen=True):
     def challenge(self, refusal: Unauthorized | InsufficientScope) -> dict[str, str]:
         """Return the header that leads a refused client to the metadata; none if there is no metadata."""
         metadata = self._metadata()
-        return {} if metadata is None else challenge_headers(refusal, metadata)
+        if metadata is None:
+            return {}
+        if isinstance(refusal, InsufficientScope):
+            return {"www-authenticate": metadata.challenge("insufficient_scope", refusal.scopes)}
+        return {"www-authenticate": metadata.challenge(refusal.error)}
 
     def _question_page(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
         if not (self.ports.config.has_task_table and request.path.endswith("/questions")):
             return None
+        if not is_at(request, self.ports.config.audience(), "questions"):
+            return None
         from mcp_roundtrip.server import question_page  # browsers need it
 
-        if not question_page.is_question_page(request, self.ports.config.audience()):
-            return None
         try:
-            return question_page.respond(request, self.ports, self.name or "", operation)
+            return question_page.respond(request, self.ports, self._name, operation)
         except Exception as error:  # its visitor is a person, not an MCP client
             log_fault(self.ports.observer, error)
             return question_page.failure_response(request, self.ports)
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.config.server_card
-        if card_name is None or self.options is None or not request.path.endswith("/server-card"):
+        if card_name is None or request.method not in ("GET", "HEAD", "OPTIONS"):
             return None
-        uri = self.ports.config.audience()
-        if not is_server_card(request, uri):
+        if not (
+            request.path.endswith("/server-card")
+            and is_at(request, self.ports.config.audience(), "server-card")
+        ):
             return None
-        card = make_card(card_name, self.options, uri, serves_legacy=self.serves_legacy)
-        response = card_response(request, card)
+        response = _card_response(request, self._card(card_name))
         self.ports.observer.record("request_completed", outcome="server_card", status=response.status)
         return response
+
+    def _card(self, name: str) -> dict[str, Any]:
+        """Build the card. `name` is in reverse DNS format, such as `com.example/weather`."""
+        options, info = self.options, self.options.server_info
+        title = info.get("title")
+        versions = [*SUPPORTED_VERSIONS, *(LEGACY_VERSIONS if self.serves_legacy else ())]
+        remote = {"url": self.ports.config.audience(), "supportedProtocolVersions": versions}
+        return {
+            "$schema": CARD_SCHEMA,
+            "name": name,
+            "version": info["version"][:MAX_CARD_VERSION],
+            "description": options.description or self._name[:MAX_DESCRIPTION],
+            **({"title": title[:MAX_DESCRIPTION]} if title else {}),
+            **options.branding,
+            "remotes": [{"type": "streamable-http", **remote}],
+        }
 
     def _resource_metadata(self, request: HttpRequest) -> HttpResponse | None:
         metadata = self._metadata()
         if metadata is None or request.path not in metadata.paths:
             return None
-        response = metadata_response(request.method, metadata)
-        if response is not None:
-            self.ports.observer.record("request_completed", outcome="metadata")
+        if request.method == "OPTIONS":
+            response = HttpResponse(204, headers=_METADATA_PREFLIGHT)
+        elif request.method in ("GET", "HEAD"):
+            headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
+            body = compact_json(metadata.document()) if request.method == "GET" else ""
+            response = HttpResponse(200, body, headers)
+        else:
+            return None
+        self.ports.observer.record("request_completed", outcome="metadata")
         return response
+
+    @property
+    def _name(self) -> str:
+        info = self.options.server_info
+        return str(info.get("title") or info["name"])
 
     def _metadata(self) -> ProtectedResource | None:
         """Return the metadata of the endpoint; None if no authorization server is known."""
@@ -90,93 +150,20 @@ class PublicDocuments(Struct, frozen=True):
         if config.authorization_server is None:
             return None
         servers = (config.authorization_server,)
-        return ProtectedResource(config.audience(), servers, self.scopes, self.name, config.scope_prefix)
+        return ProtectedResource(config.audience(), servers, self.scopes, self._name, config.scope_prefix)
 
 
-# -- resource metadata --------------------------------------------------------------------------------------
-
-_CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
-
-_METADATA_PREFLIGHT: Final[Mapping[str, str]] = {
-    **_CORS,
-    "access-control-allow-methods": "GET",
-    # Clients in browsers send their MCP-Protocol-Version here, too.
-    "access-control-allow-headers": "*",
-    "access-control-max-age": str(MAX_AGE_S),
-}
-
-
-def metadata_response(method: str, metadata: ProtectedResource) -> HttpResponse | None:
-    """Return the response to GET, HEAD or a preflight request, from any origin; None for other methods."""
-    if method == "OPTIONS":
-        return HttpResponse(204, headers=_METADATA_PREFLIGHT)
-    if method not in ("GET", "HEAD"):
-        return None
-    headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
-    return HttpResponse(200, compact_json(metadata.document()) if method == "GET" else "", headers)
-
-
-def challenge_headers(
-    refusal: Unauthorized | InsufficientScope, metadata: ProtectedResource
-) -> dict[str, str]:
-    """Return the WWW-Authenticate header that leads a refused client to the metadata."""
-    if isinstance(refusal, InsufficientScope):
-        return {"www-authenticate": metadata.challenge("insufficient_scope", refusal.scopes)}
-    return {"www-authenticate": metadata.challenge(refusal.error)}
-
-
-# -- Server Card --------------------------------------------------------------------------------------------
-
-CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
-CARD_MEDIA_TYPE: Final = "application/mcp-server-card+json"
-
-CARD_MAX_AGE_S: Final = 3_600
-"""How long clients may cache a card."""
-
-MAX_CARD_VERSION: Final = 255
-"""Characters of a version: the limit of the schema."""
-
-_CARD_METHODS: Final = ("GET", "HEAD", "OPTIONS")
-
-# SEP-2127, "CORS Requirements". Clients in browsers send their MCP-Protocol-Version here, too.
-_CARD_CORS: Final[Mapping[str, str]] = {
-    "access-control-allow-origin": "*",
-    "access-control-allow-methods": "GET",
-    "access-control-allow-headers": "Content-Type, If-None-Match, MCP-Protocol-Version",
-    "access-control-expose-headers": "ETag",
-}
-
-
-def is_server_card(request: HttpRequest, endpoint_uri: str) -> bool:
-    """Return whether a request is for the card: its path is that of `<endpoint_uri>/server-card`.
+def is_at(request: HttpRequest, endpoint_uri: str, name: str) -> bool:
+    """Return whether the path of a request is that of `<endpoint_uri>/<name>`.
 
     Event sources leave a stage or a base path out of the path, so the path may begin later than the URL's.
     """
-    expected = f"{urlsplit(endpoint_uri).path.rstrip('/')}/server-card"
-    return request.method in _CARD_METHODS and request.path[:1] == "/" and expected.endswith(request.path)
+    parts = urlsplit(endpoint_uri)
+    expected = f"{parts.path.rstrip('/')}/{name}"
+    return parts.scheme in ("https", "http") and request.path[:1] == "/" and expected.endswith(request.path)
 
 
-def make_card(
-    name: str, options: ServerOptions, endpoint_uri: str, *, serves_legacy: bool = True
-) -> dict[str, Any]:
-    """Build the card. `name` is in reverse DNS format, such as `com.example/weather`."""
-    info = options.server_info
-    title = info.get("title")
-    versions = [*SUPPORTED_VERSIONS, *(LEGACY_VERSIONS if serves_legacy else ())]
-    return {
-        "$schema": CARD_SCHEMA,
-        "name": name,
-        "version": info["version"][:MAX_CARD_VERSION],
-        "description": options.description or (title or info["name"])[:MAX_DESCRIPTION],
-        **({"title": title[:MAX_DESCRIPTION]} if title else {}),
-        **options.branding,
-        "remotes": [
-            {"type": "streamable-http", "url": endpoint_uri, "supportedProtocolVersions": versions},
-        ],
-    }
-
-
-def card_response(request: HttpRequest, card: Mapping[str, Any]) -> HttpResponse:
+def _card_response(request: HttpRequest, card: Mapping[str, Any]) -> HttpResponse:
     """Return the response to GET, HEAD or a preflight request, from any origin."""
     if request.method == "OPTIONS":
         return HttpResponse(204, headers={**_CARD_CORS, "access-control-max-age": str(CARD_MAX_AGE_S)})

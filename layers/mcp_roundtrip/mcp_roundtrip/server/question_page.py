@@ -61,16 +61,6 @@ class _Outcome(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def is_question_page(request: HttpRequest, audience: str) -> bool:
-    """Return whether a request is for the page: its path is that of `<audience>/questions`.
-
-    Event sources leave a stage or a base path out of the path, so the path may begin later than the URL's.
-    """
-    parts = urlsplit(audience)
-    expected = f"{parts.path.rstrip('/')}/questions"
-    return parts.scheme in ("https", "http") and request.path[:1] == "/" and expected.endswith(request.path)
-
-
 def respond(
     request: HttpRequest, ports: Ports, server: str, operation: Operation | None = None
 ) -> HttpResponse:
@@ -164,10 +154,9 @@ def _take_answers(posted: Values, ports: Ports, server: str, operation: Operatio
         if operation is not None and found.task is not None and is_open:
             operation.begin_answers(found.tool, found.task, answers.responses)
         stored = links.answer(found, answers.responses)
-    except StoreError as error:
-        ports.observer.record_failure("task_table_unavailable", error)
-        return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
-    except ProtocolError:  # no audit record can be stored, which is logged
+    except (StoreError, ProtocolError) as error:
+        if isinstance(error, StoreError):  # otherwise no audit record can be stored, which is logged
+            ports.observer.record_failure("task_table_unavailable", error)
         return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
     except ItemTooLarge:
         return _Outcome("too_large", 413, replace(form, problem=NOTICES["too_large"].text))

@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from mcp_roundtrip.arguments.signature import check_callable
-from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.server.decorator_options import (
-    arguments_of,
+    ToolChoices,
     check_channels,
+    check_completion,
+    check_hook,
     check_name,
     check_scopes,
-    check_task_support,
-    declared_members,
     feature_name,
-    own_view,
     required_capabilities,
     string_arguments_of,
-    tool_channels,
 )
-from mcp_roundtrip.server.options import ANSWER_TOOL, DEFAULT_CHANNELS, Fallback, TaskSupport
-from mcp_roundtrip.server.tools import Tool
+from mcp_roundtrip.server.options import (
+    ANSWER_TOOL,
+    DEFAULT_CHANNELS,
+    Fallback,
+    TaskSupport,
+    declared_members,
+)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.admission import Reference
-    from mcp_roundtrip.server.completions import Completer
     from mcp_roundtrip.server.hooks import Hook
     from mcp_roundtrip.server.model import Feature
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
+    from mcp_roundtrip.server.tools import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound="Hook")
@@ -60,7 +61,7 @@ class Registry:
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
         self._spellings: dict[str, str] = {}
-        self.completers: dict[tuple[Reference, str], Completer] = {}
+        self.completers: dict[tuple[Reference, str], Callable[..., Any]] = {}
         self.hooks: list[Hook] = []
 
     @property
@@ -144,31 +145,17 @@ class Registry:
             function, name = None, function
         texts = {"title": title, "description": description}
         extra = declared_members("tool", name, **texts, annotations=annotations, icons=icons, _meta=meta)
-
-        def register(function: F) -> F:
-            own_name = feature_name("@server.tool", name, function)
-            check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
-            is_lenient = self._lenient_arguments if lenient_arguments is None else lenient_arguments
-            parameters = arguments_of(function, input_schema, is_lenient=is_lenient)
-            chosen = tool_channels(own_name, self.channels if channels is None else channels, parameters)
-            if task == "required" or "ui" in extra.get("_meta", {}):
-                # No view follows a task, and a view that the author names knows no questions.
-                chosen = tuple(channel for channel in chosen if channel != "app")
-            self.tools[own_name] = Tool(
-                own_name,
-                function,
-                parameters,
-                Output.from_function(function),
-                required_capabilities(own_name, requires) + ((TASKS,) if task == "required" else ()),
-                check_task_support(own_name, task),
-                extra,
-                chosen,
-                check_scopes(own_name, scopes),
-                None if ui is None else own_view(self._name, own_name, ui, extra),
-            )
-            return function
-
+        is_lenient = self._lenient_arguments if lenient_arguments is None else lenient_arguments
+        chosen = self.channels if channels is None else channels
+        choices = ToolChoices(extra, input_schema, is_lenient, requires, scopes, task, chosen, ui)
+        register = partial(self._add_tool, name, choices)
         return register if function is None else register(function)
+
+    def _add_tool(self, name: str | None, choices: ToolChoices, function: F) -> F:
+        own_name = feature_name("@server.tool", name, function)
+        check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
+        self.tools[own_name] = choices.make_tool(self._name, own_name, function)
+        return function
 
     @overload
     def prompt(self, function: F, /) -> F: ...
@@ -255,34 +242,36 @@ class Registry:
             raise DefinitionError("@server.resource takes a URI; write `@server.resource('docs://guide')`")
         given = {"title": title, "description": description, "mimeType": mime_type, "size": size}
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
+        caching = (mime_type, ttl_ms, cache_scope)
 
         def register(function: F) -> F:
-            from mcp_roundtrip.protocol.resource_uris import UriTemplate  # only servers with resources
-            from mcp_roundtrip.server.resources import Resource
+            from mcp_roundtrip.server.resources import Resource  # only servers with resources need it
 
             resource = Resource(
-                UriTemplate.parse(uri),
+                uri,
                 feature_name("@server.resource(...)", name, function),
                 function,
                 string_arguments_of(function),
                 required_capabilities(uri, requires),
-                mime_type,
-                ttl_ms,
-                cache_scope,
+                *caching,
                 extra,
-                scopes=check_scopes(uri, scopes),
-                channels=self._default_only,
+                check_scopes(uri, scopes),
+                self._default_only,
             )
-            registered = self._spellings.setdefault(resource.spelling, uri)
-            if registered in self.resources:
-                raise DefinitionError(
-                    f"resource {uri!r} is registered twice, first as {registered!r}; "
-                    "give one of them another URI"
-                )
-            self.resources[uri] = resource
+            self._add_resource(resource)
             return function
 
         return register
+
+    def _add_resource(self, resource: Resource) -> None:
+        """Add a resource. Raises DefinitionError if an equivalent URI is registered."""
+        uri = resource.name
+        registered = self._spellings.setdefault(resource.spelling, uri)
+        if registered in self.resources:
+            raise DefinitionError(
+                f"resource {uri!r} is registered twice, first as {registered!r}; give one of them another URI"
+            )
+        self.resources[uri] = resource
 
     def completion(self, reference: str, argument: str, /) -> Callable[[F], F]:
         """Register a function that suggests values for an argument of a prompt or a variable of a template.
@@ -293,9 +282,7 @@ class Registry:
         """
 
         def register(function: F) -> F:
-            from mcp_roundtrip.server.completions import Completer  # only servers with completions need it
-
-            check_callable("@server.completion(...)", function)
+            check_completion(function)
             kind = "resource" if reference in self.resources else "prompt"
             feature = self.resources.get(reference) or self.prompts.get(reference)
             if feature is None or argument not in feature.parameters.names:
@@ -307,7 +294,7 @@ class Registry:
                 raise DefinitionError(
                     f"completion of {reference!r}, {argument!r} is registered twice; remove one of them"
                 )
-            self.completers[(kind, reference), argument] = Completer.from_function(function)
+            self.completers[(kind, reference), argument] = function
             return function
 
         return register
@@ -319,8 +306,6 @@ class Registry:
         registration, the first outermost. An exception before the `yield` refuses the call. Raises
         DefinitionError.
         """
-        from mcp_roundtrip.server.hooks import check_hook  # only servers with hooks need it
-
         name = check_hook(hook)
         if hook in self.hooks:
             raise DefinitionError(f"@server.around: {name} is registered twice; remove one of them")

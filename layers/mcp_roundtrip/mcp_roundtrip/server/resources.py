@@ -21,24 +21,22 @@ from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_ur
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
-from mcp_roundtrip.server.options import Fallback, ServerOptions
+from mcp_roundtrip.server.options import Fallback
 
 CacheScope = Literal["public", "private"]
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
-class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
+class Resource(Struct, frozen=True, dict=True):  # dict: the template is parsed once
     """A registered resource: a `Feature`.
 
-    `name`: its URI or URI template.
-    `label`: the member `name` of its definition.
-    `uri`: the URI that a request reads.
+    `name`: its URI or URI template. `label`: the member `name` of its definition.
 
     Raises DefinitionError for options that contradict each other.
     """
 
-    template: UriTemplate
+    name: str
     label: str
     function: Callable[..., Any]
     parameters: StringArguments
@@ -47,7 +45,6 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
     ttl_ms: int = 0
     cache_scope: CacheScope = "private"
     extra: Mapping[str, Any] = field(default_factory=dict)
-    uri: str = ""
     scopes: tuple[str, ...] = ()
     channels: tuple[Fallback, ...] = ()
 
@@ -75,10 +72,10 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
                 f'resource {self.name!r} needs scopes and would be cached for all; use cache_scope="private"'
             )
 
-    @property
-    def name(self) -> str:
-        """The URI or the template."""
-        return self.template.text
+    @cached_property
+    def template(self) -> UriTemplate:
+        """The parsed URI template. Raises DefinitionError."""
+        return UriTemplate.parse(self.name)
 
     @property
     def spelling(self) -> str:
@@ -95,37 +92,34 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
             members["mimeType"] = self.mime_type
         return {**members, **self.extra}
 
-    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+    def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
-        read = results.complete(
-            server_info, contents=resource_contents(self.name, value, self.uri, self.mime_type)
-        )
-        ttl_ms, scope = (0, "private") if is_retry else (self.ttl_ms, self.cache_scope)
-        return {**read, "ttlMs": ttl_ms, "cacheScope": scope}
+        contents = resource_contents(self.name, value, call.name, self.mime_type)
+        ttl_ms, scope = (0, "private") if call.params.is_retry else (self.ttl_ms, self.cache_scope)
+        return results.complete(call.server_info, contents=contents) | {"ttlMs": ttl_ms, "cacheScope": scope}
 
-    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> ProtocolError:
+    def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
         """Build the JSON-RPC error: a ReadResourceResult cannot report one."""
         if isinstance(error, (ArgumentsError, ResourceNotFound)):
-            return UnknownResource(self.uri)
-        return feature_error(error, {"uri": self.uri})
+            return UnknownResource(call.name)
+        return feature_error(error, {"uri": call.name})
 
 
 class ResourceMethods(Struct, frozen=True, dict=True):  # dict: the index is built at the first read
     """Lists a set of resources and templates, and finds the call that a request asks for."""
 
-    options: ServerOptions
     resources: Mapping[str, Resource]
 
     @cached_property
     def list_resources(self) -> FeatureList:
         """The handler of `resources/list`."""
-        return FeatureList(self.options, "resources", self.static)
+        return FeatureList("resources", self.static)
 
     @cached_property
     def list_templates(self) -> FeatureList:
         """The handler of `resources/templates/list`."""
         templates = {uri: each for uri, each in self.resources.items() if not each.template.is_static}
-        return FeatureList(self.options, "resourceTemplates", templates)
+        return FeatureList("resourceTemplates", templates)
 
     @property
     def static(self) -> dict[str, Resource]:
@@ -140,7 +134,7 @@ class ResourceMethods(Struct, frozen=True, dict=True):  # dict: the index is bui
         """Return the call that a request asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read({**context.params, "arguments": None})
         uri = read_uri(context.params)
-        resource, variables = find_by_uri(self.options, self._index, uri, context)
+        resource, variables = find_by_uri(self._index, uri, context)
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
-        resource, params = replace(resource, uri=uri), replace(params, arguments=variables)
-        return FeatureCall(resource, uri, params, context, self.options, not context.request.is_legacy)
+        params = replace(params, arguments=variables)
+        return FeatureCall(resource, uri, params, context, not context.request.is_legacy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -39,8 +39,7 @@ def result_response(context: RequestContext, reply: Reply, request: HttpRequest)
     """Write a result, and log `request_completed`. Raises ProtocolError for a result that is too large."""
     assert not isinstance(reply.body, ProtocolError)
     message = _result_message(context.request.id, reply.body)
-    response, dropped = _within_limit(message, reply.notifications, request)
-    log_fields = _with_dropped(reply.log_fields, dropped)
+    response, log_fields = _within_limit(message, reply, request)
     if response is None:
         response = _too_large_response(context, reply, request.max_response_bytes)
         log_fields = {**log_fields, "outcome": "result_too_large"}
@@ -61,11 +60,10 @@ def error_response(
     error = reply.body
     assert isinstance(error, ProtocolError)
     status = status or jsonrpc.http_status(error)
-    response, dropped = None, 0
+    response, log_fields = None, reply.log_fields
     if status == 200:
-        message = compact_json(jsonrpc.error(request_id, error))
-        response, dropped = _within_limit(message, reply.notifications, request)
-    fields = {"code": error.code, "status": status, **_with_dropped(reply.log_fields, dropped)}
+        response, log_fields = _within_limit(compact_json(jsonrpc.error(request_id, error)), reply, request)
+    fields = {"code": error.code, "status": status, **log_fields}
     observer.record("request_refused", **fields)
     reason = error.reason if isinstance(error, Refusal) else reply.reason
     end = RequestEnd("request_refused", fields, reason, reply.asked)
@@ -87,41 +85,39 @@ def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> 
 
 
 def _within_limit(
-    message: str, notifications: Sequence[Mapping[str, Any]], request: HttpRequest
-) -> tuple[HttpResponse | None, int]:
-    """Return the response after as many of its notifications as there is room for, and how many are dropped.
+    message: str, reply: Reply, request: HttpRequest
+) -> tuple[HttpResponse | None, Mapping[str, Any]]:
+    """Return the response after as many of its notifications as there is room for, and the log fields.
 
-    The response is None if it is too large without any.
+    These count the notifications that are dropped here and in the buffer of the round. The response is None
+    if it is too large without any.
     """
-    events = list[str]()
-    if notifications:
+    events, log_fields = list[str](), reply.log_fields
+    if not reply.notifications:
+        response = HttpResponse(200, message, JSON_HEADERS)
+    else:
         room = request.max_response_bytes - event_size(message)
-        for notification in notifications:
+        for notification in reply.notifications:
             event = compact_json(notification)
             room -= event_size(event)
             if room < 0:
                 break
             events.append(event)
         response = build_response(message, events, request.headers)
-    else:
-        response = HttpResponse(200, message, JSON_HEADERS)
+    if dropped := len(reply.notifications) - len(events):
+        dropped += log_fields.get("notifications_dropped", 0)
+        log_fields = {**log_fields, "notifications_dropped": dropped}
     fits = payload_size(response.body) <= request.max_response_bytes
-    return response if fits else None, len(notifications) - len(events)
-
-
-def _with_dropped(log_fields: Mapping[str, Any], dropped: int) -> Mapping[str, Any]:
-    """Add the notifications that are dropped here to those that the buffer of the round dropped."""
-    if not dropped:
-        return log_fields
-    return {**log_fields, "notifications_dropped": dropped + log_fields.get("notifications_dropped", 0)}
+    return response if fits else None, log_fields
 
 
 def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
     """Report a result that Lambda or a load balancer would refuse, without telling the caller the reason."""
     error = ResultTooLarge(limit)
     context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)
-    if context.request.method != TOOLS_CALL or isinstance(reply.body, ProtocolError):
+    if context.request.method != TOOLS_CALL:
         raise ProtocolError(INTERNAL_ERROR, str(error))
+    assert not isinstance(reply.body, ProtocolError)
     result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], str(error))
     if context.request.is_legacy:
         del result["resultType"]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.callers import caller_binding, user_binding
-from mcp_roundtrip.engine.channels import ClientInputs
+from mcp_roundtrip.auth.callers import user_binding
+from mcp_roundtrip.engine.channels import Channels, ClientInputs
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
-from mcp_roundtrip.engine.run import Run, RunServices, StepSpan, TaskOptions
+from mcp_roundtrip.engine.run import Run, RunServices, TaskOptions
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
@@ -24,12 +23,33 @@ from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.state.claims import OpenState
-    from mcp_roundtrip.tasks.items import Flow
 
 
 # -- run ----------------------------------------------------------------------------------------------------
+
+
+def channels_of(call: FeatureCall) -> Channels:
+    """Return the channels of a round."""
+    return Channels(call.context.request.meta.capabilities, call.plan.fallbacks)
+
+
+def parked_channels(call: FeatureCall) -> Channels:
+    """Return the channels of a parked call: those whose questions can wait, and so no input requests.
+
+    A page is always among them, because another client may make the call again than the one that asked.
+    """
+    fallbacks = call.plan.fallbacks
+    if call.plan.parks and {"app", "page"}.isdisjoint(fallbacks):
+        fallbacks = (*fallbacks, "page")
+    return Channels({}, fallbacks)
+
+
+def task_channels(call: FeatureCall) -> Channels:
+    """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
+    usable = {"default", "page"} if call.context.serves_pages else {"default"}
+    fallbacks = tuple(each for each in call.feature.channels if each in usable)
+    return Channels(call.context.request.meta.capabilities, fallbacks)
 
 
 def new_run(
@@ -47,7 +67,7 @@ def new_run(
     ends early enough for another one.
     """
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
-    services = run_services(call)
+    services = _services(call)
     return Run(
         journal,
         inputs,
@@ -57,8 +77,7 @@ def new_run(
     )
 
 
-def run_services(call: FeatureCall) -> RunServices:
-    """Return what the engine needs from its host for this call."""
+def _services(call: FeatureCall) -> RunServices:
     ports, principal = call.context.ports, call.context.principal
     observer, identity = ports.observer, call.log_identity
 
@@ -81,14 +100,7 @@ def run_services(call: FeatureCall) -> RunServices:
         step_failed,
         ports.pause_ms_async,
         lambda: call.binding.identity(),
-        None if ports.tracer is None else _step_spans(ports.tracer),
     )
-
-
-def _step_spans(tracer: Tracer) -> StepSpan:
-    from mcp_roundtrip.server.spans import step_span  # off by default
-
-    return partial(step_span, tracer)
 
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
@@ -105,8 +117,8 @@ def _run_pass(call: FeatureCall, run: Run) -> Outcome:
     if (operation := call.context.invocation.operation) is not None:
         operation.begin(call, flow_id, run)
     call.context.tag(flow=flow_id)
-    if call.options.hooks:
-        from mcp_roundtrip.server.hooks import run_with_hooks  # the module of the hooks has imported it
+    if call.context.options.hooks:
+        from mcp_roundtrip.server.hooks import run_with_hooks  # few servers have hooks
 
         return run_with_hooks(call, run, _run_function)
     return _run_function(call, run)
@@ -114,56 +126,45 @@ def _run_pass(call: FeatureCall, run: Run) -> Outcome:
 
 def _run_function(call: FeatureCall, run: Run) -> Outcome:
     """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
-    feature, observer = call.feature, call.context.ports.observer
+    feature, signature = call.feature, call.feature.parameters.signature
+    _log_catalog_drift(call)
     try:
-        arguments = _validate_arguments(call)
+        arguments = feature.parameters.validate(call.params.arguments)
+    except DefinitionError as error:
+        call.context.ports.observer.record_failure("definition_failed", error, **call.log_identity)
+        raise call.context.internal_error from error
     except ArgumentsError as error:
         return Failed(error)
-    observer.redact(run.redactable_values)
-    parameter = feature.parameters.context_parameter
-    if feature.parameters.is_async:
+    call.context.ports.observer.redact(run.redactable_values)
+    if signature.is_async:
         from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
 
+        parameter = signature.context_parameter
         outcome = run_async_pass(feature.function, arguments, parameter, run, _call_info(call))
     else:
-        if parameter is not None:
-            from mcp_roundtrip.engine.context import Context  # the author's module has imported it
-
-            arguments = {**arguments, parameter: Context(run, _call_info(call))}
+        if signature.context_parameter is not None and signature.context_type is not None:
+            context = signature.context_type(run, _call_info(call))
+            arguments = {**arguments, signature.context_parameter: context}
         outcome = replay(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
     return outcome
 
 
-def _validate_arguments(call: FeatureCall) -> dict[str, Any]:
-    """Return the typed arguments. Raises ArgumentsError, or ProtocolError if the feature is broken."""
-    _log_catalog_drift(call)
-    try:
-        return call.feature.parameters.validate(call.params.arguments)
-    except DefinitionError as error:
-        call.context.ports.observer.record_failure("definition_failed", error, **call.log_identity)
-        raise call.context.internal_error from error
-
-
 def _call_info(call: FeatureCall) -> CallInfo:
     context, meta = call.context, call.context.request.meta
-    return CallInfo(
-        context.principal,
-        meta.info,
-        context.invocation.lambda_context,
-        call.options.namespaced_requests,
-        meta.trace,
-    )
+    lambda_context, namespaced = context.invocation.lambda_context, call.context.options.namespaced_requests
+    return CallInfo(context.principal, meta.info, lambda_context, namespaced, meta.trace)
 
 
 def _log_catalog_drift(call: FeatureCall) -> None:
     """Log that this function was deployed with another catalog than the front door."""
-    ports, forwarded = call.context.ports, call.context.invocation.forwarded
-    if forwarded.catalog_digest is None or (own := ports.config.catalog_digest()) is None:
+    forwarded = call.context.invocation.forwarded.catalog_digest
+    if forwarded is None or (own := call.context.ports.config.catalog_digest()) is None:
         return
-    if forwarded.catalog_digest != own:
-        ports.observer.record("catalog_drift", **call.log_identity, remedy=CATALOG_DRIFT_REMEDY)
+    if forwarded != own:
+        observer = call.context.ports.observer
+        observer.record("catalog_drift", **call.log_identity, remedy=CATALOG_DRIFT_REMEDY)
 
 
 def _log_questions(call: FeatureCall, run: Run) -> None:
@@ -227,23 +228,13 @@ class Round(Struct, frozen=True):
         """The number of this round, from 1."""
         return 1 if self.opened is None else self.opened.round + 1
 
-    @property
-    def flow(self) -> Flow | None:
-        """The flow of which the client has a state; None in the first round."""
-        if self.opened is None:
-            return None
-        from mcp_roundtrip.tasks.items import Flow  # few tools become tasks
-
-        principal, flow_id = caller_binding(self.call.context.principal), self.run.history.journal.flow_id
-        return Flow(principal, flow_id, self.opened.flow_ends_at)
-
     def reply_for(self, outcome: Done | Failed) -> Reply:
         """Build the reply to a pass that ended the call."""
         if isinstance(outcome, Failed):
             return self.reply_for_exception(outcome.error)
         call = self.call
         try:
-            result = call.feature.result(call.server_info, outcome.value, is_retry=call.params.is_retry)
+            result = call.feature.result(call, outcome.value)
         except Exception as error:
             return self.reply_for_exception(error)
         return self.reply(result, "complete")
@@ -290,5 +281,5 @@ class Round(Struct, frozen=True):
         error = failure.error
         if isinstance(error, ProtocolError):
             return self.reply(error, failure.outcome)
-        body = self.call.feature.error_body(self.call.server_info, error)
+        body = self.call.feature.error_body(self.call, error)
         return self.reply(body, failure.outcome, reason=failure.reason)

@@ -6,9 +6,9 @@ where the journal waits, the carrier, and what the result says, the presenter:
 =======  ====================================================  ==========================================
 channel  where the journal waits                               how the answer comes
 =======  ====================================================  ==========================================
-client   in the state (`state_carrier`)                       in the next round of the call
+client   in the state (`state_carrier`)                        in the next round of the call
 client   nowhere, before -32042 (`legacy_calls`)               to `done`, when the call is made again
-app      in the task table (`parked_carrier`)                 through `views.AnswerTool`
+app      in the task table (`parked_carrier`)                  through `views.AnswerTool`
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
 model    nowhere; in the task table after a step               in an argument, when the call is made again
@@ -16,8 +16,8 @@ model    nowhere; in the task table after a step               in an argument, w
 
 A parked call asks in the way of the client that makes it again (`parked_carrier.ask`). Its steps are in
 memory until its first pass ends, and `parked_carrier.save` writes them. From then on, each is written before
-the next line of the tool runs: `tasks.worker` runs the later passes (`stored_passes`), in the request
-that makes the call again.
+the next line of the tool runs: `tasks.worker` runs the later passes (`stored_passes`), in the request that
+makes the call again.
 """
 
 from __future__ import annotations
@@ -31,19 +31,26 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
+from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server import legacy_calls, state_carrier
+from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import (
     TASK_REQUESTS,
     asked_after_steps,
     invalid_state,
     out_of_time_error,
-    require_feature_capabilities,
     too_many_rounds,
     unaskable_error,
 )
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import carrier_of_questions
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
+from mcp_roundtrip.server.round import (
+    TASK_TTL_MS,
+    Round,
+    channels_of,
+    new_run,
+    run_pass,
+)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel
@@ -54,15 +61,6 @@ def run_call(call: FeatureCall) -> Reply:
     """Run one round of a call. Raises ProtocolError for one that is refused before the function runs."""
     if not (call.takes_rounds or call.params.is_in_app):
         call = legacy_calls.adapt(call)
-    reply = _run(call)
-    if call.params.is_in_app:
-        from mcp_roundtrip.server.presenters import with_status  # few calls are made by a view
-
-        return with_status(reply)
-    return reply
-
-
-def _run(call: FeatureCall) -> Reply:
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
         try:
             require_feature_capabilities(call)
@@ -80,7 +78,17 @@ def _run(call: FeatureCall) -> Reply:
     try:
         return _run_round(this_round)
     except FlowIsStored:  # a concurrent round has become a task, or was parked
-        return _load_flow(this_round) or Reply(call.context.internal_error)
+        return _continue_stored(call, this_round) or Reply(call.context.internal_error)
+
+
+def require_feature_capabilities(call: FeatureCall) -> None:
+    """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
+
+    A channel that reaches the user is as good as the client's own elicitation.
+    """
+    feature, channels = call.feature, channels_of(call)
+    required = [path for path in feature.requires if not channels.supports(path)]
+    require_capabilities(call.context, required, f"The {feature.kind} {feature.name!r}")
 
 
 def _take_model_responses(call: FeatureCall) -> FeatureCall:
@@ -98,25 +106,25 @@ def _take_model_responses(call: FeatureCall) -> FeatureCall:
 def _load(call: FeatureCall) -> Round | Reply:
     """Return the round with the journal of the call, or the reply of a call that continues in the table.
 
-    Raises ProtocolError for a state that is not valid, and if the table is not available.
+    Only calls that may be parked, and states of tools that may become tasks, read the table. Raises
+    ProtocolError for a state that is not valid, and if the table is not available.
     """
-    if call.params.request_state is None:
-        return _load_parked(call) or _first_round(call)
+    feature, params = call.feature, call.params
+    if params.request_state is None:
+        may_be_parked = feature.parameters.context_parameter is not None and call.plan.parks
+        return (may_be_parked and _continue_stored(call)) or _first_round(call)
     try:
-        opened = state_carrier.open_state(call, call.params.request_state)
+        opened = state_carrier.open_state(call, params.request_state)
     except StateRejected as rejected:
         return _refuse_state(call, rejected)
-    if (task_id := state_carrier.parked_task(opened, for_view=call.params.is_in_app)) is not None:
-        from mcp_roundtrip.server import parked_carrier  # most states have a journal
-
-        return parked_carrier.continue_named(call, task_id)
+    if (task_id := state_carrier.parked_task(opened, for_view=params.is_in_app)) is not None:
+        return _continue_stored(call, task_id=task_id) or Reply(call.context.internal_error)
     journal = state_carrier.journal_of(call, opened)
     # No later round could run what the last one puts off.
     has_reserve = opened.round < state_carrier.max_rounds(call, journal) or call.may_start_task
     this_round = _round(call, journal, opened, has_reserve=has_reserve)
-    if call.feature.task is None or not call.context.ports.config.has_task_table:
-        return this_round
-    return _load_flow(this_round) or this_round
+    may_be_stored = feature.task is not None and call.context.ports.config.has_task_table
+    return (may_be_stored and _continue_stored(call, this_round)) or this_round
 
 
 def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
@@ -124,9 +132,12 @@ def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
     error = invalid_state(call, rejected)
     if not call.params.is_in_app:
         raise error from None
-    from mcp_roundtrip.server.presenters import cannot_be_answered
-
-    return replace(cannot_be_answered(call), reason=rejected.reason)
+    text = (
+        "These questions can no longer be answered: they have expired, or they belong to another call or "
+        "user. Ask the assistant to call the tool again."
+    )
+    log_fields = {**call.log_identity, "outcome": "state_refused"}
+    return Reply(results.tool_error(call.server_info, text), log_fields=log_fields, reason=rejected.reason)
 
 
 def _first_round(call: FeatureCall) -> Round:
@@ -140,37 +151,27 @@ def _round(
 ) -> Round:
     params = call.params
     responses = params.input_responses if opened is None else journal.responses_for(params.input_responses)
-    inputs = ClientInputs(responses, opened is not None, call.channels, params.model_responses)
+    inputs = ClientInputs(responses, opened is not None, lambda: channels_of(call), params.model_responses)
     return Round(call, new_run(call, journal, inputs, has_reserve=has_reserve), opened)
 
 
-def _load_parked(call: FeatureCall) -> Reply | None:
-    """Continue the parked call that this one repeats; return None if there is none.
+def _continue_stored(
+    call: FeatureCall, this_round: Round | None = None, *, task_id: str | None = None
+) -> Reply | None:
+    """Return the reply of the task or the parked call as which a call continues; None if there is none.
 
-    Only calls that may be parked read the table. Raises ProtocolError if it is not available.
+    `task_id`: of the parked call that a state names. `this_round`: has the journal of another state. Without
+    both, this call may repeat a parked one. Raises ProtocolError if the table is not available.
     """
-    if call.feature.parameters.context_parameter is None or not call.context.ports.config.has_task_table:
-        return None
-    if not call.plan.parks:
-        return None
-    from mcp_roundtrip.server import parked_carrier  # most calls cannot be parked
+    from mcp_roundtrip.server import parked_carrier  # most calls are not stored
 
-    return parked_carrier.continue_repeated(call)
-
-
-def _load_flow(this_round: Round) -> Reply | None:
-    """Return the reply of the task or the parked call as which the flow continues; None if there is none."""
-    from mcp_roundtrip.server import (
-        parked_carrier,  # few tools become tasks
-        task_carrier,
+    if this_round is not None:
+        return parked_carrier.continue_flow(this_round)
+    return (
+        parked_carrier.continue_repeated(call)
+        if task_id is None
+        else parked_carrier.continue_named(call, task_id)
     )
-
-    stored = task_carrier.find_stored(this_round)
-    if stored is None:
-        return None
-    if task_carrier.is_parked(stored):
-        return parked_carrier.continue_flow(this_round, stored)
-    return task_carrier.reply_again(this_round, stored)
 
 
 # -- run ----------------------------------------------------------------------------------------------------
@@ -213,35 +214,32 @@ def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
     match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
         case "parked":
             return _park(this_round, requests, journal, channel)
-        case "restart" if channel == "model":
-            return _ask_model(this_round, outcome)
-        case "restart":
+        case "restart" if channel == "client":
             return legacy_calls.ask_at_urls(this_round, requests, journal)
-    return _ask_with_state(this_round, requests, journal, in_app=channel == "app")
-
-
-def _ask_model(this_round: Round, outcome: NeedsInput) -> Reply:
-    from mcp_roundtrip.server import presenters  # most calls ask nothing
-
-    if outcome.journal.lost_effects:  # the next call runs from its start
-        failure = asked_after_steps(this_round.call, outcome.requests, outcome.journal)
-        return this_round.error_reply(failure)
-    return presenters.ask_model(this_round, outcome.requests)
+        case "restart" if has_effects:  # the next call runs from its start
+            return this_round.error_reply(asked_after_steps(call, requests, journal))
+        case "restart":
+            return _present(this_round, channel, requests)
+    return _ask_with_state(this_round, requests, journal, channel)
 
 
 def _ask_with_state(
-    this_round: Round, requests: WireInputRequests, journal: Journal, *, in_app: bool
+    this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel
 ) -> Reply:
     """Present questions with a state; without any, the state has the call continue at once."""
     call = this_round.call
-    if not in_app and this_round.number > state_carrier.max_rounds(call, journal):
+    if channel != "app" and this_round.number > state_carrier.max_rounds(call, journal):
         return _end_rounds(this_round, requests, journal)
     state = state_carrier.save(this_round, requests, journal)
-    if isinstance(state, Reply):
-        return state
+    return state if isinstance(state, Reply) else _present(this_round, channel, requests, state)
+
+
+def _present(this_round: Round, channel: Channel, requests: WireInputRequests, state: str = "") -> Reply:
     from mcp_roundtrip.server import presenters  # most calls ask nothing
 
-    if not in_app:
+    if channel == "model":
+        return presenters.ask_model(this_round, requests)
+    if channel != "app":
         return presenters.ask_client(this_round, requests, state)
     if not requests:
         return presenters.work_in_app(this_round, state)
@@ -275,7 +273,7 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
     call = this_round.call
     match call.carrier_if_unfinished:
         case "state":
-            return _ask_with_state(this_round, {}, journal, in_app=call.params.is_in_app)
+            return _ask_with_state(this_round, {}, journal, "app" if call.params.is_in_app else "client")
         case "task":
             return _become_task(this_round, journal)
         case "parked":

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
 from urllib.parse import unquote
 
 from msgspec import MsgspecError, Struct
 from msgspec.json import Decoder
-from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
 from mcp_roundtrip.protocol import results
@@ -35,7 +34,6 @@ from mcp_roundtrip.protocol.resource_uris import spelling_key
 from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
 from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
 
 DIRECTORY_MIME_TYPE: Final = "inode/directory"
 """The MIME type of a directory resource (SEP-2640)."""
@@ -108,7 +106,7 @@ class Skill(Listable, Protocol):
 
 
 Answer = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
-"""Answers a request about a skill and a URI. None: the skill has no such file or directory."""
+"""Answers a request about a skill, whose caller is authorized, and a URI. None: it has no such file."""
 
 
 class SkillEntry(TypedDict):
@@ -189,132 +187,115 @@ def _entries(manifest: Path) -> list[SkillEntry]:
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
     """The handlers of skills, and those of resources with the files of skills.
 
-    `skills`: by URI. `get`, `read`, `read_directory`: answer for a skill whose caller is authorized.
-    `resources`: the handlers of other resources, of which `listed` have no template.
+    `skills`: by URI. `resources`: the handlers of other resources, of which `listed` have no template.
     """
 
-    options: ServerOptions
     skills: Mapping[str, Skill]
-    get: Answer
-    read: Answer
-    read_directory: Answer
+    answer: Answer
     resources: Mapping[str, Handler]
     listed: Mapping[str, Listable]
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handlers of the methods of SEP-2640."""
         return {
-            SKILLS_LIST: FeatureList(self._list_options, "skills", self.skills, is_constant=True),
+            SKILLS_LIST: FeatureList(
+                "skills", self.skills, is_constant=True, max_page_size=self._page_size()
+            ),
             SKILLS_GET: self._get,
             RESOURCES_DIRECTORY_READ: self._read_directory,
         }
 
     def resource_handlers(self) -> dict[str, Handler]:
         """Return the handlers of resources: clients without the extension find each SKILL.md in the list."""
-        items = {**self.listed, **{skill.name: _skill_file(skill) for skill in self.skills.values()}}
-        no_templates = FeatureList(self.options, "resourceTemplates", {}, is_constant=True)
+        files = {
+            each.name: ListItem(partial(_skill_file, each), each.scopes) for each in self.skills.values()
+        }
+        no_templates = FeatureList("resourceTemplates", {}, is_constant=True)
         return {
-            RESOURCES_LIST: FeatureList(self.options, "resources", items, is_constant=True),
+            RESOURCES_LIST: FeatureList("resources", {**self.listed, **files}, is_constant=True),
             RESOURCES_TEMPLATES_LIST: self.resources.get(RESOURCES_TEMPLATES_LIST, no_templates),
             RESOURCES_READ: self._read,
         }
 
-    @cached_property
-    def _list_options(self) -> ServerOptions:
-        """The options with a page size that keeps pages below the limit: an entry is never split."""
+    def _page_size(self) -> int:
+        """Return how many entries keep a page below the limit: an entry is never split."""
         largest = max((len(compact_json(each.definition())) for each in self.skills.values()), default=1)
-        return replace(self.options, page_size=max(1, min(self.options.page_size, MAX_LIST_BYTES // largest)))
+        return max(1, MAX_LIST_BYTES // largest)
 
     @cached_property
     def _roots(self) -> Mapping[str, Skill]:
         """The skills by the key of their root directory."""
         return {spelling_key(name.removesuffix(SKILL_FILE)): skill for name, skill in self.skills.items()}
 
-    def _find(self, context: RequestContext, uri: str, unknown: Callable[[], ProtocolError]) -> Skill | None:
-        """Return the innermost skill that contains a URI. Raises `unknown()` or InsufficientScope."""
+    def _find(self, context: RequestContext, uri: str, unknown: ProtocolError) -> Skill | None:
+        """Return the innermost skill that contains a URI. Raises `unknown` or InsufficientScope."""
         at = spelling_key(uri)
         while at and at not in self._roots:
             at = at.rpartition("/")[0]
-        return authorize(self.options, self._roots[at], context, unknown) if at else None
+        return authorize(self._roots[at], context, lambda: unknown) if at else None
 
     def _get(self, context: RequestContext) -> Reply | HttpResponse:
         uri = read_uri(context.params)
-
-        def unknown() -> ProtocolError:
-            return ProtocolError(INVALID_PARAMS, f"No skill is served at {uri[:128]}")
-
+        unknown = ProtocolError(INVALID_PARAMS, f"No skill is served at {uri[:128]}")
         root = spelling_key(uri.removesuffix(SKILL_FILE)) if uri.endswith(SKILL_FILE) else ""
-        skill = authorize(self.options, self._roots.get(root), context, unknown)
-        answer = self.get(skill, context, uri)
-        if answer is None:
-            raise unknown()
-        return answer
-
-    def _read(self, context: RequestContext) -> Reply | HttpResponse:
-        uri = read_uri(context.params)
-        skill = self._find(context, uri, lambda: UnknownResource(uri))
-        answer = None if skill is None else self.read(skill, context, uri)
-        if answer is not None:
-            return answer
-        if RESOURCES_READ not in self.resources:
-            raise UnknownResource(uri)
-        return self.resources[RESOURCES_READ](context)
+        return self._answer(authorize(self._roots.get(root), context, lambda: unknown), context, uri, unknown)
 
     def _read_directory(self, context: RequestContext) -> Reply | HttpResponse:
         uri = read_uri(context.params)
+        unknown = ProtocolError(INVALID_PARAMS, f"{uri[:128]} is not a directory resource")
+        return self._answer(self._find(context, uri, unknown), context, uri, unknown)
 
-        def unknown() -> ProtocolError:
-            return ProtocolError(INVALID_PARAMS, f"{uri[:128]} is not a directory resource")
-
+    def _read(self, context: RequestContext) -> Reply | HttpResponse:
+        uri = read_uri(context.params)
+        unknown = UnknownResource(uri)
         skill = self._find(context, uri, unknown)
-        answer = None if skill is None else self.read_directory(skill, context, uri)
+        answer = None if skill is None else self.answer(skill, context, uri)
+        if answer is not None:
+            return answer
+        if RESOURCES_READ not in self.resources:
+            raise unknown
+        return self.resources[RESOURCES_READ](context)
+
+    def _answer(
+        self, skill: Skill | None, context: RequestContext, uri: str, unknown: ProtocolError
+    ) -> Reply | HttpResponse:
+        answer = None if skill is None else self.answer(skill, context, uri)
         if answer is None:
-            raise unknown()
+            raise unknown
         return answer
 
 
-def _skill_file(skill: Skill) -> ListItem:
-    """Return the SKILL.md of a skill as an item of the list of resources."""
+def _skill_file(skill: Skill) -> dict[str, Any]:
+    """Return the Resource object of the SKILL.md of a skill."""
     entry = skill.definition()
-    about = {name: entry["frontmatter"][name] for name in ("name", "description")}
-    return ListItem({**file_resource(entry["uri"]), **about}, skill.scopes)
+    return file_resource(entry["uri"]) | {
+        name: entry["frontmatter"][name] for name in ("name", "description")
+    }
 
 
-class OwnSkills(Struct, frozen=True):
-    """Answers for the skills of this function."""
-
-    options: ServerOptions
-
-    def get(self, skill: OwnSkill, context: RequestContext, uri: str) -> Reply:
-        """Return the skill."""
-        return self._cacheable(skill, context, {"skill": skill.entry})
-
-    def read(self, skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
-        """Return the contents of a file; None if the skill has no such file."""
-        file = skill.files.get(spelling_key(uri))
-        if file is None:
+def answer_for_own(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+    """Return a skill of this function, a file of it, or a page of the children of a directory."""
+    method = context.request.method
+    if method == SKILLS_GET:
+        members: dict[str, Any] = {"skill": skill.entry}
+    elif method == RESOURCES_READ:
+        if (file := skill.files.get(spelling_key(uri))) is None:
             return None
-        contents = [file_contents(file["uri"], skill.read(file))]
-        return self._cacheable(skill, context, {"contents": contents})
-
-    def read_directory(self, skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
-        """Return a page of the children of a directory; None if the skill has no such directory."""
+        members = {"contents": [file_contents(file["uri"], skill.read(file))]}
+    else:
         children = _children(spelling_key(uri), (each["uri"] for each in skill.entry["resources"]))
         if not children:
             return None
-        cursor = context.params.get("cursor")
-        part, following = find_page("directory", list(children), cursor, self.options.page_size)
-        more = {} if following is None else {"nextCursor": following}
-        # SEP-2640 asks for no caching hints here, but MCP Inspector 2.12 refuses a result without them.
-        members = {"resources": list(children.values())[part], **more}
-        return self._cacheable(skill, context, members)
-
-    def _cacheable(self, skill: OwnSkill, context: RequestContext, members: Mapping[str, Any]) -> Reply:
-        server_info = context.server_info(self.options)
-        result = results.cacheable(server_info, self.options.list_ttl_ms, **members)
-        if skill.scopes:
-            result["cacheScope"] = "private"
-        return Reply(result, log_fields={"skill": skill.name})
+        cursor, size = context.params.get("cursor"), context.options.page_size
+        part, following = find_page("directory", list(children), cursor, size)
+        members = {"resources": list(children.values())[part]}
+        if following is not None:
+            members["nextCursor"] = following
+    # SEP-2640 asks for no caching hints of a directory, but MCP Inspector 2.12 refuses a result without them.
+    result = results.cacheable(context.server_info, context.options.list_ttl_ms, **members)
+    if skill.scopes:
+        result["cacheScope"] = "private"
+    return Reply(result, log_fields={"skill": skill.name})
 
 
 def _children(directory: str, files: Iterable[str]) -> dict[str, Mapping[str, Any]]:

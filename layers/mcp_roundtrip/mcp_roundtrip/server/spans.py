@@ -156,6 +156,7 @@ def traced_pass(
     tracer: Tracer, call: FeatureCall, run: Run, run_pass: Callable[[FeatureCall, Run], Outcome]
 ) -> Outcome:
     """Run a pass in its span. Raises what `run_pass` raises."""
+    run.services = replace(run.services, step_span=partial(_step_span, tracer))
     with _pass_span(tracer, call, run) as span:
         _tag_log_lines(call.context, span)
         outcome = run_pass(call, run)
@@ -167,7 +168,7 @@ def traced_pass(
         return outcome
 
 
-def step_span(tracer: Tracer, key: str, attempt: int | None) -> AbstractContextManager[Span]:
+def _step_span(tracer: Tracer, key: str, attempt: int | None) -> AbstractContextManager[Span]:
     """Return the span of a step's function, which runs now. A replayed step has no span."""
     attributes: dict[str, Attribute] = {"mcp_roundtrip.step": key}
     if attempt is not None:
@@ -175,15 +176,13 @@ def step_span(tracer: Tracer, key: str, attempt: int | None) -> AbstractContextM
     return tracer.span(f"step {key}", SpanKind.INTERNAL, attributes)
 
 
-def traced_creation(
-    tracer: Tracer, call: FeatureCall, journal: Journal, create: Callable[[str | None], Task]
-) -> Task:
-    """Return the task that `create` makes of a call, in the span whose context it takes."""
+def traced_creation(tracer: Tracer, call: FeatureCall, journal: Journal, create: Callable[..., Task]) -> Task:
+    """Return the task that `create` makes of a call, in the span whose context it takes as `created_in`."""
     parent, links = (None, [journal.trace]) if _has_parent(call) else (journal.trace, [tracer.current()])
     attributes = {"mcp_roundtrip.flow.id": journal.flow_id}
     name = f"create task {call.feature.name}"
     with tracer.span(name, SpanKind.PRODUCER, attributes, parent=parent, links=links) as span:
-        task = create(traceparent_of(span))
+        task = create(created_in=traceparent_of(span))
         span.set_attribute("mcp_roundtrip.task.id", task.task_id)
         return task
 

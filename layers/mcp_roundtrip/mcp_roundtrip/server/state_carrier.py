@@ -32,9 +32,6 @@ def max_rounds(call: FeatureCall, journal: Journal) -> int:
     return min(limit + journal.url_wait_rounds, max(limit + 1, CLIENT_ROUNDS))
 
 
-# -- load ---------------------------------------------------------------------------------------------------
-
-
 def open_state(call: FeatureCall, state: str) -> OpenState:
     """Open the state of a request. Raises StateRejected, and ProtocolError without a key to check it."""
     try:
@@ -58,39 +55,32 @@ def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
         raise invalid_state(call, rejected) from None
 
 
-# -- save ---------------------------------------------------------------------------------------------------
-
-
 def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> str | Reply:
     """Return the state of the next round, or the reply that says why there is none."""
     call, opened = this_round.call, this_round.opened
     first_issued_at = None if opened is None else opened.first_issued_at
     try:
-        state = _seal(call, journal.to_json(), this_round.number, first_issued_at)
-    except KeyServiceError as error:
-        return _unavailable(this_round, error)
+        state = _seal(this_round, journal.to_json(), this_round.number, first_issued_at)
     except (StateRejected, StateTooLarge) as error:
         return this_round.error_reply(unsealed_state_error(call, error, requests, journal))
-    if len(state) > LARGE_STATE:
+    if isinstance(state, str) and len(state) > LARGE_STATE:
         call.context.ports.observer.record("state_large", **call.log_identity, characters=len(state))
     return state
 
 
 def save_name(this_round: Round, task_id: str, *, for_view: bool) -> str | Reply:
     """Return a state that names a parked call, or the reply that says why there is none."""
-    try:
-        return _seal(this_round.call, {_OF_VIEW if for_view else _OF_CLIENT: task_id}, 1, None)
-    except KeyServiceError as error:
-        return _unavailable(this_round, error)
+    return _seal(this_round, {_OF_VIEW if for_view else _OF_CLIENT: task_id}, 1, None)
 
 
-def _seal(call: FeatureCall, payload: Mapping[str, Any], number: int, first_issued_at: int | None) -> str:
-    """Return a token. Raises KeyServiceError, StateTooLarge, and StateRejected if the flow has expired."""
-    codec = call.context.ports.state_codec()
-    return codec.seal(call.binding, payload, round=number, first_issued_at=first_issued_at)
-
-
-def _unavailable(this_round: Round, error: KeyServiceError) -> Reply:
+def _seal(
+    this_round: Round, payload: Mapping[str, Any], number: int, first_issued_at: int | None
+) -> str | Reply:
+    """Return a token, or the reply without a key. Raises StateTooLarge, and StateRejected for an old flow."""
     call = this_round.call
-    call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
-    return this_round.reply(call.context.internal_error, None)
+    try:
+        codec = call.context.ports.state_codec()
+        return codec.seal(call.binding, payload, round=number, first_issued_at=first_issued_at)
+    except KeyServiceError as error:
+        call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
+        return this_round.reply(call.context.internal_error, None)

@@ -33,7 +33,7 @@ from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.presenters import Repetition
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
@@ -128,7 +128,7 @@ class ParkedPass(Struct):
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
         )
-        this_round, outcome = _run(call, history, call.parked_channels, options)
+        this_round, outcome = _run(call, history, partial(parked_channels, call), options)
         self.round, self.reply = this_round, _final_reply(this_round, task, outcome)
         if self.reply is not None:
             return _conclusion(self.reply)
@@ -200,7 +200,7 @@ class TaskRunner(Struct, frozen=True):
             outstanding_keys=frozenset(asked.key for asked in task.requests.values()),
         )
         messages = StatusMessages(write=recorder.report_status)
-        this_round, outcome = _run(call, history, call.task_channels, options, messages)
+        this_round, outcome = _run(call, history, partial(task_channels, call), options, messages)
         if (reply := _final_reply(this_round, task, outcome)) is not None:
             return _conclusion(reply)
         if isinstance(outcome, NeedsInput) and outcome.channel == "page" and _can_park(this_round, task):
@@ -216,10 +216,9 @@ class TaskRunner(Struct, frozen=True):
             None if task_call.principal is None else Principal(*task_call.principal),
             self.ports,
             self.invocation,
+            replace(self.tool_methods.options, server_info=task_call.server_info),
         )
-        params = CallParams(task_call.arguments, {}, None)
-        options = replace(self.tool_methods.options, server_info=task_call.server_info)
-        return FeatureCall(tool, tool.name, params, context, options)
+        return FeatureCall(tool, tool.name, CallParams(task_call.arguments, {}, None), context)
 
 
 def _can_park(this_round: Round, task: Task) -> bool:

@@ -28,7 +28,7 @@ from mcp_roundtrip.server.errors import ClientError, invalid_state
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_members
-from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.items import Flow, TaskCall
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller
@@ -118,6 +118,15 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
     return Refusal("task_limit_reached", TOO_MANY_REQUESTS, text, data, http_status=429)
 
 
+def flow_of(this_round: Round) -> Flow | None:
+    """Return the flow of which the client has a state; None in the first round."""
+    call, opened = this_round.call, this_round.opened
+    if opened is None:
+        return None
+    flow_id = this_round.run.history.journal.flow_id
+    return Flow(caller_binding(call.context.principal), flow_id, opened.flow_ends_at)
+
+
 # -- load ---------------------------------------------------------------------------------------------------
 
 
@@ -126,7 +135,7 @@ def find_stored(this_round: Round) -> Task | None:
 
     Raises ProtocolError if the table is not available.
     """
-    call, flow = this_round.call, this_round.flow
+    call, flow = this_round.call, flow_of(this_round)
     assert flow is not None
     call.context.tag(flow=flow.id)
     try:
@@ -173,38 +182,27 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
 
     `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
     """
-    return _reply(this_round, _store(this_round, journal, ttl_ms, parked), "task")
-
-
-def _reply(this_round: Round, task: Task, outcome: str) -> Reply:
-    members = task_members(task.as_created)
-    body = results.task(this_round.call.server_info, members)
-    return this_round.reply(body, outcome, task=members["taskId"], task_ttl_ms=members["ttlMs"])
-
-
-def _store(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
-    call = this_round.call
-    create = partial(_create, this_round, journal, ttl_ms, parked)
-    if (tracer := call.context.ports.tracer) is None:
-        return create()
-    from mcp_roundtrip.server.spans import traced_creation  # off by default
-
-    return traced_creation(tracer, call, journal, create)
-
-
-def _create(
-    this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None, created_in: str | None = None
-) -> Task:
     call, port = this_round.call, this_round.call.context.ports.tasks()
-    return port.tasks.create(
+    new = partial(
+        port.tasks.create,
         task_call_of(call),
         caller_binding(call.context.principal),
         journal,
         worker=port.worker(),
         capabilities=call.context.request.meta.capabilities,
         ttl_ms=ttl_ms,
-        flow=this_round.flow,
+        flow=flow_of(this_round),
         continued=parked,
-        created_in=created_in,
         session=session_caller(call),
     )
+    if (tracer := call.context.ports.tracer) is None:
+        return _reply(this_round, new(), "task")
+    from mcp_roundtrip.server.spans import traced_creation  # off by default
+
+    return _reply(this_round, traced_creation(tracer, call, journal, new), "task")
+
+
+def _reply(this_round: Round, task: Task, outcome: str) -> Reply:
+    members = task_members(task.as_created)
+    body = results.task(this_round.call.server_info, members)
+    return this_round.reply(body, outcome, task=members["taskId"], task_ttl_ms=members["ttlMs"])

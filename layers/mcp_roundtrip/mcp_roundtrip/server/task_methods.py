@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from msgspec import Struct
-
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
@@ -71,33 +69,27 @@ Raises UnknownTask, MalformedInputResponse, ItemTooLarge or StoreError.
 """
 
 
-class TaskMethods(Struct, frozen=True):
-    """The handlers of the extension's methods, for the tasks of all tools that share a table."""
+def _get(context: RequestContext) -> Reply:
+    task = _run_extension_operation(context, Tasks.get)
+    result = results.complete(context.options.server_info, **detailed_task_members(task, context))
+    return Reply(result, log_fields={"task": task.task_id})
 
-    server_info: Mapping[str, Any]
 
-    def handlers(self) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        return {TASKS_GET: self._get, TASKS_UPDATE: self._update, TASKS_CANCEL: self._cancel}
+def _update(context: RequestContext) -> Reply:
+    responses = context.params.get("inputResponses")
+    if not isinstance(responses, dict):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+    _run_extension_operation(context, lambda tasks, *task: tasks.update(*task, responses))
+    return Reply(results.complete(context.options.server_info))
 
-    def _get(self, context: RequestContext) -> Reply:
-        task = _run_extension_operation(context, Tasks.get)
-        members = detailed_task_members(task, context)
-        result = results.complete(self.server_info, **members)
-        return Reply(result, log_fields={"task": task.task_id})
 
-    def _update(self, context: RequestContext) -> Reply:
-        responses = context.params.get("inputResponses")
-        if not isinstance(responses, dict):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-        _run_extension_operation(
-            context, lambda tasks, caller, task_id: tasks.update(caller, task_id, responses)
-        )
-        return Reply(results.complete(self.server_info))
+def _cancel(context: RequestContext) -> Reply:
+    _run_extension_operation(context, Tasks.cancel)
+    return Reply(results.complete(context.options.server_info))
 
-    def _cancel(self, context: RequestContext) -> Reply:
-        _run_extension_operation(context, Tasks.cancel)
-        return Reply(results.complete(self.server_info))
+
+TASK_HANDLERS: Final[Mapping[str, Handler]] = {TASKS_GET: _get, TASKS_UPDATE: _update, TASKS_CANCEL: _cancel}
+"""The handlers of the extension's methods, for the tasks of all tools that share a table."""
 
 
 def _run_extension_operation(context: RequestContext, operation: TaskOperation[T]) -> T:

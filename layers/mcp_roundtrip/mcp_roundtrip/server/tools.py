@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct, field
@@ -15,7 +14,7 @@ from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
+from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
@@ -27,12 +26,17 @@ from mcp_roundtrip.server.options import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.lists import ToolList
     from mcp_roundtrip.server.model import Parameters
-    from mcp_roundtrip.server.views import View
 
 
-class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
+class View(Struct, frozen=True):
+    """The document in which the results of a tool are shown (see `views`)."""
+
+    uri: str
+    document: str
+
+
+class Tool(Struct, frozen=True):
     """A registered tool: a `Feature`.
 
     `extra` holds further members of its definition, `channels` the fallbacks for its questions. `view` is the
@@ -51,13 +55,6 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
     view: View | None = None
 
     kind: ClassVar[str] = "tool"
-
-    def known_arguments(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that are dropped, with the answers that a model passes on."""
-        known = self.parameters.known(raw)
-        if INPUT_RESPONSES in raw and "model" in self.channels:
-            return {**known, INPUT_RESPONSES: raw[INPUT_RESPONSES]}
-        return known
 
     def definition(self) -> dict[str, Any]:
         """Build the Tool object of `tools/list`."""
@@ -95,15 +92,34 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
         """The URI of the author's own view."""
         return None if self.view is None else self.view.uri
 
-    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+    def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the CallToolResult for a returned value. Raises UsageError."""
         content, structured = self.output.dump(value)
         members = {} if structured is NO_STRUCTURED_CONTENT else {"structuredContent": structured}
-        return results.tool_result(server_info, content, members)
+        return results.tool_result(call.server_info, content, members)
 
-    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any]:
+    def error_body(self, call: FeatureCall, error: ToolError) -> dict[str, Any]:
         """Build the CallToolResult that reports an error to the model."""
-        return results.tool_error(server_info, str(error))
+        return results.tool_error(call.server_info, str(error))
+
+
+class ToolMethods(Struct, frozen=True):
+    """The tools of a server, among which it finds the call that a request asks for."""
+
+    options: ServerOptions
+    tools: Mapping[str, Tool]
+
+    def find_call(self, context: RequestContext) -> FeatureCall:
+        """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
+        params = CallParams.read(context.params)
+        tool = find_by_name(self.tools, context)
+        if CONTINUATION_CODE in params.arguments and tool.asks:
+            params = _take_code(params)
+        if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
+            params = replace(params, arguments=_known_arguments(tool, params.arguments))
+        call = FeatureCall(tool, tool.name, params, context, not context.request.is_legacy)
+        check_call_headers(call)
+        return call
 
 
 def _take_code(params: CallParams) -> CallParams:
@@ -113,40 +129,9 @@ def _take_code(params: CallParams) -> CallParams:
     return replace(params, arguments=arguments, continuation_code=None if code in (None, "") else str(code))
 
 
-class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created at its first use
-    """Lists a set of tools, and finds the call that a request asks for."""
-
-    options: ServerOptions
-    tools: Mapping[str, Tool]
-
-    @property
-    def has_tasks(self) -> bool:
-        """Whether any tool supports tasks."""
-        return any(tool.task for tool in self.tools.values())
-
-    @property
-    def has_views(self) -> bool:
-        """Whether any tool has results that a view shows."""
-        return any(tool.view or tool.asks_in_app for tool in self.tools.values())
-
-    def list_tools(self, context: RequestContext) -> Reply:
-        """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        return self._list(context)
-
-    @cached_property
-    def _list(self) -> ToolList:
-        from mcp_roundtrip.server.lists import ToolList  # a call lists nothing
-
-        return ToolList(self.options, self.tools)
-
-    def find_call(self, context: RequestContext) -> FeatureCall:
-        """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
-        params = CallParams.read(context.params)
-        tool = find_by_name(self.options, self.tools, context)
-        if CONTINUATION_CODE in params.arguments and tool.asks:
-            params = _take_code(params)
-        if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
-            params = replace(params, arguments=tool.known_arguments(params.arguments))
-        call = FeatureCall(tool, tool.name, params, context, self.options, not context.request.is_legacy)
-        check_call_headers(call)
-        return call
+def _known_arguments(tool: Tool, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments without those that are dropped, with the answers that a model passes on."""
+    known = tool.parameters.known(raw)
+    if INPUT_RESPONSES in raw and "model" in tool.channels:
+        return {**known, INPUT_RESPONSES: raw[INPUT_RESPONSES]}
+    return known
