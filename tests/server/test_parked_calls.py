@@ -805,6 +805,12 @@ def test_arguments_that_no_item_can_hold_are_an_error(deployment):
     assert deployment.tasks == []
 
 
+def test_an_answer_of_a_model_that_no_item_can_hold_is_an_error_and_the_question_stays_open(deployment):
+    deployment.text("relayed")
+    assert "too large" in deployment.error_text("relayed", input_responses={"number": "x" * 500_000})
+    assert deployment.text("relayed", input_responses={"number": 3}) == "xxx"
+
+
 # -- what it costs ------------------------------------------------------------------------------------------
 
 

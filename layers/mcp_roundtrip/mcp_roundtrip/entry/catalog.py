@@ -31,11 +31,6 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
     scopes: tuple[str, ...] = ()
     view_uri: str | None = None
 
-    @property
-    def asks_on_page(self) -> bool:
-        """Whether the question page may show the questions of the tool."""
-        return self.asks and "page" in self.channels
-
     @cached_property
     def name(self) -> str:
         """The name, URI or URI template that identifies the feature. Raises MsgspecError."""

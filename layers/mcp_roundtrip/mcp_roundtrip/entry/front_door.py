@@ -125,7 +125,6 @@ class FrontDoor:
             needs={
                 "task methods": [name for name, each in catalog.tools.items() if each.task],
                 "forwarding": sorted(catalog.owners),
-                "page": [name for name, each in catalog.tools.items() if each.asks_on_page],
             },
             skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if catalog.skills else {},
             owner_response=partial(owner_response, catalog, options, self._find_feature),

@@ -146,7 +146,6 @@ class Server(Registry):
         return {
             "tasks": [tool.name for tool in tools if tool.task],
             "states": [each.name for each in features if each.parameters.context_parameter],
-            "page": [tool.name for tool in tools if tool.asks_on_page],
             "scopes": [each.name for each in features if each.scopes],
         }
 

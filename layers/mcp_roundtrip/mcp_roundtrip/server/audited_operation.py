@@ -55,7 +55,8 @@ REFUSALS: Final = frozenset({401, 403, 429})
 class AuditedOperation:
     """An operation under way, and what is known about it.
 
-    `members`: those of the record that are known from the start.
+    `members`: those of the record that are known from the start. What begins the operation raises
+    ProtocolError (503) if the line cannot be stored.
     """
 
     def __init__(self, ports: Ports, correlation_id: str, **members: Any) -> None:
@@ -82,10 +83,7 @@ class AuditedOperation:
         self._set(**known, fields={**self._record.fields, **fields.get("fields", {})})
 
     def note_request(self, context: RequestContext, *, is_admitted: bool = True) -> None:
-        """Note who sends which request, and begin if it changes a task and is admitted.
-
-        Raises ProtocolError (503) if the line cannot be stored.
-        """
+        """Note who sends which request, and begin if it changes a task and is admitted."""
         self._note_caller(context)
         method, uri = context.request.method, context.params.get("uri")
         # Other methods ignore a URI, which the client chooses.
@@ -127,10 +125,7 @@ class AuditedOperation:
     # -- the first line -----------------------------------------------------------------------------
 
     def begin(self, call: FeatureCall, flow: str, run: Run | None = None) -> None:
-        """Store the `begun` line, unless it is stored, and note the run of a pass that begins.
-
-        Raises ProtocolError (503) if the line cannot be stored.
-        """
+        """Store the `begun` line, unless it is stored, and note the run of a pass that begins."""
         self._note_caller(call.context)
         self._set(feature_kind=call.feature.kind, feature=call.feature.name, flow=flow or None)
         if self._record.is_worker:
@@ -140,10 +135,7 @@ class AuditedOperation:
         self._begin()
 
     def begin_task(self, task: Task, call: TaskCall | None) -> None:
-        """Store the `begun` line of an operation on a task, with the caller of the call that became the task.
-
-        Raises ProtocolError (503) if that fails.
-        """
+        """Store the `begun` line of an operation on a task, with the caller of the call that became it."""
         self._set(task=task.task_id, flow=task.flow_id or None)
         if call is not None:
             self._principal = None if call.principal is None else Principal(*call.principal)
@@ -153,7 +145,7 @@ class AuditedOperation:
         self._begin()
 
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
-        """Store the `begun` line of a form of the question page. Raises ProtocolError (503) if that fails."""
+        """Store the `begun` line of a form of the question page."""
         task_id = task.task_id if task.worker else None  # a parked call has no worker, and is no task
         flow = task.flow_id or None
         self._set(method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=flow)

@@ -86,7 +86,9 @@ def exceeded_limits(name: str, input_schema: Mapping[str, Any]) -> Iterator[str]
             f"its name has {len(name)} characters; use at most {MAX_TOOL_NAME}, because clients put the "
             "server's name before it, and models accept 64 together"
         )
-    refused = list(dict.fromkeys(key for key in _property_names(input_schema) if not _is_accepted(key)))
+    objects = [node["properties"] for node in nodes(input_schema) if "properties" in node]
+    keys = dict.fromkeys(key for each in objects if isinstance(each, Mapping) for key in each)
+    refused = [key for key in keys if not re.fullmatch(_PROPERTY, key)]
     if refused:
         more = f" and {len(refused) - MAX_NAMES} more" if len(refused) > MAX_NAMES else ""
         names = ", ".join(f"{key!r:.80}" for key in refused[:MAX_NAMES])
@@ -100,14 +102,3 @@ def exceeded_limits(name: str, input_schema: Mapping[str, Any]) -> Iterator[str]
                 f"models refuse {keyword} at the top level of its inputSchema; move it into a property, or "
                 "check the arguments in the function"
             )
-
-
-def _property_names(schema: Mapping[str, Any]) -> Iterator[str]:
-    for node in nodes(schema):
-        properties = node.get("properties")
-        if isinstance(properties, Mapping):
-            yield from properties
-
-
-def _is_accepted(key: str) -> bool:
-    return re.fullmatch(_PROPERTY, key) is not None

@@ -188,6 +188,7 @@ def make_endpoint(
         return TASK_HANDLERS
 
     has_tasks = any(each.task for each in tools.values())
+    on_page = [name for name, each in tools.items() if each.asks and "page" in each.channels]
     handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
     handlers |= created_at_first_use(tool_list, TOOLS_LIST)
     for methods in (*features.values(), skills):
@@ -195,7 +196,7 @@ def make_endpoint(
     if has_tasks:
         handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
-    return Endpoint(handlers, options, legacy, scopes, owner_response, needs)
+    return Endpoint(handlers, options, legacy, scopes, owner_response, {**needs, "page": on_page})
 
 
 SKILL_METHODS: Final = (SKILLS_LIST, SKILLS_GET, RESOURCES_DIRECTORY_READ)

@@ -96,28 +96,14 @@ def _implementation(value: Any) -> Mapping[str, Any] | None:
 
 
 class Operation(Protocol):
-    """An audited operation (`server.audited_operation`). The types of its arguments need this module.
+    """An audited operation (`server.audited_operation`). The types of its arguments need this module."""
 
-    Each `begin` stores the first line of the record, and raises ProtocolError (503) if that fails.
-    """
-
-    def tag(self, **fields: Any) -> None:
-        """Note what all log lines of the request have: its flow, its trace, and the fields of hooks."""
-
-    def note_request(self, context: Any, *, is_admitted: bool = True) -> None:
-        """Note a RequestContext, and begin if it changes a task and is admitted."""
-
-    def note_feature(self, item: Any, required: Sequence[str], context: Any) -> None:
-        """Note the feature of the request, and the scopes."""
-
-    def begin(self, call: Any, flow: str, run: Any = None) -> None:
-        """Begin the operation of a FeatureCall, and note the Run of a pass."""
-
-    def begin_task(self, task: Any, call: Any) -> None:
-        """Begin an operation on a Task with its TaskCall."""
-
-    def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None:
-        """Begin an operation that answers a Task."""
+    def tag(self, **fields: Any) -> None: ...
+    def note_request(self, context: Any, *, is_admitted: bool = True) -> None: ...
+    def note_feature(self, item: Any, required: Sequence[str], context: Any) -> None: ...
+    def begin(self, call: Any, flow: str, run: Any = None) -> None: ...
+    def begin_task(self, task: Any, call: Any) -> None: ...
+    def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None: ...
 
 
 class Invocation(Struct, frozen=True):

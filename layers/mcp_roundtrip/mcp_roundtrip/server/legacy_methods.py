@@ -104,7 +104,11 @@ def _initialize(
         "serverInfo": options.implementation,
         **({} if options.instructions is None else {"instructions": options.instructions}),
     }
-    return Reply(result, headers={HEADER_SESSION_ID: _new_session_id(context, version)})
+    # The session id holds what the client declares with this request.
+    params, random = context.params, context.ports.random_bytes(NONCE_BYTES)
+    log_level = context.request.meta.log_level
+    session = SessionId.create(version, params["clientInfo"], params["capabilities"], random, log_level)
+    return Reply(result, headers={HEADER_SESSION_ID: session.encode()})
 
 
 def _requested_version(params: Mapping[str, Any]) -> str:
@@ -114,15 +118,6 @@ def _requested_version(params: Mapping[str, Any]) -> str:
             raise ProtocolError(INVALID_PARAMS, f"Invalid params: initialize needs {name}, {expected}")
     version: str = params["protocolVersion"]
     return version
-
-
-def _new_session_id(context: RequestContext, version: str) -> str:
-    """Return a session id that holds what the client declares with this request."""
-    params, meta = context.params, context.request.meta
-    random = context.ports.random_bytes(NONCE_BYTES)
-    return SessionId.create(
-        version, params["clientInfo"], params["capabilities"], random, meta.log_level
-    ).encode()
 
 
 def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpResponse:

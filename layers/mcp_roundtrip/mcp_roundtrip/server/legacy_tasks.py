@@ -76,7 +76,7 @@ def find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
     if tool.task == "required":
         raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
     call = methods.find_call(context)
-    if not _declares_capabilities(context):
+    if context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) is None:
         return call
     # Such a client supports rounds as the SEP describes them.
     return replace(call, context=_with_capabilities(context, meta.capabilities), takes_rounds=True)
@@ -109,10 +109,6 @@ def _ttl_ms(task: Any) -> float:
         case dict() if task.get("ttl") is None:
             return float("inf")
     raise ProtocolError(INVALID_PARAMS, "Invalid params: task must be an object, its ttl milliseconds")
-
-
-def _declares_capabilities(context: RequestContext) -> bool:
-    return context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) is not None
 
 
 def _with_capabilities(
@@ -153,11 +149,8 @@ def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task
 def _dialect_members(task: Task, context: RequestContext) -> dict[str, Any]:
     """Return the members of a Task; in this dialect a task whose tool reported an error has failed."""
     members = _rename_members(task_members(task, context))
-    return {**members, "status": Status.FAILED.value} if _is_error(task) else members
-
-
-def _is_error(task: Task) -> bool:
-    return task.status is Status.COMPLETED and bool(task.result.get("isError"))
+    has_failed = task.status is Status.COMPLETED and task.result.get("isError")
+    return {**members, "status": Status.FAILED.value} if has_failed else members
 
 
 _TASK_MEMBERS: Final = {

@@ -26,7 +26,7 @@ MAX_DESCRIPTION: Final = 100
 """Characters of a description (SEP-2127, and the MCP registry)."""
 
 ANSWER_TOOL: Final = "answer_questions"
-"""The tool through which views answer questions (`views.AnswerTool`). No other tool can have its name."""
+"""The tool through which views answer questions (see `views`). No other tool can have its name."""
 
 QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
 """The view that shows the questions of any tool."""

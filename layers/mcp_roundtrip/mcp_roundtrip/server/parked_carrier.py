@@ -57,36 +57,24 @@ request that has less than twice this time reserves half of its time."""
 # -- load ---------------------------------------------------------------------------------------------------
 
 
-def continue_repeated(call: FeatureCall) -> Reply | None:
-    """Continue the parked call with this caller, tool and arguments; return None if there is none.
+def continue_stored(call: FeatureCall, this_round: Round | None, task_id: str | None) -> Reply | None:
+    """Return the reply of the task or the parked call as which a call continues; None if there is none.
 
-    Raises ProtocolError if the table is not available, as the other two.
+    `task_id`: of the parked call that a state names. The answers of the request are stored; without any, the
+    reply says where the call stands.
+    `this_round`: has the journal of another state, which the client sent again. Its answers do not count.
+    Without both, this call may repeat a parked one. Raises ProtocolError if the table is not available.
     """
+    if this_round is not None:
+        stored = task_carrier.find_stored(this_round)
+        if stored is None or not task_carrier.is_parked(stored):
+            return None if stored is None else task_carrier.reply_again(this_round, stored)
+        resumption = _Resumption(call, this_round)
+        return resumption.attempt(lambda: resumption.reply_to(stored) or presenters.ended(this_round))
     resumption = _Resumption(call)
+    if task_id is not None:
+        return resumption.attempt(lambda: resumption.answer(task_id))
     return resumption.attempt(resumption.repeat)
-
-
-def continue_flow(this_round: Round) -> Reply | None:
-    """Return the reply of the task or the parked call as which a flow continues; None if there is none.
-
-    The client sent a state of the flow again. The answers in this round do not count.
-    """
-    stored = task_carrier.find_stored(this_round)
-    if stored is None:
-        return None
-    if not task_carrier.is_parked(stored):
-        return task_carrier.reply_again(this_round, stored)
-    resumption = _Resumption(this_round.call, this_round)
-    return resumption.attempt(lambda: resumption.reply_to(stored) or presenters.ended(this_round))
-
-
-def continue_named(call: FeatureCall, task_id: str) -> Reply | None:
-    """Store the answers of the request to the parked call that its state names, and continue the call.
-
-    Without answers, the reply says where the call stands.
-    """
-    resumption = _Resumption(call)
-    return resumption.attempt(lambda: resumption.answer(task_id))
 
 
 # -- save ---------------------------------------------------------------------------------------------------

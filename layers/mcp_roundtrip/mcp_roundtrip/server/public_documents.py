@@ -22,7 +22,6 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
 from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
-from mcp_roundtrip.server.responses import log_fault
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 CARD_MEDIA_TYPE: Final = "application/mcp-server-card+json"
@@ -89,11 +88,7 @@ class PublicDocuments(Struct, frozen=True):
             return None
         from mcp_roundtrip.server import question_page  # browsers need it
 
-        try:
-            return question_page.respond(request, self.ports, self._name, operation)
-        except Exception as error:  # its visitor is a person, not an MCP client
-            log_fault(self.ports.observer, error)
-            return question_page.failure_response(request, self.ports)
+        return question_page.respond(request, self.ports, self._name, operation)
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.config.server_card

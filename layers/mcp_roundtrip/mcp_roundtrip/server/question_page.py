@@ -33,6 +33,7 @@ from mcp_roundtrip.question_ui.form import (
 )
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
 from mcp_roundtrip.server.invocation import Operation
+from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.tasks.question_page_links import LinkedQuestions, QuestionLinks
 
 HEADERS: Final = {
@@ -69,25 +70,17 @@ def respond(
     `operation` is the audited operation, if there are audit records.
     """
     try:
-        outcome = _respond(request, ports, server, operation)
+        body, status = _body(outcome := _respond(request, ports, server, operation))
     except MalformedForm:
-        outcome = _Outcome("malformed")
+        body, status = _body(outcome := _Outcome("malformed"))
     except StoreError as error:
         ports.observer.record_failure("task_table_unavailable", error)
-        outcome = _Outcome("unavailable")
-    return _log_and_format(outcome, request, ports)
-
-
-def failure_response(request: HttpRequest, ports: Ports) -> HttpResponse:
-    """Respond to a request that raised, and log its end."""
-    return _log_and_format(_Outcome("failed"), request, ports)
-
-
-def _log_and_format(outcome: _Outcome, request: HttpRequest, ports: Ports) -> HttpResponse:
-    body, status = _body(outcome)
+        body, status = _body(outcome := _Outcome("unavailable"))
+    except Exception as error:  # the visitor of the page is a person, not an MCP client
+        log_fault(ports.observer, error)
+        body, status = _body(outcome := _Outcome("failed"))
     if payload_size(body) > request.max_response_bytes:
-        outcome = _Outcome("unshowable")
-        body, status = _body(outcome)
+        body, status = _body(outcome := _Outcome("unshowable"))
     end = RequestEnd("request_completed", {"outcome": f"question_page_{outcome.name}", "status": status})
     ports.observer.record(end.event, **end.fields)
     headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}

@@ -124,7 +124,7 @@ class Registry:
         """Register a function as a tool, and return the function unchanged.
 
         By default the name is the function's, the description is its docstring, and the schemas come from its
-        signature. `server.tool("name")` sets the name.
+        signature. `server.tool("name")` sets the name. Raises DefinitionError.
 
         `requires`: client capabilities such as "sampling" or "elicitation.url"; a call that has neither them
         nor a channel in their place is refused with -32021 before the tool runs.
@@ -136,8 +136,6 @@ class Registry:
         for 5, and drops unknown arguments. By default the server's option.
         `channels`: how to ask the questions that the client cannot show, instead of the server's option.
         `ui`: an HTML document, or its file, in which clients with MCP Apps show the results and questions.
-
-        Raises DefinitionError.
         """
         if isinstance(function, str):
             if name is not None:
@@ -148,8 +146,8 @@ class Registry:
         is_lenient = self._lenient_arguments if lenient_arguments is None else lenient_arguments
         chosen = self.channels if channels is None else channels
         choices = ToolChoices(extra, input_schema, is_lenient, requires, scopes, task, chosen, ui)
-        register = partial(self._add_tool, name, choices)
-        return register if function is None else register(function)
+        add = partial(self._add_tool, name, choices)
+        return add if function is None else add(function)
 
     def _add_tool(self, name: str | None, choices: ToolChoices, function: F) -> F:
         own_name = feature_name("@server.tool", name, function)
@@ -243,22 +241,14 @@ class Registry:
         given = {"title": title, "description": description, "mimeType": mime_type, "size": size}
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
         caching = (mime_type, ttl_ms, cache_scope)
+        required, own_scopes = required_capabilities(uri, requires), check_scopes(uri, scopes)
 
         def register(function: F) -> F:
             from mcp_roundtrip.server.resources import Resource  # only servers with resources need it
 
-            resource = Resource(
-                uri,
-                feature_name("@server.resource(...)", name, function),
-                function,
-                string_arguments_of(function),
-                required_capabilities(uri, requires),
-                *caching,
-                extra,
-                check_scopes(uri, scopes),
-                self._default_only,
-            )
-            self._add_resource(resource)
+            label = feature_name("@server.resource(...)", name, function)
+            identity = (uri, label, function, string_arguments_of(function))
+            self._add_resource(Resource(*identity, required, *caching, extra, own_scopes, self._default_only))
             return function
 
         return register

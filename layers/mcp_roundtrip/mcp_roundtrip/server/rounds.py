@@ -8,7 +8,7 @@ channel  where the journal waits                               how the answer co
 =======  ====================================================  ==========================================
 client   in the state (`state_carrier`)                        in the next round of the call
 client   nowhere, before -32042 (`legacy_calls`)               to `done`, when the call is made again
-app      in the task table (`parked_carrier`)                  through `views.AnswerTool`
+app      in the task table (`parked_carrier`)                  through the answer tool (`views`)
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
 model    nowhere; in the task table after a step               in an argument, when the call is made again
@@ -109,10 +109,10 @@ def _load(call: FeatureCall) -> Round | Reply:
     Only calls that may be parked, and states of tools that may become tasks, read the table. Raises
     ProtocolError for a state that is not valid, and if the table is not available.
     """
-    feature, params = call.feature, call.params
+    feature, params, has_table = call.feature, call.params, call.context.ports.config.has_task_table
     if params.request_state is None:
-        may_be_parked = feature.parameters.context_parameter is not None and call.plan.parks
-        return (may_be_parked and _continue_stored(call)) or _first_round(call)
+        asks = feature.parameters.context_parameter is not None
+        return (has_table and asks and call.plan.parks and _continue_stored(call)) or _first_round(call)
     try:
         opened = state_carrier.open_state(call, params.request_state)
     except StateRejected as rejected:
@@ -123,7 +123,7 @@ def _load(call: FeatureCall) -> Round | Reply:
     # No later round could run what the last one puts off.
     has_reserve = opened.round < state_carrier.max_rounds(call, journal) or call.may_start_task
     this_round = _round(call, journal, opened, has_reserve=has_reserve)
-    may_be_stored = feature.task is not None and call.context.ports.config.has_task_table
+    may_be_stored = has_table and feature.task is not None
     return (may_be_stored and _continue_stored(call, this_round)) or this_round
 
 
@@ -158,20 +158,9 @@ def _round(
 def _continue_stored(
     call: FeatureCall, this_round: Round | None = None, *, task_id: str | None = None
 ) -> Reply | None:
-    """Return the reply of the task or the parked call as which a call continues; None if there is none.
+    from mcp_roundtrip.server.parked_carrier import continue_stored  # most calls are not stored
 
-    `task_id`: of the parked call that a state names. `this_round`: has the journal of another state. Without
-    both, this call may repeat a parked one. Raises ProtocolError if the table is not available.
-    """
-    from mcp_roundtrip.server import parked_carrier  # most calls are not stored
-
-    if this_round is not None:
-        return parked_carrier.continue_flow(this_round)
-    return (
-        parked_carrier.continue_repeated(call)
-        if task_id is None
-        else parked_carrier.continue_named(call, task_id)
-    )
+    return continue_stored(call, this_round, task_id)
 
 
 # -- run ----------------------------------------------------------------------------------------------------

@@ -73,19 +73,9 @@ class Tool(Struct, frozen=True):
         return self.parameters.context_parameter is not None
 
     @property
-    def asks_in_app(self) -> bool:
-        """Whether a view may show the questions of the tool."""
-        return self.asks and "app" in self.channels
-
-    @property
-    def asks_on_page(self) -> bool:
-        """Whether the question page may show the questions of the tool."""
-        return self.asks and "page" in self.channels
-
-    @property
     def form_view_uri(self) -> str | None:
         """The URI of the view that shows the questions of the tool."""
-        return self.view_uri or (QUESTIONS_URI if self.asks_in_app else None)
+        return self.view_uri or (QUESTIONS_URI if self.asks and "app" in self.channels else None)
 
     @property
     def view_uri(self) -> str | None:
