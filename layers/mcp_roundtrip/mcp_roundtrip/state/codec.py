@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state import claims, jwe, jws
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
@@ -75,12 +74,8 @@ class RequestStateCodec(Struct, frozen=True):
         Raises StateRejected for any other token, and KeyServiceError only if there is no key to verify or
         decrypt it. A token can be opened any number of times: single use needs a store.
         """
-        try:
+        with jws.denied_by_default():
             return self._open(binding, token)
-        except (StateRejected, KeyServiceError):
-            raise
-        except Exception as error:  # deny by default: no token may cause a server error
-            raise StateRejected(f"unexpected_{type(error).__name__}") from None
 
     def _open(self, binding: Binding, token: object) -> OpenState:
         now, epochs = self.clock(), self.epochs

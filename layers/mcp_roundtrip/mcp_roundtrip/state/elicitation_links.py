@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from mcp_roundtrip.errors import StateRejected, UsageError
-from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import (
     COMMON_TYPES,
@@ -96,16 +96,9 @@ class Links(Struct, frozen=True):
         Raises StateRejected for any other token or visitor, and KeyServiceError if there is no public key to
         verify it.
         """
-        try:
-            return self._open(principal, token)
-        except (StateRejected, KeyServiceError):
-            raise
-        except Exception as error:  # deny by default, as in `codec`
-            raise StateRejected(f"unexpected_{type(error).__name__}") from None
-
-    def _open(self, principal: str | None, token: object) -> Link:
-        claims, _ = jws.verify(jws.to_ascii(token, MAX_LINK_LENGTH), LINK_TYP, jws.key_finder(self.keys))
-        require_types(claims, _TYPES, others=set())
-        check_times(claims, now=self.clock(), skew_s=_SKEW_S)
-        check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)
-        return Link(claims["key"], claims["flow"], claims["exp"])
+        with jws.denied_by_default():
+            claims, _ = jws.verify(jws.to_ascii(token, MAX_LINK_LENGTH), LINK_TYP, jws.key_finder(self.keys))
+            require_types(claims, _TYPES, others=set())
+            check_times(claims, now=self.clock(), skew_s=_SKEW_S)
+            check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)
+            return Link(claims["key"], claims["flow"], claims["exp"])

@@ -16,7 +16,8 @@ import hashlib
 import math
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from cryptography.exceptions import InvalidSignature
@@ -301,6 +302,20 @@ def decode_json_object(part: bytes, reason: str, *, max_depth: int = canonical.M
     if not isinstance(value, dict):
         raise StateRejected(reason)
     return value
+
+
+@contextmanager
+def denied_by_default() -> Iterator[None]:
+    """Refuse the token that is opened in the block if that raises anything unexpected.
+
+    No token may cause a server error. KeyServiceError says nothing about the token.
+    """
+    try:
+        yield
+    except (StateRejected, KeyServiceError):
+        raise
+    except Exception as error:
+        raise StateRejected(f"unexpected_{type(error).__name__}") from None
 
 
 def encode(data: bytes) -> bytes:
