@@ -1,12 +1,25 @@
 """Certificates and the keys that they certify. test_attacks covers invalid ones."""
 
+import random
+import secrets
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state import certificates
-from mcp_roundtrip.state.certificates import CERTIFICATE_TYP, LIFETIME_S, MAX_CERTIFICATE_LENGTH, TrustedKeys
-from mcp_roundtrip.state.jws import LocalKey
+from mcp_roundtrip.state.certificates import (
+    CERTIFICATE_TYP,
+    LIFETIME_S,
+    MAX_CERTIFICATE_LENGTH,
+    Delegation,
+    TrustedKeys,
+)
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.jws import RENEWAL_RETRY_S, LocalKey, RenewalBackoff
+from mcp_roundtrip_testing import FakeClock
+from support.interpreters import run_program
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
 
@@ -79,3 +92,170 @@ def test_a_header_with_unexpected_key_members_is_refused(members):
     with pytest.raises(StateRejected) as refused:
         TrustedKeys(KEY).find(members, issuer="any", audience="any", now=NOW, skew_s=5)
     assert refused.value.reason == "header"
+
+
+LIMITS = Limits()
+WINDOW_S = LIFETIME_S - LIMITS.round_ttl_s
+
+
+class Root(LocalKey):
+    """A root key that counts its calls and can be made to fail."""
+
+    signed = 0
+    failure = None
+
+    def sign(self, signing_input):
+        self.signed += 1
+        if self.failure:
+            raise KeyServiceError(self.failure)
+        return super().sign(signing_input)
+
+
+@pytest.fixture
+def root():
+    return Root.generate()
+
+
+@pytest.fixture
+def clock():
+    return FakeClock(NOW)
+
+
+def delegation(root, clock, **changes):
+    given = {
+        "root": root,
+        "issuer": BINDING.issuer,
+        "audience": BINDING.audience,
+        "limits": LIMITS,
+        "clock": clock,
+        "random_bytes": secrets.token_bytes,
+        "random": lambda: 0.0,
+        "renewals": RenewalBackoff(clock),
+        "on_issued": lambda jti, expires_at: None,
+    }
+    return Delegation(**{**given, **changes})
+
+
+def test_a_certificate_names_the_key_of_its_signer(root, clock):
+    signer = delegation(root, clock).signer()
+    key = trusted(TrustedKeys(root), signer.certificate)
+    assert key.public_key == signer.key.public_key
+    assert (key.kid, key.expires_at) == (root.kid, NOW + LIFETIME_S)
+
+
+def test_no_key_is_generated_before_the_first_token(root, clock):
+    delegating = delegation(root, clock)
+    assert root.signed == 0
+    delegating.signer()
+    assert root.signed == 1
+
+
+def test_one_certificate_serves_many_tokens(root, clock):
+    delegating = delegation(root, clock)
+    assert delegating.signer() is delegating.signer()
+    assert root.signed == 1
+
+
+def test_every_signature_expires_before_its_certificate(root, clock):
+    delegating = delegation(root, clock, random=lambda: 0.999)
+    for second in range(0, 3 * LIFETIME_S, 7):
+        clock.now = NOW + second + 0.9
+        key = trusted(TrustedKeys(root), delegating.signer().certificate, clock.now)
+        assert key.expires_at >= int(clock.now) + LIMITS.round_ttl_s
+
+
+def test_a_certificate_is_renewed_before_it_expires(root, clock):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    clock.now += WINDOW_S * 2 / 3 - 1
+    assert delegating.signer() is first
+    clock.now += 1
+    second = delegating.signer()
+    assert second.certificate != first.certificate
+    assert second.key.kid != first.key.kid
+
+
+def test_a_failed_renewal_has_no_effect_while_the_old_certificate_is_valid(root, clock):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    root.failure = "ThrottlingException"
+    clock.now = NOW + WINDOW_S * 2 / 3
+    for _ in range(RENEWAL_RETRY_S):
+        assert delegating.signer() is first
+        clock.now += 1
+    assert root.signed == 2
+    assert delegating.signer() is first
+    assert root.signed == 3
+    clock.now = NOW + WINDOW_S
+    assert delegating.signer() is first
+    clock.now += 1
+    with pytest.raises(KeyServiceError):
+        delegating.signer()
+
+
+@pytest.mark.parametrize("seconds", [-86_400, -6])
+def test_a_clock_that_is_set_back_causes_a_new_certificate(root, clock, seconds):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    clock.now += seconds
+    second = delegating.signer()
+    assert second is not first
+    assert trusted(TrustedKeys(root), second.certificate, clock.now)
+
+
+def test_a_clock_behind_by_less_than_the_skew_still_works(root, clock):
+    delegating = delegation(root, clock)
+    first = delegating.signer()
+    clock.now -= 5
+    assert delegating.signer() is first
+
+
+def test_each_certificate_is_reported_with_the_id_that_revokes_it(root, clock):
+    reported = []
+    signer = delegation(root, clock, on_issued=lambda *about: reported.append(about)).signer()
+    assert reported == [(claims_of(signer.certificate)["jti"], NOW + LIFETIME_S)]
+
+
+def test_a_certificate_over_the_size_limit_is_not_issued(root, clock):
+    with pytest.raises(KeyServiceError) as failed:
+        delegation(root, clock, audience="https://mcp.example/" + "x" * 1500).signer()
+    assert failed.value.reason == "certificate_too_long"
+    assert root.signed == 0
+
+
+CLONES = """
+import os, secrets, sys, time
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.certificates import Delegation
+from mcp_roundtrip.state.jws import LocalKey
+from mcp_roundtrip.state.jws import RenewalBackoff
+
+ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, RenewalBackoff(time.time))
+delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)
+for _ in range(3):
+    if os.fork() == 0:
+        print(delegating.signer().key.kid, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_processes_forked_from_one_snapshot_generate_different_keys():
+    """As with SnapStart: many environments start from one memory image."""
+    done = run_program(CLONES)
+    kids = done.stdout.splitlines()
+    assert len(kids) == len(set(kids)) == 3
+
+
+def test_environments_that_start_together_renew_at_different_times(root):
+    uniform = random.Random(0).random
+    clocks = [FakeClock(NOW) for _ in range(20)]
+    fleet = [delegation(root, clock, random=uniform) for clock in clocks]
+    first = [environment.signer() for environment in fleet]
+    renewed_at = []
+    for environment, clock, signer in zip(fleet, clocks, first, strict=True):
+        while environment.signer() is signer:
+            clock.now += 1
+        renewed_at.append(clock.now - NOW)
+    assert WINDOW_S * 2 / 3 <= min(renewed_at) < max(renewed_at) <= WINDOW_S * 11 / 12 + 1
+    assert len(set(renewed_at)) > 15

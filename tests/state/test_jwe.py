@@ -1,7 +1,10 @@
 """Compare encrypted tokens with joserfc in both directions. test_attacks covers invalid ones."""
 
+import hmac
 import json
+import random
 import secrets
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -11,8 +14,13 @@ from joserfc.jwk import OctKey
 from joserfc.registry import HeaderParameter
 
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state import jwe
-from mcp_roundtrip.state.jwe import ContentKey
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.jwe import EPOCH_S, ContentKey, EpochKeys, short_key_id
+from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.mac_key import LocalMacKey
 from support.interpreters import run_program
 from support.tokens import sealed, unb64
 
@@ -91,3 +99,327 @@ def test_importing_the_state_package_loads_neither_pyjwt_nor_boto3():
     )
     run = run_program(code)
     assert run.stdout.split() == []
+
+
+EPOCH = 500_000
+START = EPOCH * EPOCH_S
+EARLIEST_PREFETCH, LATEST_PREFETCH = START + EPOCH_S * 2 // 3, START + EPOCH_S * 11 // 12
+LIMITS = Limits()
+
+
+class CountingMacKey(LocalMacKey):
+    """A MAC key that records its calls and can be made to fail."""
+
+    failure: str | None = None
+    duration_s = staticmethod(lambda: None)
+
+    def __init__(self, key_id="one", secret=SECRET):
+        super().__init__(key_id, secret)
+        self.derivations = []
+
+    def mac(self, message):
+        self.derivations.append(message)
+        self.duration_s()
+        if self.failure:
+            raise KeyServiceError(self.failure)
+        return super().mac(message)
+
+
+@pytest.fixture
+def mac_key():
+    return CountingMacKey()
+
+
+class Epochs(EpochKeys):
+    """Epoch keys at a settable time."""
+
+    def current(self, now):
+        self._set_clock(now)
+        return super().current(now)
+
+    def find(self, kid, now):
+        self._set_clock(now)
+        return super().find(kid, now)
+
+    def _set_clock(self, now):
+        assert isinstance(self.clock, FakeClock)
+        self.clock.now = now
+
+
+def epochs(*mac_keys, limits=LIMITS, random=lambda: 0.0, issuer="stack"):
+    clock = FakeClock(START)
+    options = {"clock": clock, "random": random, "renewals": RenewalBackoff(clock)}
+    return Epochs(mac_keys, "t+jwt", limits, issuer=issuer, **options)
+
+
+def refusal(keys, kid, now=START):
+    with pytest.raises(StateRejected) as refused:
+        keys.find(kid, now)
+    return refused.value.reason
+
+
+def kid(epoch, key_id="one"):
+    return f"{short_key_id(key_id)}.{epoch}"
+
+
+def test_an_epoch_key_is_a_mac_of_epoch_number_and_issuer(mac_key):
+    key = epochs(mac_key).current(START)
+    assert key.kid == kid(EPOCH)
+    assert key.secret == hmac.digest(SECRET, b"mcp-rs/v2/epoch:%d:stack" % EPOCH, "sha256")
+
+
+def test_deployments_with_the_same_mac_key_have_different_epoch_keys(mac_key):
+    one, other = (epochs(mac_key, issuer=issuer).current(START) for issuer in ("dev", "prod"))
+    assert one.kid == other.kid
+    assert one.secret != other.secret
+
+
+def test_every_epoch_and_mac_key_has_its_own_epoch_key():
+    keys = epochs(LocalMacKey("one", SECRET), LocalMacKey("two", b"t" * 32))
+    secrets = {
+        keys.current(START).secret,
+        keys.current(START + EPOCH_S).secret,
+        keys.find(kid(EPOCH, "two"), START).secret,
+    }
+    assert len(secrets) == 3
+
+
+def test_a_short_key_id_does_not_reveal_the_key_id():
+    assert "1234abcd" not in short_key_id("1234abcd-12ab-34cd-56ef-1234567890ab")
+    assert len(short_key_id("one")) == 8
+
+
+def test_an_epoch_key_is_derived_once(mac_key):
+    keys = epochs(mac_key)
+    assert keys.current(START) == keys.current(START + 1) == keys.find(kid(EPOCH), START + 2)
+    assert len(mac_key.derivations) == 1
+
+
+WINDOW = {
+    "this epoch": (EPOCH, START, True),
+    "the previous epoch, while its tokens are valid": (EPOCH - 1, START + 599, True),
+    "the previous epoch, after its tokens expired": (EPOCH - 1, START + 600, False),
+    "the next epoch, within the clock skew": (EPOCH + 1, START + EPOCH_S - 5, True),
+    "the next epoch, before the clock skew": (EPOCH + 1, START + EPOCH_S - 6, False),
+    "the epoch before the previous one": (EPOCH - 2, START, False),
+    "epoch 0": (1, START, False),
+    "the last epoch": (9_999_999_999, START, False),
+}
+
+
+@pytest.mark.parametrize(("epoch", "now", "accepted"), WINDOW.values(), ids=WINDOW)
+def test_a_key_is_found_if_a_valid_token_can_be_encrypted_with_it(mac_key, epoch, now, accepted):
+    keys = epochs(mac_key)
+    if accepted:
+        assert keys.find(kid(epoch), now).kid == kid(epoch)
+    else:
+        assert refusal(keys, kid(epoch), now) == "epoch"
+        assert mac_key.derivations == []
+
+
+def test_a_longer_round_limit_accepts_older_epochs(mac_key):
+    limits = Limits(round_ttl_s=3 * EPOCH_S, flow_ttl_s=9 * EPOCH_S)
+    keys = epochs(mac_key, limits=limits)
+    assert keys.find(kid(EPOCH - 3), START)
+    assert refusal(keys, kid(EPOCH - 4)) == "epoch"
+
+
+NO_KIDS = ["", "x", f"{short_key_id('one')}", f".{EPOCH}", *(f"{short_key_id('one')}.{epoch}" for epoch in (
+    "", "0", "-1", "+1", f"0{EPOCH}", f" {EPOCH}", f"{EPOCH}\n", "5e5", "٥", "１", "9" * 11, "9" * 5000, "NaN"
+))]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_KIDS)
+def test_a_malformed_epoch_name_is_refused_without_a_kms_call(mac_key, name):
+    assert refusal(epochs(mac_key), name) == "header"
+    assert mac_key.derivations == []
+
+
+@given(st.text())
+def test_no_text_as_epoch_name_causes_a_kms_call(text):
+    mac_key = CountingMacKey()
+    assert refusal(epochs(mac_key), text) in {"header", "unknown_key", "epoch"}
+    assert mac_key.derivations == []
+
+
+def test_an_unknown_mac_key_is_refused_without_a_kms_call(mac_key):
+    assert refusal(epochs(mac_key), kid(EPOCH, "two")) == "unknown_key"
+    assert mac_key.derivations == []
+
+
+# prefetch
+
+
+def test_the_next_epoch_key_is_derived_once_late_in_the_current_epoch(mac_key):
+    keys = epochs(mac_key)
+    for now in range(START, START + 2 * EPOCH_S, 10):
+        keys.current(now)
+        if now < EARLIEST_PREFETCH:
+            assert len(mac_key.derivations) == 1
+        elif now < EARLIEST_PREFETCH + EPOCH_S:
+            assert len(mac_key.derivations) == 2
+
+
+def test_an_environment_that_only_opens_states_prefetches_too(mac_key):
+    keys = epochs(mac_key)
+    keys.find(kid(EPOCH), EARLIEST_PREFETCH)
+    assert len(mac_key.derivations) == 2
+
+
+def test_the_epoch_key_of_a_trusted_mac_key_is_derived_when_a_token_needs_it():
+    one, two = CountingMacKey("one"), CountingMacKey("two")
+    keys = epochs(one, two)
+    keys.current(EARLIEST_PREFETCH)
+    assert (len(one.derivations), len(two.derivations)) == (2, 0)
+    keys.find(kid(EPOCH, "two"), EARLIEST_PREFETCH)
+    assert (len(one.derivations), len(two.derivations)) == (2, 1)
+
+
+def test_a_failed_prefetch_has_no_effect_and_is_retried_after_a_minute(mac_key):
+    keys = epochs(mac_key)
+    keys.current(START)
+    mac_key.failure = "ThrottlingException"
+    for second in range(RENEWAL_RETRY_S):
+        keys.current(EARLIEST_PREFETCH + second)
+    assert len(mac_key.derivations) == 2
+    mac_key.failure = None
+    keys.current(EARLIEST_PREFETCH + RENEWAL_RETRY_S)
+    assert len(mac_key.derivations) == 3
+    keys.current(START + EPOCH_S)
+    assert len(mac_key.derivations) == 3
+
+
+def test_a_failed_derivation_of_a_needed_key_is_a_key_service_error(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for _ in range(5):
+        with pytest.raises(KeyServiceError):
+            keys.current(START)
+    assert len(mac_key.derivations) == 1
+    mac_key.failure = None
+    assert keys.current(START + FIRST_RETRY_S)
+
+
+def test_failed_derivations_back_off_up_to_a_minute(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for second in range(600):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + second)
+    assert len(mac_key.derivations) == 6 + 9, "attempts after 0, 1, 3, 7, 15, 31 and 63 s, then every minute"
+
+
+def test_tokens_of_two_epochs_share_the_backoff(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for epoch in (EPOCH, EPOCH - 1) * 5:
+        with pytest.raises(KeyServiceError):
+            keys.find(kid(epoch), START)
+    assert len(mac_key.derivations) == 1
+
+
+def test_a_failing_mac_key_does_not_delay_another():
+    one, two = CountingMacKey("one"), CountingMacKey("two")
+    keys = epochs(one, two)
+    two.failure = "AccessDeniedException"
+    with pytest.raises(KeyServiceError):
+        keys.find(kid(EPOCH, "two"), START)
+    assert keys.find(kid(EPOCH, "one"), START)
+
+
+def test_a_success_resets_the_backoff(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    for second in (0, 1, 3):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + second)
+    mac_key.failure = None
+    keys.current(START + 7)
+    mac_key.failure = "timeout"
+    for second in range(2):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + EPOCH_S + second)
+    assert len(mac_key.derivations) == 3 + 1 + 2
+
+
+def test_failed_prefetches_do_not_extend_the_backoff_of_a_needed_key(mac_key):
+    keys = epochs(mac_key)
+    keys.current(START)
+    mac_key.failure = "timeout"
+    for second in range(EARLIEST_PREFETCH, START + EPOCH_S, RENEWAL_RETRY_S):
+        keys.current(second)
+    derivations = len(mac_key.derivations)
+    for second in (0, FIRST_RETRY_S):
+        with pytest.raises(KeyServiceError):
+            keys.current(START + EPOCH_S + second)
+    assert len(mac_key.derivations) == derivations + 2
+
+
+def test_the_backoff_after_a_slow_failure_starts_at_its_end(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure, mac_key.duration_s = "timeout", lambda: keys.clock.advance(6)
+    for _ in range(10):
+        with pytest.raises(KeyServiceError):
+            EpochKeys.current(keys, keys.clock())
+    assert len(mac_key.derivations) == 1
+
+
+def test_a_cached_failure_does_not_accumulate_tracebacks(mac_key):
+    keys = epochs(mac_key)
+    mac_key.failure = "timeout"
+    failures = []
+    for _ in range(5):
+        with pytest.raises(KeyServiceError) as failed:
+            keys.current(START)
+        failures.append(failed.value)
+    assert len(set(map(id, failures))) == 5
+    assert [failure.reason for failure in failures] == ["timeout"] * 5
+
+
+def test_a_fleet_spreads_its_derivations_before_the_epoch_changes():
+    uniform = random.Random(0).random
+    fleet = [(epochs(key, random=uniform), key) for key in (CountingMacKey() for _ in range(500))]
+    calls: Counter[int] = Counter()
+    for now in range(START + 1800, START + 1800 + 2 * EPOCH_S, 20):
+        for keys, key in fleet:
+            before = len(key.derivations)
+            keys.current(now)
+            calls[now // 60] += len(key.derivations) - before
+    first = (START + 1800) // 60
+    assert calls.pop(first) == len(fleet)
+    assert sum(calls.values()) == 2 * len(fleet)
+    assert all(count == 0 for minute, count in calls.items() if minute % 60 in (*range(56, 60), *range(30)))
+    assert max(calls.values()) < len(fleet) / 5, "evenly over a quarter of an hour"
+
+
+def test_expired_epoch_keys_are_removed_from_memory(mac_key):
+    keys = epochs(mac_key)
+    for now in range(START, START + 5 * EPOCH_S, 60):
+        keys.current(now)
+        in_memory = {epoch for _, epoch in keys._keys}
+        assert in_memory <= {(now - LIMITS.round_ttl_s) // EPOCH_S, now // EPOCH_S, now // EPOCH_S + 1}
+
+
+def test_expired_epoch_keys_are_removed_during_a_key_service_outage(mac_key):
+    keys = epochs(mac_key)
+    keys.current(EARLIEST_PREFETCH)
+    mac_key.failure = "timeout"
+    keys.current(START + EPOCH_S + LIMITS.round_ttl_s)
+    assert {epoch for _, epoch in keys._keys} == {EPOCH + 1}
+
+
+@pytest.mark.parametrize(
+    "attempt", [lambda keys, now: keys.current(now), lambda keys, now: keys.find("x", now)]
+)
+def test_expired_epoch_keys_are_removed_by_failing_attempts_too(mac_key, attempt):
+    keys = epochs(mac_key)
+    keys.current(START)
+    mac_key.failure = "timeout"
+    with pytest.raises((KeyServiceError, StateRejected)):
+        attempt(keys, START + 2 * EPOCH_S)
+    assert keys._keys == {}
+
+
+def test_a_mac_key_that_is_both_current_and_trusted_counts_once():
+    keys = epochs(CountingMacKey(), CountingMacKey())
+    assert keys.find(keys.current(START).kid, START).kid == keys.current(START).kid

@@ -1,21 +1,39 @@
 """Compare signed tokens with PyJWT and joserfc. test_oracles compares complete states."""
 
+import hashlib
 import json
+import string
 import time
+from base64 import urlsafe_b64encode
+from contextlib import suppress
+from functools import partial
+from operator import mul
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import ECKey
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import StateTooLarge
+from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.state import jws
-from mcp_roundtrip.state.jws import P256_ORDER
+from mcp_roundtrip.state.jws import (
+    P256_ORDER,
+    RENEWAL_RETRY_S,
+    LocalKey,
+    RenewalBackoff,
+    is_valid_signature,
+    kid_of,
+    raw_signature,
+    renewal_time,
+)
+from mcp_roundtrip_testing import FakeClock
 from support.tokens import (
     BINDING,
     KEY,
@@ -104,3 +122,209 @@ def test_malleable_tokens_that_pyjwt_accepts_are_refused():
 def minted_raw(payload):
     signing_input = f"{b64(compact_json(HEADER).encode())}.{b64(payload.encode())}"
     return f"{signing_input}.{b64(KEY.sign(signing_input.encode()))}"
+
+
+ONE = ec.generate_private_key(ec.SECP256R1())
+SCALARS = st.integers(1, P256_ORDER - 1)
+
+
+def test_a_kid_is_a_digest_of_the_public_key():
+    spki = ONE.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    assert kid_of(ONE.public_key()) == urlsafe_b64encode(hashlib.sha256(spki).digest()[:12]).decode()
+    assert LocalKey(ONE).kid == kid_of(ONE.public_key())
+
+
+def test_different_keys_have_different_kids():
+    assert LocalKey.generate().kid != LocalKey.generate().kid
+
+
+@given(SCALARS, SCALARS)
+def test_a_raw_signature_is_r_followed_by_the_lower_s(r, s):
+    raw = raw_signature(utils.encode_dss_signature(r, s))
+    lower = int.from_bytes(raw[32:], "big")
+    assert len(raw) == 64
+    assert int.from_bytes(raw[:32], "big") == r
+    assert lower in (s, P256_ORDER - s)
+    assert lower <= P256_ORDER // 2
+
+
+@given(SCALARS, SCALARS)
+def test_a_signature_with_s_and_one_with_its_negation_have_the_same_raw_form(r, s):
+    negations = (utils.encode_dss_signature(r, value) for value in (s, P256_ORDER - s))
+    assert len({raw_signature(der) for der in negations}) == 1
+
+
+@pytest.mark.parametrize(
+    "der",
+    [
+        b"",
+        b"not DER",
+        bytes(64),
+        utils.encode_dss_signature(0, 1),
+        utils.encode_dss_signature(1, 0),
+        utils.encode_dss_signature(P256_ORDER, 1),
+        utils.encode_dss_signature(1, P256_ORDER),
+        utils.encode_dss_signature(1 << 256, 1),
+    ],
+)
+def test_a_malformed_p256_signature_is_refused(der):
+    with pytest.raises(ValueError, match=r"asn1|order"):
+        raw_signature(der)
+
+
+@given(st.binary())
+def test_a_signature_of_a_local_key_verifies_with_its_public_key(message):
+    key = LocalKey(ONE)
+    raw = key.sign(message)
+    der = utils.encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
+    public = key.find(key.kid)
+    assert public is not None
+    public.verify(der, message, ec.ECDSA(hashes.SHA256()))
+
+
+def test_a_key_depends_only_on_the_given_random_bytes():
+    one, same, other = (LocalKey.generate(partial(mul, byte)) for byte in (b"a", b"a", b"b"))
+    assert one.kid == same.kid != other.kid
+
+
+@given(st.binary(min_size=40, max_size=40))
+def test_any_random_bytes_yield_a_key(given_bytes):
+    assert LocalKey.generate(lambda size: given_bytes[:size]).kid
+
+
+@given(st.binary(max_size=100), st.binary(max_size=100))
+def test_a_signature_is_valid_only_for_its_message_and_its_key(message, other):
+    key = LocalKey(ONE)
+    signature = key.sign(message)
+    assert is_valid_signature(signature, message, key.public_key)
+    assert is_valid_signature(signature, other, key.public_key) == (message == other)
+    assert not is_valid_signature(signature, message, LocalKey.generate().public_key)
+
+
+def test_a_signature_with_negated_s_is_not_valid():
+    key = LocalKey(ONE)
+    signature = key.sign(b"x")
+    negated_s = P256_ORDER - int.from_bytes(signature[32:], "big")
+    assert not is_valid_signature(signature[:32] + negated_s.to_bytes(32, "big"), b"x", key.public_key)
+
+
+def test_a_local_key_trusts_only_itself():
+    assert LocalKey(ONE).find(LocalKey.generate().kid) is None
+
+
+def test_a_key_on_another_curve_is_refused():
+    p384 = ec.generate_private_key(ec.SECP384R1())
+    with pytest.raises(ValueError, match="P-256"):
+        LocalKey(p384)
+
+
+@given(st.integers(0, 2**40), st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_a_renewal_is_due_late_in_the_lifetime_and_before_its_last_twelfth(start, length, random):
+    moment = renewal_time(start, start + length, random)
+    assert start + length * 2 / 3 <= moment + 0.001
+    assert moment <= start + length * 11 / 12 + 0.001
+
+
+def test_different_random_numbers_give_different_renewal_times():
+    assert len({renewal_time(0, 3600, number / 100) for number in range(100)}) == 100
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+def failing(clock, seconds):
+    """Return a call that takes `seconds` and fails."""
+
+    def call():
+        clock.advance(seconds)
+        raise KeyServiceError("timeout")
+
+    return call
+
+
+def test_a_renewal_returns_the_result_of_its_call(clock):
+    assert RenewalBackoff(clock).attempt(lambda: "key") == "key"
+
+
+def test_a_failed_renewal_returns_none(clock):
+    assert RenewalBackoff(clock).attempt(failing(clock, 0)) is None
+
+
+@pytest.mark.parametrize("seconds", [0, 6, 600])
+def test_a_failure_blocks_all_renewals_for_a_minute_after_it_ends(clock, seconds):
+    renewals = RenewalBackoff(clock)
+    renewals.attempt(failing(clock, seconds))
+    clock.advance(RENEWAL_RETRY_S - 1)
+    assert renewals.attempt(lambda: "another key") is None
+    clock.advance(1)
+    assert renewals.attempt(lambda: "another key") == "another key"
+
+
+def test_a_clock_that_was_set_back_ends_the_pause(clock):
+    renewals = RenewalBackoff(clock)
+    renewals.attempt(failing(clock, 0))
+    clock.advance(-1000)
+    assert renewals.attempt(lambda: "key") == "key"
+
+
+def test_only_key_service_errors_count_as_failed_renewals(clock):
+    with pytest.raises(ZeroDivisionError):
+        RenewalBackoff(clock).attempt(lambda: 1 / 0)
+
+
+ALPHABET = string.ascii_letters + string.digits + "-_"
+
+
+def refusal(call, *arguments):
+    with pytest.raises(StateRejected) as refused:
+        call(*arguments)
+    return refused.value.reason
+
+
+@given(st.binary())
+def test_bytes_round_trip_as_base64url_without_padding(data):
+    encoded = jws.encode(data)
+    assert encoded == urlsafe_b64encode(data).rstrip(b"=")
+    assert jws.decode(encoded) == data
+    assert jws.encoded_length(len(data)) == len(encoded)
+
+
+@given(st.text(ALPHABET).map(str.encode))
+def test_every_sequence_of_bytes_has_one_spelling(part):
+    with suppress(StateRejected):
+        assert jws.encode(jws.decode(part)) == part
+
+
+@given(st.lists(st.text(ALPHABET).map(str.encode), min_size=1, max_size=6), st.integers(1, 6))
+def test_a_token_is_split_into_the_expected_number_of_parts(parts, count):
+    token = b".".join(parts)
+    if len(parts) == count:
+        assert jws.split(token, count) == parts
+    else:
+        assert refusal(jws.split, token, count) == "malformed"
+
+
+@given(st.characters(codec="ascii", exclude_characters=ALPHABET))
+def test_characters_outside_base64url_are_refused(character):
+    if character != ".":
+        assert refusal(jws.split, f"AA{character}.AA".encode(), 2) == "malformed"
+
+
+@pytest.mark.parametrize("token", [None, 5, True, b"bytes", ["A"], {}])
+def test_a_value_that_is_not_a_string_is_refused(token):
+    assert refusal(jws.to_ascii, token, 100) == "not_a_string"
+
+
+@given(st.text())
+def test_a_token_with_other_characters_than_ascii_is_refused(text):
+    if text.isascii():
+        assert jws.to_ascii(text, len(text)) == text.encode()
+    else:
+        assert refusal(jws.to_ascii, text, len(text)) == "malformed"
+
+
+def test_a_token_over_the_limit_is_refused_unread():
+    assert jws.to_ascii("A" * 100, 100)
+    assert refusal(jws.to_ascii, "\ud800" * 101, 100) == "too_long"

@@ -1,22 +1,26 @@
-"""Concurrency: eight threads read, answer, cancel and run one task, which ends exactly once."""
+"""Concurrent use of one task, over every store: by its clients and workers, and by rounds of one flow."""
 
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Status
+from mcp_roundtrip_testing.task_table import CrashingStore
+from support.charging_shop import Client, charged, count_calls_of_creation
+from support.charging_shop import server as shop
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.stored_tasks import StoredTasks
 from support.task_tools import ran, run_step
 from support.three_steps import take_three_steps
 
-pytest_plugins = ["support.task_stores"]
+pytest_plugins = ["support.task_stores", "support.charging_shop"]
 
 ROUNDS = 20
 TIMEOUT_S = 120
@@ -117,3 +121,35 @@ def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_ch
         assert item["rn"] == "D"
         assert not {"lo", "lu", "lr", "wake"} & item.keys()
     assert seen == {Status.COMPLETED, Status.CANCELLED}
+
+
+# rounds of one flow
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("call", range(count_calls_of_creation()))
+def test_of_two_requests_in_every_order_one_creates_the_task(task_store, call, is_done):
+    """The second request runs as a whole at each call of the first one's store, before it or after it."""
+    deployment = Deployment(shop, store=task_store)
+    client = Client(deployment)
+    later, other = client.repeat_first(), []
+
+    def send_later():
+        other.append(deployment.retry("optional", later, sure=True))
+
+    task = client.become_task(CrashingStore(task_store, call, is_done, on_reached=send_later))
+    assert [second["taskId"] for second in other] == [task["taskId"]]
+    deployment.run_workers()
+    assert [account for account, _ in charged] == [deployment.text_of(task["taskId"])]
+
+
+@pytest.mark.parametrize("repetition", range(4))
+def test_of_two_rounds_at_once_one_creates_the_task(threaded_store, repetition):
+    deployment = Deployment(shop, store=threaded_store)
+    client = Client(deployment)
+    rounds = client.asked[1], client.repeat_first()
+    with ThreadPoolExecutor(2) as threads:
+        sent = [threads.submit(deployment.retry, "optional", each, sure=True) for each in rounds]
+        [task_id] = {each.result()["taskId"] for each in sent}
+    deployment.run_workers()
+    assert [account for account, _ in charged] == [deployment.text_of(task_id)]

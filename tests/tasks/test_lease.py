@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Event, Thread
 
 import pytest
 from hypothesis import settings
@@ -11,12 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease
+from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
+from mcp_roundtrip.tasks.store import Change, Item, TaskStore
+from mcp_roundtrip_testing.memory_store import MemoryStore
+from mcp_roundtrip_testing.task_table import CrashingStore
 from mcp_roundtrip_testing.workers import NEVER
 from support.faulty_store import FaultyStore
+from support.heartbeat_timer import HeartbeatTimer
 from support.task_items import END, NEW, NOW
 
 LEASE_MS = 60_000
@@ -100,15 +103,6 @@ def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table: 
     table.now_ms += 20_000
     assert lease.renew()
     assert table.task.lease_until_ms == NOW + 70_000 + MARGIN_MS
-
-
-@pytest.mark.parametrize(
-    ("remaining_ms", "needs_heartbeat"), [(HALF_MS, True), (LEASE_MS // RENEWALS, False)]
-)
-def test_an_invocation_that_ends_before_the_first_renewal_needs_no_thread(
-    table: Table, remaining_ms: int, needs_heartbeat: bool
-) -> None:
-    assert table.lease("me", remaining_ms=remaining_ms).needs_heartbeat is needs_heartbeat
 
 
 # what the owner may do without a renewal
@@ -221,13 +215,6 @@ def test_a_failed_log_line_does_not_end_the_heartbeats(table: Table) -> None:
     assert lease.beat() == LEASE_MS / RETRIES
 
 
-def test_heartbeats_end_when_another_worker_has_the_lease(table: Table) -> None:
-    lease = table.claimed()
-    table.take_over()
-    assert lease.beat() is None
-    assert (lease.is_lost, table.renewed, table.errors) == (True, 0, [])
-
-
 @pytest.mark.parametrize("transition", ["cancel", "expire"])
 def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_ends(
     table: Table, transition: str
@@ -254,6 +241,70 @@ def test_a_heartbeat_after_the_pass_does_nothing(table: Table, is_down: bool) ->
     before = table.task
     assert lease.beat() is None
     assert (table.task, table.store.calls, table.renewed, table.errors) == (before, 0, 0, [])
+
+
+# the thread that renews; the test decides when its waits end
+
+
+def test_the_lease_is_renewed_until_the_pass_ends(table: Table) -> None:
+    timer = HeartbeatTimer()
+    with heartbeat(table.claimed(), timer):
+        assert [timer.fire(), timer.fire()] == [True, True]
+    assert timer.pauses == 3 * [LEASE_MS / RENEWALS]
+    assert timer.thread is not None
+    assert not timer.thread.is_alive()
+
+
+def test_the_thread_ends_when_another_worker_has_the_lease(table: Table) -> None:
+    timer, lease = HeartbeatTimer(), table.claimed()
+    with heartbeat(lease, timer):
+        table.take_over()
+        assert not timer.fire()
+        assert (lease.is_lost, table.renewed, table.errors) == (True, 0, [])
+
+
+def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease() -> None:
+    """The heartbeat's request succeeds, and the worker learns that it lost the lease before the response."""
+
+    class SlowTable(MemoryStore):
+        asks_meanwhile: Thread | None = None
+
+        def update(self, pk: str, sk: str, change: Change) -> Item | None:
+            item = super().update(pk, sk, change)
+            thread, self.asks_meanwhile = self.asks_meanwhile, None
+            if thread is not None and item is not None:
+                self._items[pk, sk] = {**item, "lo": "another"}
+                thread.start()
+                thread.join(0.1)  # a worker that waits for the response asks after it
+            return item
+
+    timer, store = HeartbeatTimer(), SlowTable()
+    lease = Table(faults=FaultyStore(store, times=0)).claimed()
+    asks = store.asks_meanwhile = Thread(target=lease.renew)
+    with heartbeat(lease, timer):
+        timer.fire()
+        asks.join()
+        assert lease.is_lost
+
+
+def test_the_thread_ends_when_the_pass_is_killed(table: Table) -> None:
+    timer = HeartbeatTimer()
+    with pytest.raises(KeyboardInterrupt), heartbeat(table.claimed(), timer):
+        raise KeyboardInterrupt
+    assert timer.thread is None or not timer.thread.is_alive()
+
+
+def test_an_invocation_that_ends_before_the_first_renewal_starts_no_thread(table: Table) -> None:
+    timer = HeartbeatTimer()
+    with heartbeat(table.claimed(remaining_ms=LEASE_MS // RENEWALS), timer):
+        assert timer.thread is None
+
+
+def test_the_default_wait_ends_with_the_pass_or_with_the_time() -> None:
+    event = Event()
+    assert not wait_ms(event, 0)
+    event.set()
+    assert wait_ms(event, 3_600_000)
 
 
 # any order

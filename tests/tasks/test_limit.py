@@ -77,20 +77,6 @@ def alice(store, clock):
     return Principal(store, clock)
 
 
-def test_tasks_are_created_up_to_the_limit(alice):
-    alice.create_many(LIMIT)
-    assert alice.is_refused()
-
-
-def test_a_refused_task_is_not_written_and_no_worker_is_dispatched(clock):
-    alice = Principal(MemoryStore(), clock)
-    alice.create_many(LIMIT)
-    sent = alice.tasks.dispatcher.count
-    assert alice.is_refused()
-    assert alice.tasks.dispatcher.count == sent
-    assert sum(sk == TASK for _, sk in alice.store._items) == LIMIT
-
-
 @pytest.mark.parametrize("way", ["cancel", "complete"])
 def test_an_ended_task_makes_room_for_exactly_one(alice, way):
     first, *_ = alice.create_many(LIMIT)
@@ -172,13 +158,6 @@ def test_a_list_that_an_earlier_version_kept_for_a_client_neither_counts_nor_cha
     alice.cancel(tasks[0])
     alice.create()
     assert store.get(earlier, OPEN_TASKS) == item
-
-
-def test_principals_have_separate_limits(store, clock):
-    for name in (ALICE, BOB):
-        principal = Principal(store, clock, name=name)
-        principal.create_many(LIMIT)
-        assert principal.is_refused()
 
 
 def test_a_session_of_an_anonymous_caller_cannot_fill_the_lists_of_most_others(clock):
@@ -380,14 +359,14 @@ def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_argument
         assert store.calls - before == len(JOURNAL.entries) + 3, expected
 
 
-def test_a_creation_above_the_limit_writes_nothing(clock):
+def test_a_creation_above_the_limit_writes_nothing_and_dispatches_no_worker(clock):
     store = MemoryStore()
     alice = Principal(store, clock)
     alice.create_many(LIMIT)
-    before = dict(store._items)
+    before, sent = dict(store._items), alice.tasks.dispatcher.count
     with pytest.raises(TooManyOpenTasks):
         alice.create()
-    assert store._items == before
+    assert (store._items, alice.tasks.dispatcher.count) == (before, sent)
 
 
 class ListOfOpenTasks(RuleBasedStateMachine):
