@@ -218,8 +218,7 @@ def test_a_step_may_be_a_coroutine_function_and_its_result_is_typed() -> None:
         await ctx.elicit("q", "?", bool)
         return made
 
-    call = AsyncPasses(body)
-    call()
+    call = AsyncPasses(body).begun()
     assert call(q=accept(True)) == Done((1, "a"))
 
 
@@ -242,8 +241,7 @@ def test_journaled_values_are_awaited_and_equal_in_every_pass(name: str) -> None
         seen.append(await getattr(ctx, name)("k"))
         await ctx.elicit("q", "?", bool)
 
-    call = AsyncPasses(body)
-    call()
+    call = AsyncPasses(body).begun()
     call.clock.advance(5)
     call()
     assert seen[0] == seen[1]
@@ -311,8 +309,7 @@ def test_a_declined_question_of_a_branch_names_the_branch() -> None:
         except ElicitationDeclined as refusal:
             return refusal.key
 
-    call = AsyncPasses(lambda ctx: ctx.gather({"a": asks, "b": asks}))
-    call()
+    call = AsyncPasses(lambda ctx: ctx.gather({"a": asks, "b": asks})).begun()
     declined = {"action": "decline"}
     assert call(**{"a/q": declined, "b/q": declined}) == Done({"a": "a/q", "b": "b/q"})
 

@@ -202,8 +202,7 @@ def test_an_answer_to_a_question_that_was_withheld_does_not_count() -> None:
     def tool(ctx: Context) -> Any:
         return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]
 
-    passes = Passes(tool, capabilities={"sampling": {}}, fallbacks=("page",))
-    passes()
+    passes = Passes(tool, capabilities={"sampling": {}}, fallbacks=("page",)).begun()
     assert summary(passes(size=accept(3))) == ("client", ["summary"])
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, Sleeping, TaskRequested
-from mcp_roundtrip_testing.task_table import FakeClock
-from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error, value
+from mcp_roundtrip_testing.clock import FakeClock
+from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
 
 ACCEPT = {"action": "accept"}
 URL = "https://x.test/page"
@@ -92,8 +92,9 @@ def test_no_round_exceeds_its_time_and_polls_are_rare(
     complete_at: float, latency_s: float, interval_ms: int, remaining_ms: int
 ) -> None:
     page = Page(complete_at, latency_s)
-    call = Passes(visiting(page, poll_interval_ms=interval_ms), clock=page.clock, remaining_ms=remaining_ms)
-    call()
+    call = Passes(
+        visiting(page, poll_interval_ms=interval_ms), clock=page.clock, remaining_ms=remaining_ms
+    ).begun()
     for number in range(1, 500):
         began = page.clock.now
         outcome = call(page=ACCEPT)
@@ -116,8 +117,7 @@ def test_done_is_called_at_most_once_a_second() -> None:
 
 def test_a_round_asks_again_before_clients_time_out() -> None:
     page = Page()
-    call = Passes(visiting(page), clock=page.clock, remaining_ms=900_000)
-    call()
+    call = Passes(visiting(page), clock=page.clock, remaining_ms=900_000).begun()
     began = page.clock.now
     call(page=ACCEPT)
     assert 30 <= page.clock.now - began <= 45
@@ -125,8 +125,7 @@ def test_a_round_asks_again_before_clients_time_out() -> None:
 
 def test_a_slow_done_is_not_called_if_it_would_exceed_the_round() -> None:
     page = Page(latency_s=5)
-    call = Passes(visiting(page), clock=page.clock)
-    call()
+    call = Passes(visiting(page), clock=page.clock).begun()
     began = page.clock.now
     asked(call(page=ACCEPT))
     assert page.clock.now - began <= 29
@@ -134,8 +133,7 @@ def test_a_slow_done_is_not_called_if_it_would_exceed_the_round() -> None:
 
 def test_without_polling_done_is_called_once_per_round() -> None:
     page = Page(complete_at=20)
-    call = Passes(visiting(page, poll_interval_ms=None), clock=page.clock)
-    call()
+    call = Passes(visiting(page, poll_interval_ms=None), clock=page.clock).begun()
     asked(call(page=ACCEPT))
     assert page.polls == [0]
     page.clock.advance(20)
@@ -155,8 +153,7 @@ def test_a_round_that_only_polls_counts_as_waiting() -> None:
         name, _ = ctx.ask(Elicit("name", "Who?", str), ElicitUrl("page", "Go", URL, page.done))
         return str(name)
 
-    call = Passes(body, clock=page.clock)
-    call()
+    call = Passes(body, clock=page.clock).begun()
     assert call.journal is not None
     outcome = call(page=ACCEPT)
     assert asked(outcome).keys() == {"name", "page"}
@@ -204,15 +201,13 @@ def test_an_exception_in_done_is_raised_in_the_tool() -> None:
             raise ConnectionError("gone")
         return False
 
-    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=done))
-    call()
+    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=done)).begun()
     assert isinstance(error(call(page=ACCEPT)), ConnectionError)
 
 
 def test_stop_iteration_in_done_does_not_complete_the_question() -> None:
     polls = iter([False])
-    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=lambda: next(polls)))
-    call()
+    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=lambda: next(polls))).begun()
     assert isinstance(call(page=ACCEPT), Failed)
 
 
@@ -335,52 +330,3 @@ def test_the_question_of_an_opened_page_in_a_task_may_change() -> None:
     assert isinstance(call(page=ACCEPT), Sleeping)
     texts.pop(0)
     assert asked(call.next_in_task(page=ACCEPT))["page"]["params"]["message"] == "Please go there"
-
-
-# -- references -----------------------------------------------------------------------------------------
-
-
-def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not() -> None:
-    def body(ctx: Context) -> list[str]:
-        return [ctx.reference("approval"), ctx.reference("other"), ctx.idempotency_key("approval")]
-
-    first, second = Passes(body), Passes(body)
-    second.journal = Journal("run-2")
-    one, other = value(first()), value(second())
-    assert one[:2] == other[:2]
-    assert len({*one, *other}) == 4
-    assert all(len(each) == 32 for each in one)
-
-
-def test_a_reference_depends_only_on_the_answers_before_it() -> None:
-    def body(ctx: Context) -> str:
-        amount = ctx.elicit("amount", "How much?", int)
-        reference = ctx.reference("approval")
-        ctx.elicit("note", f"A note for {amount}?", str)
-        return reference
-
-    def reference(amount: int, note: str) -> str:
-        return str(value(Passes(body)(amount=accept(amount), note=accept(note))))
-
-    assert reference(5, "a") == reference(5, "b") != reference(5_000, "a")
-
-
-def test_anonymous_callers_have_different_references() -> None:
-    first = Passes(lambda ctx: ctx.reference("approval"), identity=None)
-    second = Passes(lambda ctx: ctx.reference("approval"), identity=None, journal=Journal("run-2"))
-    assert value(first()) == value(first()) != value(second())
-
-
-def test_the_reference_of_a_branch_does_not_depend_on_answers_of_other_branches() -> None:
-    async def body(ctx: AsyncContext) -> str:
-        async def size(branch: AsyncContext) -> str:
-            return str(await branch.elicit("size", "How large?", int))
-
-        async def refer(branch: AsyncContext) -> str:
-            await asyncio.sleep(0)
-            return branch.reference("approval")
-
-        return (await ctx.gather({"a": size, "ab": refer}))["ab"]
-
-    small, large = (AsyncPasses(body)(**{"a/size": accept(size)}) for size in (1, 2))
-    assert value(small) == value(large)

@@ -64,8 +64,7 @@ def everything(ctx: Context) -> Any:
 
 
 def sealed() -> dict[str, Any]:
-    call = Passes(everything, {"sampling": {}})
-    call()
+    call = Passes(everything, {"sampling": {}}).begun()
     outcome = call(answer={"role": "user", "content": {"type": "text", "text": "x"}, "model": "m"})
     assert isinstance(outcome, NeedsInput)
     return outcome.journal.to_json()

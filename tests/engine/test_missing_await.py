@@ -297,27 +297,19 @@ def test_an_unexpected_exception_remains_the_error_with_a_note_about_calls_never
     assert "question 'sure'" in failure.__notes__[0]
 
 
-def test_a_tool_error_does_not_hide_a_call_never_awaited() -> None:
+class OutOfStock(ToolError): ...
+
+
+@pytest.mark.parametrize("kind", [ToolError, OutOfStock])
+def test_a_tool_error_does_not_hide_a_call_never_awaited(kind: type[ToolError]) -> None:
     async def body(ctx: AsyncContext) -> None:
         answer = sure(ctx)
         if answer is not True:
-            raise ToolError("You said no.")
+            raise kind("You said no.")
 
     outcome = AsyncPasses(body)()
     refused(outcome, "question 'sure'")
-    assert isinstance(error(outcome).__context__, ToolError)
-
-
-def test_an_exception_of_the_tool_that_is_a_tool_error_does_not_hide_a_missing_await() -> None:
-    class OutOfStock(ToolError): ...
-
-    async def body(ctx: AsyncContext) -> None:
-        _ = ctx.step("reserve", int)
-        raise OutOfStock("Try again tomorrow.")
-
-    outcome = AsyncPasses(body)()
-    refused(outcome, "step 'reserve'")
-    assert isinstance(error(outcome).__context__, OutOfStock)
+    assert isinstance(error(outcome).__context__, kind)
 
 
 def test_a_declined_question_is_not_hidden_by_calls_not_reached() -> None:
@@ -326,8 +318,7 @@ def test_a_declined_question_is_not_hidden_by_calls_not_reached() -> None:
         await ctx.elicit("a", "?", str)
         await later
 
-    call = AsyncPasses(body)
-    call()
+    call = AsyncPasses(body).begun()
     assert isinstance(error(call(a={"action": "decline"})), ElicitationDeclined)
 
 

@@ -24,8 +24,7 @@ def test_progress_that_does_not_increase_is_dropped() -> None:
         for done in (1, 2, 2, 1.5, 3):
             ctx.progress(done, 3)
 
-    call = Passes(body)
-    call()
+    call = Passes(body).begun()
     assert [params["progress"] for params in reported(call)] == [1, 2, 3]
 
 
@@ -39,8 +38,7 @@ def test_no_report_is_sent_twice_across_rounds() -> None:
         ctx.elicit("r", "?", bool)
         ctx.progress(4, 4)
 
-    call = Passes(body)
-    call()
+    call = Passes(body).begun()
     assert [params.get("progress") for params in reported(call)] == [1]
     call()
     assert reported(call) == []
@@ -122,8 +120,7 @@ def test_mutating_data_after_a_report_does_not_change_it() -> None:
         ctx.log("info", data)
         data["n"] = 2
 
-    call = Passes(body)
-    call()
+    call = Passes(body).begun()
     assert reported(call) == [{"level": "info", "data": {"n": 1}}]
 
 

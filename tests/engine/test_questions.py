@@ -141,8 +141,7 @@ def test_the_text_of_several_blocks_is_joined() -> None:
     ],
 )
 def test_a_malformed_create_message_result_is_an_error_for_the_client(answer: Any) -> None:
-    call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text)
-    call()
+    call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text).begun()
     assert error(call(capital=answer), MalformedInputResponse).key == "capital"
     assert call(capital=CREATE_MESSAGE_RESULT) == Done("Paris")
 
@@ -169,14 +168,12 @@ def test_roots_are_returned_typed() -> None:
     ],
 )
 def test_a_malformed_list_roots_result_is_an_error_for_the_client(answer: Any) -> None:
-    call = Passes(lambda ctx: ctx.list_roots())
-    call()
+    call = Passes(lambda ctx: ctx.list_roots()).begun()
     assert error(call(roots=answer), MalformedInputResponse).key == "roots"
 
 
 def test_meta_of_an_answer_is_not_journaled() -> None:
-    call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)])
-    call()
+    call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)]).begun()
     call(roots={"roots": [], "_meta": {"big": "x" * 1000}})
     assert call.journal is not None
     assert call.journal.entries[0].value == {"roots": []}
@@ -207,26 +204,16 @@ def test_done_is_not_called_again_in_later_passes() -> None:
         ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
         return ctx.elicit("ok", "Go on?", bool)
 
-    call = Passes(body)
-    call()
+    call = Passes(body).begun()
     call(login={"action": "accept", "content": {"secret": "must not be kept"}})
+    assert call.journal is not None
+    assert call.journal.entries[0].value == {"action": "accept"}
     assert call(ok=accept(True)) == Done(True)
     assert complete == []
 
 
-def test_extra_members_of_a_consent_are_not_journaled() -> None:
-    call = Passes(
-        lambda ctx: [ctx.elicit_url("u", "m", "https://x.test", done=lambda: True), ctx.list_roots()]
-    )
-    call()
-    call(u={"action": "accept", "content": {"password": "hunter2"}})
-    assert call.journal is not None
-    assert call.journal.entries[0].value == {"action": "accept"}
-
-
 def test_a_declined_url_raises_and_done_is_not_called() -> None:
-    call = Passes(connect([]))
-    call()
+    call = Passes(connect([])).begun()
     assert error(call(login={"action": "decline"}), ElicitationDeclined)
 
 
@@ -259,8 +246,7 @@ def test_a_namespaced_request_reaches_a_client_that_declared_it() -> None:
 
 
 def test_the_answer_to_a_namespaced_request_is_an_object() -> None:
-    call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True))
-    call()
+    call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True)).begun()
     assert error(call(approve="yes"), MalformedInputResponse).key == "approve"
 
 
@@ -301,8 +287,7 @@ def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name: s
 
 
 def test_the_reason_for_asking_again_does_not_change_the_fingerprint() -> None:
-    call = Passes(lambda ctx: ctx.elicit("n", "Number?", int))
-    call()
+    call = Passes(lambda ctx: ctx.elicit("n", "Number?", int)).begun()
     call(n=accept("many"))
     assert call.journal is not None
     assert call.journal.outstanding["n"] == Elicit("n", "Number?", int).request().fingerprint
@@ -317,8 +302,7 @@ def test_an_async_done_is_refused_in_a_sync_tool() -> None:
     async def done() -> bool:
         return False
 
-    call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=done))
-    call()
+    call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=done)).begun()
     assert error(call(u={"action": "accept"}), UsageError)
 
 

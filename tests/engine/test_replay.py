@@ -17,8 +17,7 @@ def test_drift_decides_the_outcome_even_if_the_tool_swallows_it() -> None:
             ctx.elicit("x", "?", bool)
         return "continued"
 
-    call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)])
-    call()
+    call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)]).begun()
     assert isinstance(error(call.on(swallowing)()), Drift)
 
 
@@ -56,8 +55,7 @@ def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last() -> 
             ran.append("finally")
             ctx.step("cleanup", lambda: ran.append("step"))
 
-    call = Passes(body)
-    call()
+    call = Passes(body).begun()
     assert ran == ["finally"]
     assert call(q=accept("x")) == Done("x")
     assert ran == ["finally", "finally", "step"]

@@ -35,14 +35,12 @@ def test_a_step_may_not_use_its_context() -> None:
 
 
 def test_a_step_that_became_a_question_is_drift() -> None:
-    call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)])
-    call()
+    call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)]).begun()
     assert error(call.on(lambda ctx: ctx.elicit("x", "?", bool))(), Drift).key == "x"
 
 
 def test_a_question_that_became_a_step_is_drift() -> None:
-    call = Passes(lambda ctx: [ctx.elicit("x", "?", bool), ctx.elicit("y", "?", bool)])
-    call()
+    call = Passes(lambda ctx: [ctx.elicit("x", "?", bool), ctx.elicit("y", "?", bool)]).begun()
     call(x=accept(True))
     assert isinstance(error(call.on(lambda ctx: ctx.step("x", int))()), Drift)
 
@@ -63,8 +61,7 @@ def test_an_inserted_and_a_removed_step_are_tolerated() -> None:
         step(ctx, "unchanged")
         return ctx.elicit("q", "?", bool)
 
-    call = Passes(old)
-    call()
+    call = Passes(old).begun()
     upgraded = call.on(new)
     assert upgraded(q=accept(True)) == Done(True)
     assert ran == ["removed", "unchanged", "inserted"]

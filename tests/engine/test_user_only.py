@@ -82,14 +82,6 @@ def test_the_author_can_override_the_default() -> None:
     assert call(question=accept("yes")) == Done("yes")
 
 
-def test_an_answer_counts_only_for_the_displayed_text() -> None:
-    call = Passes(pay)
-    call()
-    changed = call.on(lambda ctx: pay(ctx, to="eve"))
-    assert asked(changed(sure=accept(True)))["sure"]["params"]["message"] == "Pay 50 to eve?"
-    assert changed(sure=accept(True)) == Done("paid")
-
-
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 def test_a_refusal_sent_before_the_question_is_ignored(action: str) -> None:
     assert asked(Passes(pay)(sure={"action": action})).keys() == {"sure"}

@@ -118,8 +118,7 @@ def a_key_twice() -> None:
 
 @says("'pay': is recorded as step, and the code uses it as now", Drift)
 def a_key_that_names_something_else_now() -> None:
-    playing = Passes(lambda ctx: (ctx.step("pay", pay), ctx.elicit("sure", "Sure?", bool)))
-    playing()
+    playing = Passes(lambda ctx: (ctx.step("pay", pay), ctx.elicit("sure", "Sure?", bool))).begun()
     playing.on(lambda ctx: ctx.now("pay"))()
     raise _failure(playing.on(lambda ctx: ctx.now("pay")))
 

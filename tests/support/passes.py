@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
@@ -89,6 +89,11 @@ class Passes:
         if isinstance(outcome, NeedsInput | Checkpointed):
             self.journal = outcome.journal
         return outcome
+
+    def begun(self) -> Self:
+        """Run the first pass without inputs."""
+        self()
+        return self
 
     def next_in_task(self, **inputs: Any) -> Outcome:
         """Run the next pass of a task, whose `recorder` has the journal."""
