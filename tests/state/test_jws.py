@@ -244,14 +244,6 @@ def failing(clock, seconds):
     return call
 
 
-def test_a_renewal_returns_the_result_of_its_call(clock):
-    assert RenewalBackoff(clock).attempt(lambda: "key") == "key"
-
-
-def test_a_failed_renewal_returns_none(clock):
-    assert RenewalBackoff(clock).attempt(failing(clock, 0)) is None
-
-
 @pytest.mark.parametrize("seconds", [0, 6, 600])
 def test_a_failure_blocks_all_renewals_for_a_minute_after_it_ends(clock, seconds):
     renewals = RenewalBackoff(clock)

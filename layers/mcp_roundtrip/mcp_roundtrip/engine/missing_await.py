@@ -238,5 +238,5 @@ def outcome_with_unawaited(
         fault.__context__ = error
     else:
         error.add_note(str(fault))
-        run.clear_fault()
+        run.fault = None
     return outcome

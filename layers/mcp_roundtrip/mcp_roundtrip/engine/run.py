@@ -201,10 +201,6 @@ class Run:
         self.fault = self.fault or error
         return error
 
-    def clear_fault(self) -> None:
-        """Remove the fault, because another error is the outcome and its notes mention the fault."""
-        self.fault = None
-
     def usage_error(self, problem: str) -> UsageError:
         """Return the error about the tool's use of its context, which decides the outcome of the pass."""
         return self.fail(UsageError(problem))

@@ -120,11 +120,6 @@ class Lease(Struct):
         return self.delivery.lease_ms / RENEWALS
 
     @property
-    def needs_heartbeat(self) -> bool:
-        """Whether the invocation can outlast the first renewal."""
-        return self.delivery.remaining_ms > self.renewal_interval_ms
-
-    @property
     def is_lost(self) -> bool:
         """Whether the worker has to stop, as far as it knows: it lost the lease, or the task has ended."""
         return not (self._is_owner and self._is_open)
@@ -233,7 +228,7 @@ def wait_ms(event: Event, duration_ms: float) -> bool:
 @contextmanager
 def heartbeat(lease: Lease, wait: WaitMs = wait_ms) -> Iterator[None]:
     """Renew the lease until the block ends. A pass that ends before the first renewal makes no request."""
-    if not lease.needs_heartbeat:
+    if lease.delivery.remaining_ms <= lease.renewal_interval_ms:
         yield
         return
     has_ended = Event()

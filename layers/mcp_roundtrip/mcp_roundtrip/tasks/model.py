@@ -206,7 +206,9 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def from_item(cls, item: Item) -> Task:
         read = {name: json_value(item[name]) for name in _JSON & item.keys()}
-        return convert({**item, **read, "req": requests_from_text(str(item["req"]))}, cls)
+        rows = json_value(item["req"]).items()
+        requests = {name: OutstandingRequest.from_json(row) for name, row in rows}
+        return convert({**item, **read, "req": requests}, cls)
 
 
 _JSON: Final = frozenset({"caps", "acc", "iss", "res", "err", "ans"})
@@ -216,11 +218,6 @@ _JSON: Final = frozenset({"caps", "acc", "iss", "res", "err", "ans"})
 def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:
     """Return the JSON text that stores outstanding requests."""
     return canonical.compact_json({name: asked.to_json() for name, asked in requests.items()})
-
-
-def requests_from_text(text: str) -> dict[str, OutstandingRequest]:
-    """Read the JSON text that `requests_to_text` wrote."""
-    return {name: OutstandingRequest.from_json(row) for name, row in json_value(text).items()}
 
 
 def json_value(text: Value) -> Any:
