@@ -201,6 +201,17 @@ def test_a_kms_that_does_not_respond_times_out():
         kms.close()
 
 
+def test_an_unexpected_fault_is_a_key_service_error_with_the_name_of_the_exception(arn, clock):
+    class Broken:
+        def call(self, operation, **parameters):
+            raise AttributeError("not an answer")
+
+    with fails_with("AttributeError"):
+        KmsKey(Broken(), arn, clock).trusted_public_half()
+    with fails_with("AttributeError"):
+        KmsMacKey(Broken(), arn).mac(b"x")
+
+
 def test_an_error_contains_nothing_of_the_message_to_sign(strict_kms, signer, key):
     key.trusted_public_half()
     strict_kms.fail_next(1, operation="Sign")
