@@ -1,5 +1,6 @@
 """The signed client against a strict server: failures, retries and connections."""
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -191,6 +192,20 @@ def test_only_some_idle_connections_are_kept():
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda _: call(), range(threads)))
         assert len(call.connections._kept) == MAX_KEPT
+
+
+def test_a_forked_process_opens_connections_of_its_own():
+    with calling() as call:
+        call()
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if call() == {} else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        call()
+    assert call.connections_used == [1, 2, 1]
 
 
 def test_a_client_works_after_it_was_closed():

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
-from mcp_roundtrip.schema.problem_texts import describe_errors
+from mcp_roundtrip.schema.error_texts import describe_errors
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 

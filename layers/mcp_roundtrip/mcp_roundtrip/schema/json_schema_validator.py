@@ -2,7 +2,7 @@
 
 Its own errors are not used. Those of alternatives within alternatives take exponential time, each error has a
 copy of the value (1.5 GB for 300 missing members of an object with 20,000 values), and their paths have the
-member "01" as 1. `validation_errors` finds the reasons of a refusal.
+member "01" as 1. `json_schema_errors` finds the reasons of a refusal.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values, parse_json
 from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
+from mcp_roundtrip.schema.json_schema_errors import ValuePath, explain, problem_lines
 from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,
     TEXT_TOO_LONG,
@@ -40,7 +41,6 @@ from mcp_roundtrip.schema.validation_cost import (
     uncommon_weight,
     value_size,
 )
-from mcp_roundtrip.schema.validation_errors import ValuePath, explain, problem_lines
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property

@@ -24,6 +24,7 @@ from msgspec import Struct
 from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
+from mcp_roundtrip.schema.error_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.input_limits import (
     TooMuchWork,
     limit_choosing,
@@ -32,7 +33,6 @@ from mcp_roundtrip.schema.input_limits import (
     limited,
 )
 from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching
-from mcp_roundtrip.schema.problem_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     JSON_KINDS,
     CoreSchema,

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.problem_texts import (
+from mcp_roundtrip.schema.error_texts import (
     EXAMPLES,
     MAX_PROBLEMS,
     WORDS,

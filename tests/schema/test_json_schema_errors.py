@@ -14,8 +14,8 @@ from referencing import Registry
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, _Explanation, explain
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
-from mcp_roundtrip.schema.validation_errors import MAX_EXPLANATION_WORK, _Explanation, explain
 
 
 def tool(arguments: dict[str, Any]) -> None: ...

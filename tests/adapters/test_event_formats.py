@@ -1,0 +1,159 @@
+"""What is particular to one event source. `test_sources` has what all have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mcp_roundtrip.adapters.event_formats import ADAPTERS
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
+from mcp_roundtrip_tools.events.messages import Event
+from support.event_sources import any_call, sent_by, with_context
+from support.messages import call, http_event, message
+
+REST = sent_by("rest_api", any_call())
+CLAIMS = {"sub": "alice", "iss": "https://idp.test/"}
+IDENTITY = {
+    "accountId": "123456789012",
+    "accessKey": "AKIAEXAMPLE",
+    "caller": "AROAEXAMPLE:session",
+    "user": "AROAEXAMPLE:session",
+    "userArn": "arn:aws:sts::123456789012:assumed-role/role/session",
+    "sourceIp": "203.0.113.7",
+}
+
+
+def parse(source: str, event: Event) -> HttpRequest:
+    return ADAPTERS[source].parse_request(event)
+
+
+def authorizer(**context: Any) -> Any:
+    return parse("rest_api", with_context(REST, **context)).authorizer
+
+
+# HTTP APIs and function URLs
+
+
+def test_a_request_without_body_and_headers_is_read() -> None:
+    request = parse("http_api", {"version": "2.0", "requestContext": {"http": {"method": "GET"}}})
+    assert (request.method, request.path, request.body, dict(request.headers)) == ("GET", "", "", {})
+
+
+@pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
+def test_a_body_that_is_not_base64_is_read_as_none(body: Any) -> None:
+    assert parse("http_api", {**http_event("", base64=True), "body": body}).body is None
+
+
+@pytest.mark.parametrize("given", [None, "x", [], 7])
+def test_an_authorizer_context_of_another_type_is_none(given: Any) -> None:
+    assert parse("http_api", with_context(http_event("{}"), authorizer=given)).authorizer == {}
+
+
+def test_a_function_url_request_equals_an_http_api_request_except_for_the_limit() -> None:
+    context = {"authorizer": {"iam": {"userId": "AROAEXAMPLE:session"}}}
+    event = with_context(sent_by("function_url", any_call()), **context)
+    request, expected = (parse(source, event) for source in ("function_url", "http_api"))
+    assert request.source_limit_ms is None
+    assert replace(request, source_limit_ms=30_000, endpoint_uri=None) == expected
+
+
+# REST APIs, and HTTP APIs with payload format 1.0
+
+
+def test_single_value_headers_are_read_without_multi_value_headers() -> None:
+    single = parse("rest_api", {**REST, "multiValueHeaders": None})
+    assert single.headers == parse("rest_api", REST).headers
+
+
+def test_only_the_path_of_an_http_api_has_a_stage() -> None:
+    stage = REST["requestContext"]["stage"]
+    assert parse("rest_api", {**REST, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
+    event = sent_by("http_api_1_0", any_call())
+    assert (event["path"], parse("http_api_1_0", event).path) == ("/prod/mcp", "/mcp")
+
+
+def test_an_authorizer_context_is_mapped_as_in_payload_2_0() -> None:
+    claims = {"claims": CLAIMS, "scopes": ["a", "b"]}
+    of_lambda = {"principalId": "alice", "tenant": "blue", "claims": CLAIMS}
+    assert authorizer(authorizer=claims) == {"jwt": claims}
+    assert authorizer(authorizer=of_lambda) == {"lambda": of_lambda}
+    assert authorizer(authorizer={"claims": "text"}) == {"lambda": {"claims": "text"}}
+    iam = {
+        "accountId": "123456789012",
+        "accessKey": "AKIAEXAMPLE",
+        "callerId": "AROAEXAMPLE:session",
+        "userId": "AROAEXAMPLE:session",
+        "userArn": "arn:aws:sts::123456789012:assumed-role/role/session",
+    }
+    assert authorizer(identity=IDENTITY) == {"iam": iam}
+
+
+def test_users_of_a_cognito_identity_pool_have_different_identities() -> None:
+    given = authorizer(identity={**IDENTITY, "cognitoIdentityId": "eu-west-1:1f0c"})
+    assert given["iam"]["cognitoIdentity"] == {"identityId": "eu-west-1:1f0c"}
+    one, other = (
+        EventAuthenticator(AuthMode.IAM).authenticate({}, each).principal
+        for each in (given, authorizer(identity=IDENTITY))
+    )
+    assert one != other
+
+
+@pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])
+def test_without_an_authorizer_there_is_no_context(given: Any) -> None:
+    assert authorizer(authorizer=given) == {}
+
+
+# load balancers
+
+
+def test_a_load_balancer_limits_responses_and_describes_their_status() -> None:
+    one, several = (sent_by(source, any_call()) for source in ("alb", "alb_multi_value"))
+    assert parse("alb", one) == parse("alb_multi_value", several)
+    assert parse("alb", one).max_response_bytes < 1_000_000
+    response = HttpResponse(405, "{}", {"allow": "POST"})
+    expected = {
+        "statusCode": 405,
+        "statusDescription": "405 Method Not Allowed",
+        "body": "{}",
+        "isBase64Encoded": False,
+    }
+    assert ADAPTERS["alb"].format_response(response) == {**expected, "headers": {"allow": "POST"}}
+    lists = {**expected, "multiValueHeaders": {"allow": ["POST"]}}
+    assert ADAPTERS["alb_multi_value"].format_response(response) == lists
+
+
+# direct invocation with a JSON-RPC message
+
+
+@pytest.mark.parametrize("body", [message("tools/list"), call("wetter_münchen"), call(" padded "), call("")])
+def test_the_mirrored_headers_are_derived_from_the_message(body: dict[str, Any]) -> None:
+    request = parse("jsonrpc_event", {**body, "requestContext": {"authorizer": {"jwt": {}}}})
+    assert request.body is not None
+    assert request.authorizer == {}
+    assert isinstance(validate_request(request.headers, request.body), ValidRequest)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"jsonrpc": "2.0"},
+        {"jsonrpc": "2.0", "id": 1, "method": []},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": {}, "_meta": []}},
+    ],
+)
+def test_a_malformed_message_is_refused_by_validation(event: dict[str, Any]) -> None:
+    request = parse("jsonrpc_event", event)
+    assert request.body is not None
+    assert isinstance(validate_request(request.headers, request.body), InvalidRequest)
+
+
+def test_the_response_is_the_bare_message() -> None:
+    format_response = ADAPTERS["jsonrpc_event"].format_response
+    assert format_response(HttpResponse(200, '{"id":1,"result":{}}')) == {"id": 1, "result": {}}
+    assert format_response(HttpResponse(202)) is None
