@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -18,7 +19,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_CALL,
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.mirrored_headers import build_parameter_headers, encode_header
+from mcp_roundtrip.protocol.mirrored_headers import ParameterHeaders, argument_at, encode_header
 from mcp_roundtrip.server.tools import Tool
 
 _ACCEPT: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -58,6 +59,18 @@ def mirrored_headers(method: str, params: Mapping[str, Any], tools: Mapping[str,
     if tool is not None and isinstance(params.get("arguments"), Mapping):
         headers |= build_parameter_headers(tool.parameters.parameter_headers, params["arguments"])
     return headers
+
+
+def build_parameter_headers(
+    parameter_headers: ParameterHeaders, arguments: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the `Mcp-Param-*` headers of a call. Raises ValueError for a string with a lone surrogate."""
+    values = {name: argument_at(arguments, path) for path, name in parameter_headers.items()}
+    return {
+        f"mcp-param-{name}".lower(): encode_header(value if isinstance(value, str) else compact_json(value))
+        for name, value in values.items()
+        if isinstance(value, (str, int, float))
+    }
 
 
 def read_messages(response: HttpResponse) -> list[Mapping[str, Any]]:

@@ -15,10 +15,10 @@ from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH
 from mcp_roundtrip.protocol.mirrored_headers import (
     MAX_INTEGER,
-    build_parameter_headers,
     check_parameter_headers,
     encode_header,
 )
+from mcp_roundtrip_testing.http_requests import build_parameter_headers
 
 MIRRORED: dict[tuple[str, ...], str] = {("a",): "Value"}
 HEADER = "mcp-param-value"

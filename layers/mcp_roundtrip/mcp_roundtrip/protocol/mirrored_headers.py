@@ -144,24 +144,9 @@ def check_parameter_headers(
     """
     for path, name in parameter_headers.items():
         header = headers.get(_header(name).lower())
-        problem = _problem(_value(arguments, path), header)
+        problem = _problem(argument_at(arguments, path), header)
         if problem is not None and (required or header is not None):
             raise mismatch(f"the {_header(name)} header {problem}")
-
-
-def build_parameter_headers(
-    parameter_headers: ParameterHeaders, arguments: Mapping[str, Any]
-) -> dict[str, str]:
-    """Return the headers that a client sends with a call, by lower-case name.
-
-    Raises ValueError for a string with a lone surrogate.
-    """
-    values = {name: _value(arguments, path) for path, name in parameter_headers.items()}
-    return {
-        _header(name).lower(): encode_header(value if isinstance(value, str) else compact_json(value))
-        for name, value in values.items()
-        if _has_header(value)
-    }
 
 
 def _problem(value: Any, header: str | None) -> str | None:
@@ -188,7 +173,7 @@ def _equals(text: str, value: Any) -> bool:
     return Decimal(text) == Decimal(str(value))
 
 
-def _value(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def argument_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     """Return the argument at a path; None if it is absent, which the specification treats like null."""
     node: Any = arguments
     for name in path:
