@@ -282,11 +282,11 @@ def test_a_context_inside_another_type_is_refused_at_registration(annotation: An
 def test_an_unknown_capability_is_refused(requires: Any) -> None:
     server = Server("x")
     for register in (server.tool, server.prompt, partial(server.resource, "docs://{a}/{b}")):
-        with pytest.raises(DefinitionError, match="write one of"):
+        with pytest.raises(DefinitionError, match="write one of elicitation, "):
             register(requires=[requires])(add)
 
 
-def test_one_capability_alone_is_no_list() -> None:
+def test_a_capability_in_place_of_a_list_is_refused_with_the_list() -> None:
     with pytest.raises(DefinitionError, match=r"write requires=\['sampling'\]"):
         Server("x").tool(requires="sampling")(add)
 
