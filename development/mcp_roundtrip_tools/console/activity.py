@@ -1,24 +1,19 @@
-"""What happens in the running template, as it happens."""
+"""What happens in the running template, as it happens: requests and invocations as JSON."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip_tools.console.records import changes_document, exchange_document, invocation_document
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.observation.changed_questions import changed_questions
-from mcp_roundtrip_tools.run.observation.records import (
-    HttpExchange,
-    RecordedInvocation,
-    is_challenge,
-    request_message,
-    response_message,
-    walk,
-)
+from mcp_roundtrip_tools.run.observation.changed_questions import ChangedQuestion, changed_questions
+from mcp_roundtrip_tools.run.observation.messages import is_challenge, request_message, response_message
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, walk
 
 MAX_WAIT_MS: Final = 25_000
 
@@ -28,6 +23,10 @@ SETTLE_S: Final = 0.1
 MAX_EXCHANGES: Final = 300
 MAX_INVOCATIONS: Final = 100
 """The changed requests and invocations in one response; the newest of them."""
+
+MAX_DEPTH: Final = 200
+
+_ANSWERED: Final = ("function", "environment_id", "is_new_environment")
 
 MAX_SUMMARIZED: Final = 1024 * 1024
 """The largest body that is read for a summary, in bytes."""
@@ -61,23 +60,25 @@ def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 def summarize(exchange: HttpExchange) -> dict[str, Any]:
     """Return one line of the list of requests."""
-    sent, outcome = _sent(exchange), _outcome(exchange)
-    innermost = _innermost(exchange.invocations)
+    invocations = [*walk(exchange)]
     return {
-        "id": exchange.id,
-        "startedAtMs": exchange.started_at_ms,
-        "durationMs": exchange.duration_ms,
-        "method": exchange.method,
-        "path": exchange.path,
-        "status": exchange.status,
+        **members(exchange, "id", "started_at_ms", "duration_ms", "method", "path", "status"),
         "isFromConsole": exchange.from_console,
-        **sent,
-        **outcome,
-        "function": None if innermost is None else innermost.function,
-        "environmentId": None if innermost is None else innermost.environment_id,
-        "isNewEnvironment": innermost is not None and innermost.is_new_environment,
-        "failed": any(each.failed for each in walk(exchange)),
+        **_sent(exchange),
+        **_outcome(exchange),
+        # The function that answered: the front door's owner, not the front door.
+        **(
+            members(invocations[-1], "function", "environment_id", "is_new_environment")
+            if invocations
+            else {}
+        ),
+        "failed": any(each.failed for each in invocations),
     }
+
+
+def members(record: object, *names: str) -> dict[str, Any]:
+    """Return attributes of a record by their names in JSON, such as `startedAtMs` for `started_at_ms`."""
+    return {re.sub("_(.)", lambda found: found[1].upper(), name): getattr(record, name) for name in names}
 
 
 def _sent(exchange: HttpExchange) -> dict[str, Any]:
@@ -90,7 +91,6 @@ def _sent(exchange: HttpExchange) -> dict[str, Any]:
         "rpcMethod": _text(document.get("method")),
         "name": name,
         "client": _text(info.get("name")),
-        "continues": isinstance(params.get("requestState"), str),
     }
 
 
@@ -108,16 +108,50 @@ def _outcome(exchange: HttpExchange) -> dict[str, Any]:
     }
 
 
-def _innermost(invocations: tuple[RecordedInvocation, ...]) -> RecordedInvocation | None:
-    """Return the function that answered: the front door's owner, not the front door."""
-    if not invocations:
-        return None
-    return _innermost(invocations[-1].invocations) or invocations[-1]
-
-
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def exchange_document(exchange: HttpExchange) -> dict[str, Any]:
+    """Return a request with its response and everything that it caused."""
+    return {
+        **members(exchange, "id", "started_at_ms", "duration_ms", "method", "path", "status"),
+        "requestBody": body_document(exchange.request_body),
+        "responseBody": body_document(exchange.response_body),
+        "invocations": [invocation_document(each) for each in exchange.invocations],
+    }
+
+
+def invocation_document(invocation: RecordedInvocation) -> dict[str, Any]:
+    """Return an invocation with its log lines, its calls of services, and the invocations it waited for."""
+    response = invocation.response
+    times = ("started_at_ms", "init_ms", "duration_ms")
+    call_members = ("service", "operation", "detail", "status", "started_at_ms", "duration_ms")
+    return {
+        **members(invocation, "id", "function", "environment_id", "is_new_environment", "trigger", *times),
+        **members(invocation, "failed", "error"),
+        "payload": body_document(invocation.payload),
+        "response": None if response is None else body_document(response),
+        "serviceCalls": [members(each, *call_members) for each in invocation.service_calls],
+        "logLines": [members(line, "at_ms", "text") for line in invocation.log_lines],
+        "invocations": [invocation_document(each) for each in invocation.invocations],
+    }
+
+
+def changes_document(changed: Iterable[ChangedQuestion]) -> list[dict[str, Any]]:
+    """Return questions that changed since they were asked before."""
+    return [members(each, "key", "before", "after", "is_repeated") for each in changed]
+
+
+def body_document(body: bytes) -> Any:
+    """Return the JSON document in a body, or its text; None for an empty body."""
+    if not body:
+        return None
+    try:
+        return parse_json(body, max_depth=MAX_DEPTH)
+    except ValueError:
+        return body.decode("utf-8", "replace")

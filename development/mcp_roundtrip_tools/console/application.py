@@ -1,33 +1,25 @@
-"""What runs: the functions of the template, the tools that they own, and how a client reaches them."""
+"""What runs: the functions of the template, the tools that they own, and the users of the local issuer."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip_tools.console.requests import ApiRequest
-from mcp_roundtrip_tools.console.tokens import list_users
+from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
 from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
 from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import Function, function_name, short_name
-
-WORKER_SETTING: Final = "MCP_TASK_WORKER"
-
-LISTS: Final = ("tools", "prompts", "resources", "templates")
+from mcp_roundtrip_tools.template.model import Function, short_name
 
 
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
     functions = app.functions()
     path = app.endpoint_path()
-    modes = {app.settings(name).get("MCP_AUTH_MODE", "") for name in functions} - {""}
     return {
         "run": app.recorder.run_id,
         "mcpUrl": f"http://{request.endpoint_host}{path}",
@@ -35,10 +27,8 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "owners": _owners_by_feature(app),
         "asking": _asking_tools(app),
         "defaultOwner": _default_owner(app),
-        "authMode": min(modes, default=None),
         "users": list_users(app),
         "scopes": _scopes(app),
-        "parameters": dict(app.parameters),
         "template": app.template.name,
         "hasStandIns": has_stand_ins(app.template),
         "sourcesDigest": _sources_digest(app),
@@ -48,7 +38,6 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         ],
         "isChecking": app.is_checking(),
         "leftOut": describe_left_out(app.current()),
-        "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],
     }
 
 
@@ -66,36 +55,22 @@ def _default_owner(app: LocalApp) -> str | None:
     return None if function is None or is_front_door(function) else function.name
 
 
-def function_kind(function: Function, functions: Mapping[str, Function]) -> str:
-    """Return "front_door", "worker" (it runs tasks of another function) or "tool"."""
+def _kind(function: Function) -> str:
+    """Return "front_door", "worker" (it runs the tasks of another function) or "tool"."""
     if is_front_door(function):
         return "front_door"
-    if any(_same_code(function, other) and _names_worker(other, function) for other in functions.values()):
-        return "worker"
-    return "worker" if function.name.endswith("_worker") else "tool"
-
-
-def _same_code(function: Function, other: Function) -> bool:
-    return function.name != other.name and function.code == other.code
-
-
-def _names_worker(function: Function, worker: Function) -> bool:
-    """Return whether a function sends its tasks to `worker`, directly and not through a queue."""
-    return function_name(function.environment.get(WORKER_SETTING, "")) == worker.name
+    return "worker" if function.handler.endswith("worker_handler") else "tool"
 
 
 def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
+    path = app.edited.project_folder(function.name) / function.module
     return {
         "name": function.name,
-        "kind": function_kind(function, app.functions()),
-        "file": _relative(app.edited.project_folder(function.name) / function.module, app.folder),
+        "kind": _kind(function),
+        "file": path.relative_to(app.folder).as_posix() if path.is_relative_to(app.folder) else str(path),
         "isEdited": bool(app.edited.files(function.name)),
         "environments": [each.id for each in app.environments() if each.function == function.name],
     }
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 
 def _owners_by_feature(app: LocalApp) -> dict[str, str]:
@@ -139,4 +114,29 @@ def _catalogs(app: LocalApp) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _rows(catalog: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [row for name in LISTS for row in catalog.get(name, ())]
+    return [row for name in ("tools", "prompts", "resources", "templates") for row in catalog.get(name, ())]
+
+
+def issue_token(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `POST tokens`: a token with these scopes, or with the user's. Raises ConsoleError."""
+    if app.issuer is None:
+        raise ConsoleError(409, "no local issuer runs: start make run with USER=name or AuthMode=bearer")
+    user, scopes = request.text("user"), request.body.get("scopes")
+    if scopes is not None and not _is_list_of_texts(scopes):
+        raise ConsoleError(400, "scopes must be an array of strings")
+    try:
+        return {"token": app.issuer.token(user, scopes)}
+    except ValueError as error:
+        raise ConsoleError(422, f"{error}") from None
+
+
+def list_users(app: LocalApp) -> list[dict[str, Any]]:
+    """Return the users of the local issuer; none without it. `scopes` is None for those that a tool needs."""
+    users = () if app.issuer is None else app.issuer.users
+    return [
+        {"name": user.name, "scopes": None if user.scopes is None else sorted(user.scopes)} for user in users
+    ]
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)

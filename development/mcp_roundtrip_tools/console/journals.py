@@ -1,13 +1,7 @@
 """Journals as the console shows them: each entry with a mark that says what a round did with it.
 
-=========  ==============================================================================================
-mark       meaning
-=========  ==============================================================================================
-asked      a question of this round that waits for its answer
-answered   an answer that this round received and accepted
-ran        this round's code ran and its result was recorded
-replayed   the round found the entry in the state or in the table that it started with
-=========  ==============================================================================================
+A question is *asked*; an answer is *answered*, and what the code ran is *ran*, in the round that accepted or
+ran it. In later rounds, which find it in the state or in the table, it is *replayed*.
 """
 
 from __future__ import annotations
@@ -18,18 +12,8 @@ from typing import Any, Final
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol.canonical import compact_json
 
-KINDS: Final[Mapping[Kind, str]] = {
-    Kind.ANSWER: "answer",
-    Kind.DEFAULT: "default",
-    Kind.STEP: "step",
-    Kind.NOW: "now",
-    Kind.UUID: "uuid",
-    Kind.RANDOM: "random",
-    Kind.LINK: "link",
-    Kind.WAKE: "sleep",
-    Kind.BEGUN: "begun",
-    Kind.FAILED: "failed attempts",
-}
+_WORDS: Final[Mapping[Kind, str]] = {Kind.WAKE: "sleep", Kind.FAILED: "failed attempts"}
+"""Kinds of entries that have another name here."""
 
 
 def journal_rows(journal: Journal, before: Journal | None = None) -> list[dict[str, Any]]:
@@ -48,7 +32,8 @@ def question_row(key: str, asked: Fingerprint) -> dict[str, Any]:
 def entry_row(entry: Entry, mark: str) -> dict[str, Any]:
     """Return one entry. `bytes` is the length of its JSON in a state."""
     size = _size([entry.key, entry.kind.value, entry.value])
-    return {"key": entry.key, "kind": KINDS[entry.kind], "mark": mark, "value": entry.value, "bytes": size}
+    kind = _WORDS.get(entry.kind, entry.kind.name.lower())
+    return {"key": entry.key, "kind": kind, "mark": mark, "value": entry.value, "bytes": size}
 
 
 def new_mark(entry: Entry) -> str:

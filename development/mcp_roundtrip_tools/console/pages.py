@@ -1,4 +1,4 @@
-"""The files of the console's page, as they are in `web/`: there is no build step."""
+"""The files of the console's page, as they are in `web/`, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -26,6 +26,22 @@ CONTENT_TYPES: Final = {
 """Content type by suffix. Files with other suffixes are not served."""
 
 
+SECURITY_HEADERS: Final = (
+    (
+        "content-security-policy",
+        # No inline script or style, no other origin, no frame. Results may hold images and audio.
+        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; "
+        "form-action 'self'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+    # A page of another site can neither load a file nor keep a reference to the console's window.
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+)
+
+
 def page_file(name: str, folder: Path = WEB) -> Response:
     """Return the file with this name relative to the folder, as it is now; 404 if there is none.
 
@@ -46,3 +62,8 @@ def _files(folder: Path) -> dict[str, Path]:
     """Return the files by name. A page has fifty: looking for each would take longer than reading them."""
     found = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES and path.is_file())
     return {FORM.name: FORM, **{path.relative_to(folder).as_posix(): path for path in found}}
+
+
+def with_security_headers(response: Response) -> Response:
+    """Return the response with the headers of the console."""
+    return Response(response.status, (*response.headers, *SECURITY_HEADERS), response.body)

@@ -14,15 +14,8 @@ def show_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `GET sources/{function}`. Raises ConsoleError."""
     function = _function(app, request)
     project, edited = source_files(app.edited.project_folder(function)), app.edited.files(function)
-    return {
-        "function": function,
-        "functions": app.edited.sharing(function),
-        "isEdited": bool(edited),
-        "files": [
-            {"name": name, "text": edited.get(name, project.get(name, "")), "project": project.get(name)}
-            for name in sorted(project.keys() | edited.keys())
-        ],
-    }
+    files = [{"name": name, "text": text} for name, text in sorted({**project, **edited}.items())]
+    return {"functions": app.edited.sharing(function), "isEdited": bool(edited), "files": files}
 
 
 def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
@@ -43,14 +36,14 @@ def discard_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 def _run(app: LocalApp, function: str, files: dict[str, str]) -> dict[str, Any]:
     try:
-        restarted = app.edit(function, files)
+        app.edit(function, files)
     except (SourceError, TemplateError) as error:
         raise ConsoleError(422, str(error)) from None
     what = "an edited version" if files else "the project's version"
     app.recorder.note(
         f"console: {', '.join(app.edited.sharing(function))}: {what} runs from the next invocation on"
     )
-    return {"function": function, "isEdited": bool(files), "edited": sorted(files), "restarted": restarted}
+    return {"isEdited": bool(files), "edited": sorted(files)}
 
 
 def _function(app: LocalApp, request: ApiRequest) -> str:

@@ -1,60 +1,91 @@
-"""`requestState`, decoded with the keys of this run: what a round sent to the client, and what it means.
+"""`requestState`, decrypted and verified with the keys of this run.
 
 The layer's own code verifies and decrypts. Two of its checks do not apply here: the binding to one request,
 because the console shows a state by itself, and the times. Signature and certificate are verified as of the
-time when the state was minted, so that an expired state can still be shown.
+time when the state was minted, so that an expired state can still be shown. The keys are read from the fake
+KMS directly: a state that the console shows causes no call that is counted or recorded.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.aws.kms import KmsPublicKeys, PinnedKey, PublicHalf
+from mcp_roundtrip.deployment.settings import Settings, load_settings
+from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol.canonical import MAX_DEPTH, parse_json
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws
+from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.codec import STATE_TYP
+from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
-from mcp_roundtrip_tools.console.state_keys import StateKeys
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 
 MAX_LENGTH: Final = state_claims.Limits().max_presented
 
 _TYPES: Final[Mapping[str, type]] = {**state_claims.COMMON_TYPES, "rq": str, "rnd": int, "oiat": int}
 
-REASONS: Final = {
-    "not_a_string": "requestState must be a string.",
-    "too_long": f"The state has more than {MAX_LENGTH} characters, so the server refuses it unread.",
-    "malformed": "This is no token: a token has parts in Base64url, each in its only form, between dots.",
-    "header": "The header of the token was changed: it is not one that this package writes.",
-    "unknown_key": "The state was made with a key that this run does not have. Each make run has new keys.",
-    "epoch": "The header names a key of a time from which no state can be.",
-    "decryption": "The encrypted part was changed: header, initialization vector, ciphertext or tag. "
-    "AES-GCM authenticates them together.",
-    "signature": "The signature does not fit: the signed part, or the signature, was changed.",
-    "payload": "The signed part is not a JSON object.",
-    "claims": "A claim is missing, unknown or of the wrong type.",
-    # Only of certificates: the times and the binding of a state are not checked here.
-    "expired": "It had expired when the state was made.",
-    "not_yet_valid": "It was not valid yet when the state was made.",
-    "lifetime": "It is valid for longer than a certificate may be.",
-    "wrong_issuer": "It is of another issuer.",
-    "wrong_audience": "It is for another endpoint.",
-    "key": "Its key is not a P-256 key.",
-    "revoked": "It is revoked.",
-}
-"""What each reason of StateRejected means for a person who looks at a state."""
+_YEARS_S: Final = 10 * 366 * 86_400
+"""States of any age are shown, so keys of any epoch are derived."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateKeys:
+    """The keys of a deployment's states. `epochs` is None if its states are not encrypted."""
+
+    issuer: str
+    audience: str
+    trusted: TrustedKeys
+    epochs: jwe.EpochKeys | None
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedState:
-    """The verified claims of a state. `keys` are those that verified it."""
+    """The verified claims of a state."""
 
     claims: Mapping[str, Any]
-    keys: StateKeys
+    is_encrypted: bool
+
+
+def state_keys(environments: Iterable[Mapping[str, str]], kms: FakeKms) -> Iterator[StateKeys]:
+    """Yield the keys of functions with these environment variables, each set of keys once."""
+    seen: set[tuple[object, ...]] = set()
+    for environment in environments:
+        try:
+            settings = load_settings(environment)
+            signing = key_arns(settings, "state_key_arn", "trusted_state_key_arns")
+            macs = key_arns(settings, "state_encryption_key_arn", "trusted_state_encryption_key_arns")
+            issuer, audience = settings.state_issuer, settings.required("audience")
+            name = (issuer, audience, settings.state_encryption, signing, macs)
+            if signing and name not in seen:
+                seen.add(name)
+                public = [PinnedKey(arn, PublicHalf.from_der(kms.key(arn).public_der())) for arn in signing]
+                trusted = TrustedKeys(KmsPublicKeys(public), settings.revoked_certificates)
+                is_encrypted = settings.state_encryption == "enabled"
+                epochs = _epochs(settings, macs, kms) if is_encrypted else None
+                yield StateKeys(issuer, audience, trusted, epochs)
+        except (SettingsError, KmsFault):  # a function without states, or with keys that are elsewhere
+            continue
+
+
+def _epochs(settings: Settings, arns: Iterable[str], kms: FakeKms) -> jwe.EpochKeys:
+    settings.required("state_encryption_key_arn")
+    return jwe.EpochKeys(
+        [LocalMacKey(arn.rpartition("/")[2], kms.key(arn).secret) for arn in arns],
+        STATE_TYP,
+        state_claims.Limits(round_ttl_s=_YEARS_S),
+        issuer=settings.state_issuer,
+        clock=time.time,
+        random=lambda: 0.5,
+        renewals=jws.RenewalBackoff(time.time),
+    )
 
 
 def open_state(
@@ -64,23 +95,17 @@ def open_state(
     reason = "unknown_key"
     for keys in candidates:
         try:
-            return VerifiedState(_verified_claims(token, keys, clock()), keys)
-        except StateRejected as rejected:
-            reason = _more_telling(reason, rejected.reason)
-        except KeyServiceError as error:
-            reason = _more_telling(reason, f"key_{error.reason}")
+            return VerifiedState(_verified_claims(token, keys, clock()), keys.epochs is not None)
+        except (StateRejected, KeyServiceError) as error:
+            # Other keys say less about a state than those that have made it.
+            reason = error.reason if reason == "unknown_key" else reason
     raise refusal(reason)
 
 
 def refusal(reason: str) -> ConsoleError:
     """Return the error for a reason of StateRejected."""
-    is_certificate = reason.startswith("certificate_")
-    text = REASONS.get(reason.removeprefix("certificate_"), f"The state is not valid: {reason}.")
-    return ConsoleError(422, f"In its certificate: {text}" if is_certificate else text, reason=reason)
-
-
-def _more_telling(reason: str, other: str) -> str:
-    return other if reason == "unknown_key" else reason
+    text = "This run has no key of the state." if reason == "unknown_key" else "The state was changed."
+    return ConsoleError(422, f"{text} The server logs the reason {reason!r}.", reason=reason)
 
 
 def _verified_claims(token: object, keys: StateKeys, now: float) -> Mapping[str, Any]:
@@ -103,7 +128,6 @@ def _unverified_iat(signed: bytes, default: float) -> float:
     """Return when the token says that it was minted. The signature, verified next, covers it."""
     payload = jws.split(signed, 3)[1]
     try:
-        iat = parse_json(jws.decode(payload), max_depth=2 * MAX_DEPTH)["iat"]
-        return float(iat)
+        return float(parse_json(jws.decode(payload), max_depth=2 * MAX_DEPTH)["iat"])
     except (ValueError, TypeError, KeyError, StateRejected, OverflowError):
         return default

@@ -1,28 +1,31 @@
-"""The tasks in the tables of the running template."""
+"""The tasks in the tables of the running template, and the loss of their workers."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.tasks.items import TaskCall, join_result_chunks
-from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task
-from mcp_roundtrip.tasks.store import Item
+from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task, WorkState
+from mcp_roundtrip.tasks.store import Change, Equals, Item
+from mcp_roundtrip_tools.console.activity import changes_document, members
 from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
-from mcp_roundtrip_tools.console.records import changes_document
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_tools.console.run_journals import RunJournals, read_run_journals
-from mcp_roundtrip_tools.console.task_runs import WorkerRun, runs_of
+from mcp_roundtrip_tools.console.worker_runs import read_run_journals, runs_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.changed_questions import open_changed_questions
-from mcp_roundtrip_tools.template.model import function_name
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
 
 TABLE: Final = "MCP_TASK_TABLE"
 
 MAX_TASKS: Final = 200
 """The tasks that are listed, the newest first."""
+
+
+_RUN: Final = ("environment_id", "is_new_environment", "trigger", "started_at_ms", "duration_ms", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,7 @@ def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict
         "result": _result(task, items),
         "error": task.error,
         "changedQuestions": changes_document(open_changed_questions(task.task_id, app.recorder)),
-        "journal": journals.rows(runs[-1] if runs else None, runs),
-        "runs": [_run(run, journals, runs) for run in runs],
+        "runs": [{**members(run, *_RUN), "journal": journals.rows(run, runs)} for run in runs],
     }
 
 
@@ -75,46 +77,22 @@ def _all_tasks(app: LocalApp) -> Iterator[FoundTask]:
                 yield FoundTask(table, Task.from_item(item), calls.get(str(item["pk"])))
 
 
-def _summary(found: FoundTask, runs: list[WorkerRun]) -> dict[str, Any]:
+def _summary(found: FoundTask, runs: list[RecordedInvocation]) -> dict[str, Any]:
     task, call = found.task, found.call
-    running = next((run for run in reversed(runs) if run.is_running), None)
+    times = ("lease_until_ms", "wake_at_ms", "created_at_ms", "updated_at_ms", "deadline_ms")
+    running = [run.environment_id for run in runs if run.duration_ms is None]
     return {
         "id": task.task_id,
         "tool": None if call is None else call.name,
         "arguments": {} if call is None else call.arguments,
-        "dialect": task.dialect,
+        "caller": None if call is None or call.principal is None else call.principal[1],
         "status": task.visible_status,
         "statusMessage": task.message,
         "workState": task.work_state.name.lower(),
-        "worker": _worker_name(task.worker),
-        "principal": _principal(call),
-        "attempts": task.attempts,
-        "leaseOwner": task.lease_owner,
-        "leaseUntilMs": task.lease_until_ms,
-        "wakeAtMs": task.wake_at_ms,
-        "createdAtMs": task.created_at_ms,
-        "updatedAtMs": task.updated_at_ms,
-        "deadlineMs": task.deadline_ms,
-        "questions": sorted(asked.key for asked in task.requests.values()),
+        **members(task, *times),
         "runCount": len(runs),
-        "environmentId": None if running is None else running.environment_id,
+        "environmentId": running[-1] if running else None,
     }
-
-
-def _run(run: WorkerRun, journals: RunJournals, runs: list[WorkerRun]) -> dict[str, Any]:
-    return {**run.to_json(), "journal": journals.rows(run, runs)}
-
-
-def _principal(call: TaskCall | None) -> dict[str, Any] | None:
-    if call is None or call.principal is None:
-        return None
-    kind, subject, issuer, client_id = call.principal
-    return {"kind": kind, "subject": subject, "issuer": issuer, "clientId": client_id}
-
-
-def _worker_name(worker: str) -> str:
-    """Return the name of a worker function or of its queue."""
-    return function_name(worker) if worker.startswith("arn:") else worker.rpartition("/")[2]
 
 
 def _result(task: Task, items: Sequence[Item]) -> Any:
@@ -122,3 +100,31 @@ def _result(task: Task, items: Sequence[Item]) -> Any:
         return task.result
     prefix = f"{RESULT}{task.result_owner}#"
     return join_result_chunks(item for item in items if str(item["sk"]).startswith(prefix))
+
+
+def expire_lease(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `POST tasks/{id}/expire-lease`: the next poll of the task dispatches a worker.
+
+    A worker of which a process still runs keeps its lease. Raises ConsoleError.
+    """
+    found = find_task(app, request.parameters["id"])
+    task = found.task
+    if any(run.duration_ms is None for run in runs_of(app, task.pk)):
+        raise ConsoleError(409, "a worker runs this task: kill its execution environment first")
+    if task.work_state not in (WorkState.LEASED, WorkState.READY):
+        raise ConsoleError(409, f"no worker was lost: the task is {task.work_state.name.lower()}")
+    lease = {"lu": int(time.time() * 1000) - 1} if task.work_state is WorkState.LEASED else {}
+    # Dispatched long ago, so that a poll does not pause before it dispatches again.
+    change = Change(Equals("ver", task.version), set={**lease, "kick": 0})
+    return {"expired": found.table.store.update(task.pk, TASK, change) is not None}
+
+
+def kill_environment(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `POST environments/{id}/kill`: the process ends as if its computer were lost."""
+    name = request.parameters["id"]
+    if not app.kill(name):
+        raise ConsoleError(
+            404, "no such execution environment runs, or it cannot be killed (make run DEBUG=1)"
+        )
+    app.recorder.note(f"console: {name} was killed")
+    return {"killed": name}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.console.guard import (
+    redirect_to_console,
     refuse_embedding,
     refuse_other_sites,
     refuse_strangers,
     without_browser,
 )
 from mcp_roundtrip_tools.console.pages import page_file
-from mcp_roundtrip_tools.console.redirect import redirect_to_console
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.template.model import Route
 from support.sam_applications import Running, http, write_application
@@ -201,7 +201,6 @@ def test_the_application_is_described(running: Running) -> None:
     found = http(console_url(running, "console/api/application")).json()
     assert found["mcpUrl"].startswith(running.app.url(""))
     assert {"name": "Echo", "kind": "tool", "file": "echo/app.py"}.items() <= found["functions"][0].items()
-    assert found["parameters"] == {"Stage": "test"}
 
 
 def test_a_template_keeps_its_own_route_for_the_root() -> None:

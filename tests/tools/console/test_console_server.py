@@ -213,18 +213,17 @@ def test_the_state_of_a_round_is_decoded(console: Console) -> None:
     state = console.call().json()["result"]["requestState"]
     calls = dict(console.app.kms.calls)
     found = console.read("states", {"requestState": state})
-    assert (found["bytes"], found["round"], found["questions"]) == (len(state), 1, ["size"])
+    assert (found["bytes"], found["round"]) == (len(state), 1)
     assert marks(found["journal"]) == [("size", "asked")]
     damaged = console.read("states/damage", {"requestState": state})
     refusal = console.api("states", {"requestState": damaged["requestState"]})
     assert (refusal.status, refusal.json()["reason"]) == (422, "decryption")
     assert f"position {damaged['position']}: in the ciphertext" in refusal.json()["message"]
-    assert (found["tool"], found["method"]) == ("order", "tools/call")
     assert calls == console.app.kms.calls
     for body in ({}, {"requestState": 1}, {"requestState": state, "before": 1}):
         assert console.api("states", body).status == 422
-    for body in ({}, {"requestState": state, "position": "1"}, {"requestState": state, "position": True}):
-        assert console.api("states/damage", body).status == 400
+    for text in (None, "", 1, "A" * 300_000):
+        assert console.api("states/damage", {"requestState": text}).status == 400
 
 
 def test_the_next_worker_replays_what_a_killed_one_has_recorded(console: Console) -> None:
@@ -245,9 +244,10 @@ def test_the_next_worker_replays_what_a_killed_one_has_recorded(console: Console
     assert marks(next_run["journal"]) == [("size", "replayed"), ("create", "ran"), ("keep", "asked")]
     console.rpc("tasks/update", task_id, taskId=task_id, inputResponses={"keep": accept(True)})
     done = console.task(task_id, status="completed")
-    assert marks(done["journal"]) == [("size", "replayed"), ("create", "replayed"), ("keep", "answered")]
+    last = done["runs"][-1]["journal"]
+    assert marks(last) == [("size", "replayed"), ("create", "replayed"), ("keep", "answered")]
     assert done["result"]["content"][0]["text"] == "order of tea big"
-    assert (done["tool"], done["worker"], done["arguments"]) == ("order", "Worker", {"name": "tea"})
+    assert (done["tool"], done["arguments"]) == ("order", {"name": "tea"})
     assert task_id in [each["id"] for each in console.read("tasks")["tasks"]]
     assert console.api(f"tasks/{task_id}/expire-lease", {}).status == 409
     assert console.api("tasks/unknown").status == 404

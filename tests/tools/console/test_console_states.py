@@ -17,12 +17,10 @@ from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
-from mcp_roundtrip_testing.ports import LocalMacKey
-from mcp_roundtrip_tools.console.damage import flip_one_byte
+from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
-from mcp_roundtrip_tools.console.state_keys import state_keys
-from mcp_roundtrip_tools.console.state_view import describe_state, read_journal
-from mcp_roundtrip_tools.console.states import REASONS, open_state
+from mcp_roundtrip_tools.console.state_view import describe_state, flip_one_byte, read_journal
+from mcp_roundtrip_tools.console.states import open_state, state_keys
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 
 NOW = time.time()
@@ -52,7 +50,7 @@ class Deployment:
 
     def decode(self, token: object, before: Journal | None = None) -> dict[str, Any]:
         state = open_state(token, state_keys([self.environment], self.kms))
-        return describe_state(str(token), state, before, NOW)
+        return describe_state(str(token), state, before)
 
 
 def deployment(*, encrypted: bool = True, delegated: bool = False, age_s: float = 0) -> Deployment:
@@ -107,9 +105,8 @@ def test_a_state_is_decoded_with_the_keys_of_the_run(encrypted: bool, delegated:
     token = of.seal(FIRST.to_json())
     found = of.decode(token)
     assert found["bytes"] == len(token)
-    assert (found["flow"], found["round"], found["reason"]) == ("flow", 1, None)
+    assert (found["flow"], found["round"]) == ("flow", 1)
     assert found["expiresAtMs"] - found["issuedAtMs"] == 600_000
-    assert found["questions"] == ["place"]
     assert found["isEncrypted"] is encrypted
     assert found["isAnonymous"] is True
     assert of.kms.calls == {}
@@ -136,7 +133,7 @@ def test_each_entry_has_the_mark_of_what_the_round_did() -> None:
 def test_an_expired_state_is_still_decoded(delegated: bool) -> None:
     of = deployment(delegated=delegated, age_s=3 * DAY_S)
     found = of.decode(of.seal(FIRST.to_json()))
-    assert (found["reason"], found["flow"]) == ("expired", "flow")
+    assert (found["expiresAtMs"] < NOW * 1000, found["flow"]) == (True, "flow")
 
 
 def test_a_state_of_other_keys_is_refused() -> None:
@@ -150,8 +147,8 @@ def test_a_state_of_other_keys_is_refused() -> None:
 def test_a_state_with_any_changed_character_is_refused(encrypted: bool, delegated: bool) -> None:
     of = deployment(encrypted=encrypted, delegated=delegated)
     token = of.seal(FIRST.to_json())
-    reasons = {refused(of, flip_one_byte(token, at)["requestState"]) for at in range(0, len(token), 11)}
-    assert {reason.removeprefix("certificate_") for reason in reasons} <= REASONS.keys()
+    other = {at: "B" if token[at] == "A" else "A" for at in range(0, len(token), 11)}
+    reasons = {refused(of, token[:at] + each + token[at + 1 :]) for at, each in other.items()}
     assert ("decryption" in reasons) is encrypted
 
 
@@ -161,12 +158,7 @@ def test_the_damaged_part_is_named() -> None:
     found = flip_one_byte(token)
     assert found["part"] == "ciphertext"
     assert [a != b for a, b in zip(token, found["requestState"], strict=True)].count(True) == 1
-    assert flip_one_byte(token, 0)["part"] == "header"
-    assert flip_one_byte(token, len(token) - 1)["part"] == "tag"
     assert flip_one_byte(deployment(encrypted=False).seal(FIRST.to_json()))["part"] == "claims"
-    for position in (-1, len(token)):
-        with pytest.raises(ConsoleError):
-            flip_one_byte(token, position)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Access tokens for the client that the console plays, and the callers of recorded requests."""
+"""Access tokens for the client that the console plays."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.state.claims import principal_digest
-from mcp_roundtrip_tools.console.callers import caller_of
+from mcp_roundtrip_tools.console.application import issue_token, list_users
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_tools.console.tokens import issue_token, list_users
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
-from mcp_roundtrip_tools.run.observation.records import HttpExchange
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.users import User
 
 ISSUER = "http://127.0.0.1:3001"
 
@@ -36,30 +33,10 @@ def token(app: App, **body: Any) -> str:
     return found
 
 
-def exchange(*headers: tuple[str, str]) -> HttpExchange:
-    return HttpExchange("id", 0, "POST", "/mcp", headers, b"")
-
-
 def test_users_are_listed_with_their_scopes(app: App) -> None:
     expected = [{"name": "ada", "scopes": ["a", "b"]}, {"name": "bob", "scopes": None}]
     assert list_users(app) == expected  # type: ignore[arg-type]  # a stand-in
     assert list_users(App()) == []  # type: ignore[arg-type]  # a stand-in
-
-
-def test_the_caller_of_a_request_is_known_only_if_the_state_is_bound_to_it(app: App) -> None:
-    sent = exchange(("authorization", f"Bearer {token(app, user='ada')}"))
-    ada = Principal("jwt", "ada", ISSUER, "mcp-roundtrip-console")
-    bob = Principal("jwt", "bob", ISSUER, "mcp-roundtrip-console")
-    assert caller_of(sent, {"jti": "j", "sub": principal_digest("j", ada.canonical())}) == "ada"
-    assert caller_of(sent, {"jti": "j", "sub": principal_digest("j", bob.canonical())}) is None
-    assert caller_of(sent, {"jti": "j"}) is None
-
-
-@pytest.mark.parametrize(
-    "header", ["", "Basic x", "Bearer", "Bearer a.b.c", "Bearer é", "Bearer e30.e30.e30"]
-)
-def test_other_headers_name_no_caller(header: str) -> None:
-    assert caller_of(exchange(("authorization", header)), {"jti": "j", "sub": "s"}) is None
 
 
 @pytest.mark.parametrize(

@@ -272,28 +272,6 @@ def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_calls_survive_a_reload_of_the_page(console: Console) -> None:
-    visit = console(
-        "#/tools/hostile",
-        CALL,
-        ASKED,
-        RECORDED,
-        ("reload",),
-        ("check", "Yes"),
-        ("click", "Accept"),
-        DONE,
-        ("open", "#/prompts/greet"),
-        ("reload",),
-        ("open", "#/tools/hostile"),
-        DONE,
-        ("count", ".round"),
-        ("texts", ".call-title .chip"),
-        ("texts", ".round:last-child .environment .chip"),
-    )
-    assert visit.seen[-3:] == [2, ["completed"], ["warm"]]
-    assert visit.complaints == []
-
-
 def test_what_was_typed_survives_a_change_of_the_lists(console: Console) -> None:
     def tool(*names: str) -> dict[str, Any]:
         schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}

@@ -7,7 +7,6 @@ import { isAwaited, outcomeOf, resultOf, stateOf } from "./rounds.js";
 
 /** Rounds without a question that follow each other, before the user decides whether to go on. */
 const MAX_FOLLOWED = 60;
-const RECORD_DELAYS_MS = [0, 60, 150, 400, 1000];
 
 /** Outcome of a round -> words. */
 const OUTCOMES = {
@@ -27,13 +26,9 @@ export function createCalls({ store, client, api }) {
   }
 
   /**
-   * Send a round of a call: append it to `call.rounds`, and follow the response. Return the round when its
-   * response is there.
-   * @param {Call} call
-   * @param {{after?: Round, answers?: Object, requestState?: string, profile?: Profile, arguments?: Object,
-   *     experiment?: string, followed?: number}} options
-   *     `after` is the round that this one follows: it sends the state of that round, as the same client.
-   *     `followed`: how many rounds without a question came directly before this one
+   * Send a round of a call: append it to `call.rounds`, and follow the response. `after` is the round that this one
+   * follows: it sends the state of that round, as the same client. `followed`: how many rounds without a question came
+   * directly before this one.
    */
   async function sendRound(call, { after, answers = {}, experiment, followed = 0, ...sent } = {}) {
     if (followed === 0) awaitNews();
@@ -56,7 +51,6 @@ export function createCalls({ store, client, api }) {
     const goesOn = outcomeOf(round) === "continue" && !round.isStopped && followed < MAX_FOLLOWED;
     if (goesOn) await sendRound(call, { after: round, followed: followed + 1 });
     else conclude(call, round);
-    return round;
   }
 
   function conclude(call, round) {
@@ -70,7 +64,8 @@ export function createCalls({ store, client, api }) {
   /** Fetch what the server recorded of a round, and the decoded state that it returned. */
   async function record(call, round) {
     const notify = () => store.notify(`call:${call.id}`);
-    const exchange = fetchExchange(round.exchangeId).then((found) => { round.exchange = found && withoutBodies(found); }, () => {});
+    const exchange = round.exchangeId === null ? Promise.resolve() : api.exchange(round.exchangeId)
+      .then((found) => { round.exchange = withoutBodies(found); }, () => {}); // only the newest are kept
     const state = decode(round).then(
       (found) => { round.state = found; },
       (error) => { round.state = { error: error.message, ...(error.body ?? {}) }; });
@@ -90,28 +85,6 @@ export function createCalls({ store, client, api }) {
     return { ...found, journal: [...replayed, ...answered], isReceived: true };
   }
 
-  async function fetchExchange(id) {
-    if (id === null) return null;
-    for (const delay of RECORD_DELAYS_MS) {
-      if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
-      try {
-        return await api.exchange(id);
-      } catch (error) {
-        if (error.status !== 404) throw error;
-      }
-    }
-    return null;
-  }
-
-  /** Add calls of an earlier visit of the page. */
-  function restore(calls) {
-    lastId = Math.max(lastId, ...calls.map(({ id }) => Number(id.slice(1))));
-    store.update({ calls: [...calls, ...store.state.calls] });
-    for (const call of calls) {
-      for (const round of call.rounds.filter((each) => each.exchange === null && each.exchangeId !== null)) record(call, round);
-    }
-  }
-
   /** Stop waiting for responses. */
   function stop(call) {
     awaitNews();
@@ -121,7 +94,7 @@ export function createCalls({ store, client, api }) {
     }
   }
 
-  return { start, sendRound, restore, stop };
+  return { start, sendRound, stop };
 }
 
 /** Return what a round sends that follows another one, or that is the first. */

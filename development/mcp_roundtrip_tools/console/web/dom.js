@@ -4,7 +4,7 @@ import { element, uniqueId } from "./form.js";
 
 export { uniqueId };
 
-const isAttributes = (value) => value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
+const isAttributes = (value) => value?.constructor === Object;
 
 /**
  * Create an element: `h("p.hint", { id }, "text")`.
@@ -111,14 +111,4 @@ export function icon(name) {
 /** Tell a screen reader something that changed elsewhere on the page. */
 export function announce(text) {
   document.getElementById("announcements").textContent = text;
-}
-
-/** Return the address if a browser may open it from here (http or https), or null. */
-export function webAddress(text) {
-  try {
-    const { protocol, href } = new URL(text);
-    return protocol === "https:" || protocol === "http:" ? href : null;
-  } catch {
-    return null;
-  }
 }

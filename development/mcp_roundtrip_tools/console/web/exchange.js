@@ -2,7 +2,7 @@
 
 /** Return an exchange without its bodies: a round has them already, and a state can be long. */
 export function withoutBodies({ requestBody, responseBody, invocations = [], ...exchange }) {
-  const strip = ({ payload, response, invocations: inner = [], ...others }) => ({ ...others, invocations: inner.map(strip) });
+  const strip = ({ payload, response, invocations: inner, ...others }) => ({ ...others, invocations: inner.map(strip) });
   return { ...exchange, invocations: invocations.map(strip) };
 }
 
@@ -12,12 +12,8 @@ export function invocationsOf(exchange) {
   return flatten(exchange?.invocations);
 }
 
-/** Return the invocation that ran the tool: the innermost one of the first branch; undefined if nothing ran. */
-export function environmentOf(exchange) {
-  let found = exchange?.invocations?.[0];
-  while (found?.invocations?.length) found = found.invocations[0];
-  return found;
-}
+/** Return the invocation that ran the tool, which is the innermost one; undefined if nothing ran. */
+export const environmentOf = (exchange) => invocationsOf(exchange).at(-1);
 
 export const SERVICES = { kms: "KMS", dynamodb: "DynamoDB", s3: "S3", sqs: "SQS", lambda: "Lambda" };
 

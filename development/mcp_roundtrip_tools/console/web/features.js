@@ -15,7 +15,7 @@ let latestTurn = 0;
 /** Load discovery and lists into the store, unless it is loaded again meanwhile. Problems become `featuresError`. */
 export async function loadFeatures({ store, client }) {
   const turn = ++latestTurn;
-  const update = (changes) => turn === latestTurn && store.update({ areFeaturesLoaded: true, ...changes });
+  const update = (changes) => turn === latestTurn && store.update(changes);
   try {
     const { capabilities = {}, instructions = null, serverInfo, _meta } = await client.discover();
     const features = { tools: [], prompts: [], resources: [], templates: [] };

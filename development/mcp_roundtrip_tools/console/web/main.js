@@ -6,9 +6,8 @@ import { fill, h, icon } from "./dom.js";
 import { loadFeatures } from "./features.js";
 import { sameJson } from "./format.js";
 import { createClient } from "./mcp/client.js";
-import { loadProfile, summary, withUser } from "./mcp/profile.js";
+import { defaultProfile, summary, withUser } from "./mcp/profile.js";
 import { watchNews } from "./news.js";
-import { keepSession, readSession } from "./session.js";
 import { createStore } from "./store.js";
 import { activityPage } from "./views/activity.js";
 import { clientPage } from "./views/client.js";
@@ -18,8 +17,8 @@ import { featureList } from "./views/lists.js";
 import { taskPage, tasksPage } from "./views/task.js";
 
 const store = createStore({
-  application: null, profile: loadProfile(), calls: [], roots: [{ uri: "file:///home/ada/engine", name: "engine" }],
-  features: { tools: [], prompts: [], resources: [], templates: [] }, areFeaturesLoaded: false, featuresError: null,
+  application: null, profile: defaultProfile(), calls: [], roots: [{ uri: "file:///home/ada/engine", name: "engine" }],
+  features: { tools: [], prompts: [], resources: [], templates: [] }, featuresError: null,
   serverInfo: null, serverCapabilities: {}, instructions: null,
 });
 const client = createClient(store);
@@ -88,21 +87,9 @@ async function start() {
   const application = await api.application().catch(() => null);
   store.update({ application, profile: withUser(store.state.profile, application) });
   if (application?.isChecking) setTimeout(refresh, CHECK_MS);
-  if (application !== null) resumeSession(application);
   await loadFeatures(context);
   showServer();
   show({ movesFocus: false });
-}
-
-/** Show the calls of this window again after a reload of the page. */
-function resumeSession({ run, users }) {
-  const session = readSession(run);
-  if (session !== null) {
-    context.calls.restore(session.calls);
-    const isUser = users.some(({ name }) => name === session.user.user);
-    store.update({ roots: session.roots, profile: { ...store.state.profile, ...(isUser && session.user) } });
-  }
-  keepSession(store);
 }
 
 /** Load the lists again if a source, or the server, is another one: the author may come back from an editor. */
@@ -113,7 +100,8 @@ async function refresh() {
   const isSame = (...names) => names.every((name) => sameJson(application?.[name], before?.[name]));
   if (isSame("sourcesDigest", "run", "problems", "users") && store.state.featuresError === null) return;
   store.update({ application });
-  if (!isSame("users")) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
+  const anonymous = { ...store.state.profile, user: null, scopes: null };
+  if (!isSame("users")) store.update({ profile: withUser(anonymous, application) });
   await loadFeatures(context);
   showServer();
   // Other pages follow what they show, and keep what was typed.

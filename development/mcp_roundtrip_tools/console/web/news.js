@@ -41,7 +41,8 @@ function onChange(records) {
 /** Return the visible elements with a new mark. A part that is built again brings the marks that it had. */
 function newsOf(records) {
   const added = records.flatMap(({ type, target, addedNodes }) => (type === "attributes" ? [target] : marked(addedNodes)));
-  const before = records.flatMap(({ oldValue, removedNodes }) => [oldValue, ...marked(removedNodes).map((each) => each.dataset.news)]);
+  const namesOf = (nodes) => marked(nodes).map((each) => each.dataset.news);
+  const before = records.flatMap(({ oldValue, removedNodes }) => [oldValue, ...namesOf(removedNodes)]);
   return added.filter((each) => each.dataset.news && !before.includes(each.dataset.news) && each.checkVisibility());
 }
 

@@ -2,12 +2,7 @@
 
 const PAUSE_AFTER_ERROR_MS = 2_000;
 
-/**
- * @param {() => Promise<boolean | void>} action returns true when there is nothing more to do
- * @param {number} intervalMs the pause between the end of one action and the start of the next
- * @param {AbortSignal} signal
- * @param {(error: Error) => void} onError after which the action is repeated, more slowly
- */
+/** `action` returns true when nothing is left to do. The interval is between the end of one and the start of the next. */
 export async function repeat(action, intervalMs, signal, onError) {
   while (!signal.aborted) {
     let wait = intervalMs;

@@ -18,7 +18,7 @@ export const followerOf = (call, round) => call.rounds.find((each) => each.follo
 /** Return the rounds of the call without its experiments, and without what continues these. */
 export const ownRounds = (call) => call.rounds.filter((round) => round.branch === undefined);
 
-/** Return the state of a call: "running", "asking", "task", "completed", "failed" or "stopped". Experiments do not change it. */
+/** Return the state of a call: "running", "stopped", or how its last round ended. Experiments do not change it. */
 export function statusOf(call) {
   const last = ownRounds(call).at(-1);
   const outcome = outcomeOf(last);

@@ -18,37 +18,20 @@
  * @property {string|null} sentState     the requestState that the request carried
  * @property {number|null} follows   the number of the round whose state or question it goes on with
  * @property {number} [branch]       of a round that belongs to an experiment: the number of the round that began it
- * @property {string} [experiment]   "resent", "older state", "damaged state", "other version", "other user" or "other client"
+ * @property {string} [experiment]   such as "resent" or "older state"
  */
 
-/** Return a store: `update` changes members of the state, `subscribe` hears of changes by member or topic. */
+/** Return a store: `update` changes members of the state, `subscribe` hears of changes by member or topic ("call:c3"). */
 export function createStore(state) {
-  const listeners = new Map();
-
-  function notify(topic) {
-    for (const listener of [...(listeners.get(topic) ?? [])]) {
-      try {
-        listener(state);
-      } catch (error) {
-        reportError(error); // a view that fails stops neither the other views nor the call
-      }
-    }
-  }
-
+  const topics = new EventTarget(); // a view that fails stops neither the other views nor the call
+  const notify = (topic) => topics.dispatchEvent(new Event(topic));
   return {
-    state,
-    /** Change members of the state; the topics of the changes are their names. */
+    state, notify,
     update(changes) {
       Object.assign(state, changes);
-      for (const topic of Object.keys(changes)) notify(topic);
+      Object.keys(changes).forEach(notify);
     },
-    /** Say that something inside changed, such as "call:c3". */
-    notify,
     /** Call `listener` at every change of a topic, until the signal aborts. */
-    subscribe(topic, listener, signal) {
-      if (!listeners.has(topic)) listeners.set(topic, new Set());
-      listeners.get(topic).add(listener);
-      signal?.addEventListener("abort", () => listeners.get(topic).delete(listener));
-    },
+    subscribe: (topic, listener, signal) => topics.addEventListener(topic, () => listener(state), { signal }),
   };
 }

@@ -31,6 +31,16 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** Return an address as a browser opens it, in ASCII: other spellings can show another host. Null if it is not of the web. */
+export function webAddress(url) {
+  try {
+    const { protocol, href } = new URL(url);
+    return /^https?:$/.test(protocol) ? href : null;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Return the form of an object schema.
  * @param {{message?: string, values?: Object, labelOf?: Function, controlOf?: Function}} options

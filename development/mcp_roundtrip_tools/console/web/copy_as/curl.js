@@ -9,7 +9,8 @@ import { escapeUnsafe } from "./python_text.js";
  */
 export function curl({ request: { url, headers, body } }) {
   const option = ([name, value]) => `--header ${quoted(escapeUnsafe(`${name}: ${value}`))}`;
-  const words = [`curl --silent --show-error ${quoted(url)}`, ...Object.entries(headers).map(option), "--data-binary @- <<'EOF'"];
+  const options = Object.entries(headers).map(option);
+  const words = [`curl --silent --show-error ${quoted(url)}`, ...options, "--data-binary @- <<'EOF'"];
   return `${words.join(" \\\n  ")}\n${escapeUnsafe(JSON.stringify(body), "!")}\nEOF\n`;
 }
 

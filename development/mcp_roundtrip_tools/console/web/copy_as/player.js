@@ -2,11 +2,11 @@
 
 import { outcomeOf, questionsOf, resultOf } from "../rounds.js";
 import { parseJson, sameJson } from "../format.js";
+import { defaultProfile } from "../mcp/profile.js";
 import { keywords, literal, remark, Source, text } from "./python_text.js";
 import { playedRounds, requestOf, tokenOf } from "./recorded_call.js";
 
-const EVERYTHING = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} };
-const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+const EVERYTHING = defaultProfile().capabilities;
 const ANY = new Source("ANY");
 
 /** The released client of an earlier version that declares forms and pages. */
@@ -26,10 +26,12 @@ const CALLS = {
  *     and the template, as paths in the project
  */
 export function player(call, { file, template, hasStandIns }) {
-  const body = steps(call).map((line) => `    ${line}\n`).join("");
   const name = call.name.replace(/[^A-Za-z0-9]+/g, "_").replace(/^_+|_+$/g, "").toLowerCase();
-  const source = `APP = Path(${text(file)})\n${hasStandIns ? standIns(template) : ""}\n\ndef test_${name || "call"}() -> None:\n${body}`;
-  return `"""${remark(call.name)}, as in the console. Run it in the project's folder with pytest."""\n\n${imports(source)}\n\n${source}`;
+  const body = steps(call).map((line) => `    ${line}\n`).join("");
+  const fixture = hasStandIns ? standIns(template) : "";
+  const source = `APP = Path(${text(file)})\n${fixture}\n\ndef test_${name || "call"}() -> None:\n${body}`;
+  const title = `${remark(call.name)}, as in the console. Run it in the project's folder with pytest.`;
+  return `"""${title}"""\n\n${imports(source)}\n\n${source}`;
 }
 
 /** Return the imports that the source text uses. */
@@ -63,15 +65,15 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 /** Return the statements: the call, each answer, and what came. */
 function steps(call) {
   const rounds = playedRounds(call);
-  const { method, ...params } = requestOf(rounds[0]);
+  const { method } = requestOf(rounds[0]);
   const lines = [`play = Player(${["APP", ...client(call.profile), ...authorizer(tokenOf(rounds[0]))].join(", ")})`];
   rounds.forEach((round, index) => {
     const before = rounds[index - 1];
-    // A player follows a state without a question by itself.
-    if (before && outcomeOf(before) === "continue") return;
+    if (before && outcomeOf(before) === "continue") return; // a player follows a state without a question by itself
     const end = rounds.slice(index).find((each) => outcomeOf(each) !== "continue") ?? round;
-    const isRepeated = before && outcomeOf(before) !== "asking"; // a question took another way: the call is made again
-    const sent = before && !isRepeated ? `done.${answering(questionsOf(before), round.answers)}` : `play.${CALLS[method](isRepeated ? requestOf(round) : params)}`;
+    const isAnswer = before && outcomeOf(before) === "asking"; // else the call is made again: a question took another way
+    const again = `play.${CALLS[method](requestOf(round))}`;
+    const sent = isAnswer ? `done.${answering(questionsOf(before), round.answers)}` : again;
     const isTask = outcomeOf(end) === "task";
     lines.push(`done = ${sent}${isTask ? ".task" : ""}`, ...(isTask ? [] : assertions(end, method)));
   });
@@ -99,32 +101,27 @@ function answerValue({ method, params }, answer) {
   if (method !== "elicitation/create") return answer;
   if (answer.action !== "accept") return new Source(answer.action.toUpperCase());
   if (params.mode === "url") return true;
-  const { value, ...others } = answer.content ?? {};
-  const isSingle = value !== undefined && Object.keys(others).length === 0 && (typeof value !== "object" || Array.isArray(value));
-  return isSingle ? value : answer.content ?? {};
+  const { content = {} } = answer;
+  const isSingle = Object.keys(content).join() === "value" && [content.value].flat().every((each) => typeof each !== "object");
+  return isSingle ? content.value : content;
 }
 
 function client({ protocolVersion, capabilities }) {
   if (protocolVersion < "2026") return [`client=${text(LEGACY_CLIENT)}`];
-  const { extensions, ...others } = capabilities;
-  const { elicitation, sampling, roots } = others;
-  if (!sameJson({ elicitation, sampling, roots }, EVERYTHING)) return [`capabilities=${literal(capabilities)}`];
-  return extensions === undefined ? [] : sameJson({ extensions }, TASKS) ? ["WITH_TASKS"] : [`capabilities=${literal(capabilities)}`];
+  return sameJson(capabilities, EVERYTHING) ? ["WITH_TASKS"] : [`capabilities=${literal(capabilities)}`];
 }
 
 /** Return the arguments that give the player the claims of the access token. */
 function authorizer(token) {
   if (token === undefined) return [];
-  const bytes = Uint8Array.from(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+  const payload = atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = Uint8Array.from(payload, (each) => each.charCodeAt(0));
   const { iss, sub, client_id, scope } = parseJson(new TextDecoder().decode(bytes));
   const claims = literal(JSON.parse(JSON.stringify({ iss, sub, client_id, scope })));
   return [`authorizer={"jwt": {"claims": ${claims}}}`, 'ports={"auth": EventAuthenticator(AuthMode.JWT)}'];
 }
 
 // -- assertions -----------------------------------------------------------------------------------------------------------
-
-/** The text of a tool that raised an unexpected exception. It names the request, so it differs in each run. */
-const INTERNAL = /^The \w+ failed\. Quote /;
 
 function assertions(round, method) {
   const { error } = round.response?.body ?? {};
@@ -134,26 +131,25 @@ function assertions(round, method) {
 }
 
 function questionAssertions(requests) {
-  return Object.entries(requests).map(([key, { method, params }]) =>
-    (method === "elicitation/create" ? same(`done.question(${text(key)})`, params.message) : `assert ${text(key)} in done.asked`));
+  return Object.entries(requests).map(([key, { method, params }]) => {
+    const isShown = method === "elicitation/create" && !isVolatile(params.message);
+    return isShown ? `assert done.question(${text(key)}) == ${text(params.message)}` : `assert ${text(key)} in done.asked`;
+  });
 }
 
 function resultAssertions({ messages, contents, content = [], structuredContent, isError }, method) {
-  const whole = { "prompts/get": ["messages", messages], "resources/read": ["contents", contents] }[method];
-  if (whole) return [`assert done.${whole[0]} == ${literal(withoutVolatile(whole[1]))}`];
-  const texts = content.filter(({ type }) => type === "text").map((block) => block.text).join("");
-  const failed = isError ? ["assert done.failed"] : [];
-  if (!isError && structuredContent !== undefined) return [`assert done.structured == ${literal(withoutVolatile(structuredContent))}`];
-  if (isError && INTERNAL.test(texts)) return failed;
-  return texts === "" ? ["assert not done.failed"] : [...failed, same("done.text", texts)];
+  if (method === "prompts/get") return [`assert done.messages == ${literal(withoutVolatile(messages))}`];
+  if (method === "resources/read") return [`assert done.contents == ${literal(withoutVolatile(contents))}`];
+  if (!isError && structuredContent !== undefined)
+    return [`assert done.structured == ${literal(withoutVolatile(structuredContent))}`];
+  const shown = content.filter(({ type }) => type === "text").map((block) => block.text).join("");
+  // The text of a tool that raised an unexpected exception names the request.
+  const isStable = shown !== "" && !isVolatile(shown) && !(isError && /^The \w+ failed\. Quote /.test(shown));
+  const failed = isError ? "assert done.failed" : "assert not done.failed";
+  return isStable ? [failed, `assert done.text == ${text(shown)}`] : [failed];
 }
 
-/** Assert a text, or its longest part that is the same in the next run. */
-function same(expression, value) {
-  return isVolatile(value) ? `assert ${text(stablePart(value))} in ${expression}` : `assert ${expression} == ${text(value)}`;
-}
-
-// -- ids, times and addresses, which differ in the next run -----------------------------------------------------------------
+// -- ids, times and addresses, which differ in the next run ---------------------------------------------------------------
 
 const VOLATILE = new RegExp(
   [
@@ -165,19 +161,13 @@ const VOLATILE = new RegExp(
   ].join("|"),
 );
 
-/** Whether a text contains such a part. */
-export const isVolatile = (value) => VOLATILE.test(value);
-
-/** Return the longest part of a text without such parts, trimmed to whole words. */
-export function stablePart(value) {
-  const parts = value.split(/(\s+)/).map((word) => (isVolatile(word) ? "\0" : word)).join("").split("\0");
-  return parts.map((part) => part.trim()).reduce((best, part) => (part.length > best.length ? part : best), "");
-}
+/** Whether a value contains such a part. */
+export const isVolatile = (value) => VOLATILE.test(typeof value === "string" ? value : JSON.stringify(value));
 
 /** Return a copy of a JSON value with `ANY` in place of each text with such parts. */
 export function withoutVolatile(value) {
-  if (typeof value === "string") return isVolatile(value) ? ANY : value;
+  if (!isVolatile(value)) return value;
+  if (typeof value === "string") return ANY;
   if (Array.isArray(value)) return value.map(withoutVolatile);
-  if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutVolatile(each)]));
 }

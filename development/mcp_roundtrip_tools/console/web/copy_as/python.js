@@ -16,12 +16,8 @@ export function python(call) {
   const { method, ...params } = requestOf(first);
   const token = tokenOf(first);
   const given = answeredQuestions(call);
-  const answersTo = (asked) => given.filter(({ question }) => question.method === asked);
-  const handlers = [
-    call.profile.capabilities.elicitation && elicitationHandler(answersTo("elicitation/create")),
-    answersTo("sampling/createMessage").length > 0 && samplingHandler(answersTo("sampling/createMessage")),
-    answersTo("roots/list").length > 0 && rootsHandler(answersTo("roots/list")),
-  ].filter(Boolean);
+  const handlers = Object.entries(HANDLERS).filter(([name]) => name in call.profile.capabilities).map(([, handler]) =>
+    ({ ...handler, source: handler.write(given.filter(({ question }) => question.method === handler.method)) }));
   const url = text(first.request.url);
   const transport = token === undefined ? url : `streamable_http_client(${url}, http_client=http)`;
   const mode = call.profile.protocolVersion < "2026" ? ['mode="legacy"'] : [];
@@ -51,9 +47,11 @@ export function python(call) {
   ].join("\n");
 }
 
-function elicitationHandler(given) {
-  const rows = given.map(({ question, answer }) => `    (${text(question.params.message)}, ${literal(answer)}),\n`);
-  const source = `ANSWERS = [${rows.length > 0 ? "\n" : ""}${rows.join("")}]
+/** Capability -> the handler that gives the answers, its option of `Client`, and the type that it returns. */
+const HANDLERS = {
+  elicitation: {
+    method: "elicitation/create", option: "elicitation_callback=answer", type: "ElicitResult",
+    write: (given) => `ANSWERS = ${literal(given.map(({ question, answer }) => [question.params.message, answer]))}
 
 
 async def answer(context, params):
@@ -63,25 +61,23 @@ async def answer(context, params):
         return ElicitResult(action="decline")
     given = next((each for each in ANSWERS if each[0] == params.message), ANSWERS[0])
     ANSWERS.remove(given)
-    return ElicitResult(**given[1])`;
-  return { source, option: "elicitation_callback=answer", type: "ElicitResult" };
-}
-
-function samplingHandler(given) {
-  const source = `SAMPLES = ${literal(given.map(({ answer }) => answer))}
+    return ElicitResult(**given[1])`,
+  },
+  sampling: {
+    method: "sampling/createMessage", option: "sampling_callback=sample", type: "CreateMessageResult",
+    write: (given) => `SAMPLES = ${literal(given.map(({ answer }) => answer))}
 
 
 async def sample(context, params):
     """Give the next text that was written in place of a model's."""
-    return CreateMessageResult(**SAMPLES.pop(0))`;
-  return { source, option: "sampling_callback=sample", type: "CreateMessageResult" };
-}
-
-function rootsHandler(given) {
-  const source = `ROOTS = ${literal(given.at(-1).answer.roots)}
+    return CreateMessageResult(**SAMPLES.pop(0))`,
+  },
+  roots: {
+    method: "roots/list", option: "list_roots_callback=list_roots", type: "ListRootsResult",
+    write: (given) => `ROOTS = ${literal(given.at(-1)?.answer.roots ?? [])}
 
 
 async def list_roots(context):
-    return ListRootsResult(roots=ROOTS)`;
-  return { source, option: "list_roots_callback=list_roots", type: "ListRootsResult" };
-}
+    return ListRootsResult(roots=ROOTS)`,
+  },
+};

@@ -4,8 +4,8 @@
 const UNSAFE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 const KEYWORDS = new Set(
-  ("False None True and as assert async await break class continue def del elif else except finally for from global if import " +
-    "in is lambda nonlocal not or pass raise return try while with yield").split(" "),
+  ("False None True and as assert async await break class continue def del elif else except finally for from global if " +
+    "import in is lambda nonlocal not or pass raise return try while with yield").split(" "),
 );
 
 /** Return a JSON text with such characters, and `more`, as escapes, which JSON and Python read alike. */
@@ -16,16 +16,11 @@ export function escapeUnsafe(text, more = "") {
 }
 
 /** A piece of source text that `literal` writes as it is, such as the name of a constant. */
-export class Source {
-  /** @param {string} text */
-  constructor(text) {
-    this.text = text;
-  }
-}
+export class Source extends String {}
 
 /** Return a JSON value, which may contain `Source`, as a Python expression on one line. */
 export function literal(value) {
-  if (value instanceof Source) return value.text;
+  if (value instanceof Source) return `${value}`;
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "string") return text(value);
@@ -34,13 +29,8 @@ export function literal(value) {
   return `{${Object.entries(value).map(([name, each]) => `${text(name)}: ${literal(each)}`).join(", ")}}`;
 }
 
-/** Return a string literal, with the quotes that need fewer escapes. JSON's escapes are Python's, too. */
-export function text(value) {
-  const quoted = escapeUnsafe(JSON.stringify(value));
-  const count = (quote) => value.split(quote).length - 1;
-  if (count('"') <= count("'")) return quoted;
-  return `'${quoted.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
-}
+/** Return a string literal. JSON's escapes are Python's, too. */
+export const text = (value) => escapeUnsafe(JSON.stringify(value));
 
 /** Return a text that is safe inside a comment or a docstring: one line, without quotes that end it. */
 export function remark(value) {

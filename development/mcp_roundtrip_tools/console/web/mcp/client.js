@@ -1,8 +1,7 @@
 // Sends JSON-RPC requests to the MCP endpoint, as a client of the profile would: its protocol version,
 // capabilities, name and access token.
 
-import { readBody } from "./body.js";
-import { nameHeader, parameterHeaders } from "./headers.js";
+import { nameHeader, parameterHeaders, readBody } from "./http.js";
 import { prepareLegacy, sessionOf } from "./legacy.js";
 import { authorization, forgetTokens, isLegacy, metaOf } from "./profile.js";
 

@@ -11,8 +11,7 @@ export const sessionOf = (profile) => sessions.get(keyOf(profile));
 
 /**
  * Return a request of a client of these versions. The first request of a profile opens a session.
- * @param {{id: number, url: string, method: string, params: object, profile: object, headers: object, send: function}} options
- *     `headers` are those of each request; `send` posts a request and returns `{response}`
+ * `headers` are those of each request; `send` posts a request and returns `{response}`.
  */
 export async function prepareLegacy({ id, url, method, params, profile, headers, send }) {
   const key = keyOf(profile);
@@ -30,7 +29,8 @@ export async function prepareLegacy({ id, url, method, params, profile, headers,
 /** Return the server's part of the response to `initialize`, with the headers that every later request repeats. */
 async function openSession({ url, profile: { protocolVersion, capabilities, clientInfo }, headers, send }) {
   const params = { protocolVersion, capabilities, clientInfo };
-  const { response } = await send({ url, headers, body: { jsonrpc: "2.0", id: "initialize", method: "initialize", params } });
+  const opening = { jsonrpc: "2.0", id: "initialize", method: "initialize", params };
+  const { response } = await send({ url, headers, body: opening });
   const { result, error } = response.body ?? {};
   if (result === undefined) throw new Error(error?.message ?? "The server did not answer initialize.");
   const id = response.headers["mcp-session-id"];

@@ -1,16 +1,6 @@
 // The client that the console plays: its protocol version, what it declares, and its user.
 
 import { api } from "../api.js";
-import { parseJson } from "../format.js";
-
-/**
- * @typedef {object} Profile
- * @property {string} protocolVersion
- * @property {object} capabilities the ClientCapabilities
- * @property {{name: string, version: string}} clientInfo
- * @property {string | null} user a user of the local issuer; null for an anonymous caller
- * @property {string[] | null} scopes the scopes of the user's token; null for all that the user has
- */
 
 const TASKS = "io.modelcontextprotocol/tasks";
 
@@ -46,19 +36,16 @@ export function declaredIn(capabilities) {
   return CAPABILITIES.filter(([, path]) => isDeclared(path)).map(([name]) => name);
 }
 
-/** Return a client of the newest version that supports everything. */
+/**
+ * Return a client of the newest version that supports everything. `user` is a user of the local issuer, or null for an
+ * anonymous caller; `scopes` are those of the user's token, or null for all that the user has.
+ */
 export function defaultProfile() {
   return {
     protocolVersion: VERSIONS[0][0], capabilities: capabilitiesOf(CAPABILITIES.map(([name]) => name)),
     clientInfo: { name: "mcp-roundtrip-console", version: "1" }, user: null, scopes: null,
   };
 }
-
-/** Clients to choose from, by what they declare. */
-export const PRESETS = [
-  ["Everything", CAPABILITIES.map(([name]) => name)], ["Forms only", ["Forms"]], ["Forms and tasks", ["Forms", "Tasks"]],
-  ["Nothing", []],
-];
 
 /** Whether the client speaks a version that opens with `initialize`. */
 export const isLegacy = ({ protocolVersion }) => protocolVersion !== VERSIONS[0][0];
@@ -97,20 +84,4 @@ export function summary({ protocolVersion, capabilities, user }) {
 export function withUser(profile, application) {
   const [first] = application?.users ?? [];
   return first === undefined ? profile : { ...profile, user: first.name };
-}
-
-const STORED = "mcp-roundtrip-console-profile";
-
-/** Return the client of the last visit without its user, because users belong to one run of the server. */
-export function loadProfile() {
-  try {
-    return { ...defaultProfile(), ...parseJson(localStorage.getItem(STORED)), user: null, scopes: null };
-  } catch {
-    return defaultProfile(); // the storage is forbidden: the page works without it
-  }
-}
-
-/** Store the client for the next visit. */
-export function saveProfile({ protocolVersion, capabilities, clientInfo }) {
-  localStorage.setItem(STORED, JSON.stringify({ protocolVersion, capabilities, clientInfo }));
 }

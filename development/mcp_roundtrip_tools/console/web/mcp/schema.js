@@ -40,7 +40,9 @@ export function kindOf(schema) {
 }
 
 const SUCH_AS = /\b(?:such as|for example|e\.g\.) (?:["“'`]([^"”'`]+)["”'`]|([^\s,;()]+))/;
-const TEXTS = { email: "ada@example.com", uri: "https://example.com", date: "2026-07-28", "date-time": "2026-07-28T14:00:00Z" };
+const TEXTS = {
+  email: "ada@example.com", uri: "https://example.com", date: "2026-07-28", "date-time": "2026-07-28T14:00:00Z",
+};
 
 /** Return a value for a plain schema: from its examples, default, choices or description, or of its type. */
 export function exampleOf(schema, depth = 0) {

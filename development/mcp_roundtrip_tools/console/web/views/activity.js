@@ -120,7 +120,8 @@ function summary({ startedAtMs, durationMs, what, name, client, environmentId, i
 
 function exchangeView(exchange) {
   const changed = changedQuestions(exchange).map((text) => h("p.changed-question", text));
-  return [changed, serverView(exchange), bodyView("Request", exchange.requestBody), bodyView("Response", exchange.responseBody)];
+  const { requestBody, responseBody } = exchange;
+  return [changed, serverView(exchange), bodyView("Request", requestBody), bodyView("Response", responseBody)];
 }
 
 function invocationView(invocation) {

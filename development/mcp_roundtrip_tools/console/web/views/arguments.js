@@ -1,7 +1,7 @@
 // The form for the arguments of a tool, a prompt or a template: the fields of a question, and lists, other values as JSON,
 // and suggestions while typing. It can be switched to JSON as a whole.
 
-import { button, fill, h, uniqueId } from "../dom.js";
+import { button, fill, h, textField, uniqueId } from "../dom.js";
 import { choicesOf, makeForm, makeInput, readNumber } from "../form.js";
 import { exampleOf, kindOf, plainSchema } from "../mcp/schema.js";
 
@@ -16,23 +16,23 @@ export function labelOf(name, { title, type, items }, isRequired) {
 }
 
 /**
- * @typedef {(text: string, others: Object) => Promise<string[]>} Complete  suggests values; `others` are those of other fields
+ * @typedef {(text: string, others: Object) => Promise<string[]>} Complete  suggests values; `others`: those of other fields
  * @param {{values?: Object, completions?: Record<string, Complete>, draft?: Object}} options
  *     `draft`: what `draft` returned of an earlier editor, for another schema
  * @returns {{node, toggle, read, focus, values, draft}}  `toggle` is the button that switches to JSON. The others are
  *     those of `makeForm`; with JSON, anything can be sent, also what is invalid
  */
 export function argumentsEditor(schema, { values = {}, completions = {}, draft } = {}) {
-  const fieldsOf = (given) => makeForm(plainSchema(schema), {
-    values: given, labelOf, controlOf: (property, options) => controlOf(property, options, completions[options.name], () => editor),
-  });
+  const control = (property, { name, value }) => controlOf(property, value, completions[name], () => editor.values());
+  const fieldsOf = (current) => makeForm(plainSchema(schema), { values: current, labelOf, controlOf: control });
   const given = draft?.values ?? values;
-  let editor = typeof draft?.text === "string" ? jsonForm(given, draft.text) : fieldsOf(given);
+  const asJson = (current, text = JSON.stringify(current, null, 2)) => jsonEditor("Arguments", text, current);
+  let editor = typeof draft?.text === "string" ? asJson(given, draft.text) : fieldsOf(given);
   const place = h("div", editor.node);
   const toggle = button("Edit as JSON", flip, { class: "quiet", "aria-pressed": String(editor.text !== undefined) });
 
   function flip() {
-    editor = editor.text === undefined ? jsonForm(editor.values()) : fieldsOf(editor.values());
+    editor = editor.text === undefined ? asJson(editor.values()) : fieldsOf(editor.values());
     toggle.setAttribute("aria-pressed", String(editor.text !== undefined));
     fill(place, editor.node);
     editor.focus();
@@ -45,17 +45,15 @@ export function argumentsEditor(schema, { values = {}, completions = {}, draft }
   };
 }
 
-/** Return a form with one field, which takes the JSON of the whole object. */
-function jsonForm(values, given = JSON.stringify(values, null, 2)) {
+/** Return an editor of a JSON text, which stands for `{}` if it is empty. It has the functions of `makeForm`, and `text`. */
+export function jsonEditor(label, given, values = {}) {
   const { input, read } = jsonControl({ type: "any" }, given);
-  const [error, id] = [h("p.error", { id: uniqueId("error") }), uniqueId("json")];
-  input.id = id;
+  const error = h("p.error", { id: uniqueId("error") });
   input.setAttribute("aria-describedby", error.id);
-  const label = h("label.label-name", { for: id }, "Arguments");
+  const node = textField(label, input);
+  node.append(error);
   return {
-    node: h("div.field", h("div.label-row", label, h("span.label-note", "JSON, sent as it is")), input, error),
-    focus: () => input.focus(),
-    text: () => input.value,
+    node, focus: () => input.focus(), text: () => input.value,
     values: () => read().value ?? values,
     read() {
       const { value = {}, problem } = read();
@@ -66,8 +64,8 @@ function jsonForm(values, given = JSON.stringify(values, null, 2)) {
 }
 
 /** Return the control of a schema that a question cannot have; undefined for the others. */
-function controlOf(schema, { value }, complete, editor) {
-  if (complete) return suggesting(schema, value, (text) => complete(text, editor().values()));
+function controlOf(schema, value, complete, valuesOf) {
+  if (complete) return suggesting(schema, value, (text) => complete(text, valuesOf()));
   const kind = kindOf(schema);
   if (kind === "list") return listControl(schema, Array.isArray(value) ? value : []);
   if (kind === "json") return jsonControl(schema, value === undefined ? "" : JSON.stringify(value, null, 2));
@@ -114,7 +112,8 @@ function suggesting(schema, given, complete) {
 
 /** A list of texts or numbers, one in each line. */
 function listControl({ items }, given) {
-  const input = h("textarea.input.growing", { rows: 2, spellcheck: "false", value: given.join("\n"), placeholder: "one in each line" });
+  const attributes = { rows: 2, spellcheck: "false", value: given.join("\n"), placeholder: "one in each line" };
+  const input = h("textarea.input.growing", attributes);
   return {
     node: input, input,
     read() {
@@ -128,7 +127,7 @@ function listControl({ items }, given) {
 }
 
 /** Any other value, written as JSON. */
-export function jsonControl(schema, text) {
+function jsonControl(schema, text) {
   const input = h("textarea.input.code.growing", {
     rows: 2, spellcheck: "false", value: text, placeholder: schema.type === "any" ? null : JSON.stringify(exampleOf(schema)),
   });

@@ -1,22 +1,19 @@
 // The page of the client that the console plays: protocol version, capabilities, name, user and scopes.
 
-import { announce, button, fill, h } from "../dom.js";
+import { announce, fill, h } from "../dom.js";
 import { loadFeatures } from "../features.js";
-import { sameJson } from "../format.js";
 import { makeForm } from "../form.js";
-import { CAPABILITIES, PRESETS, VERSIONS, capabilitiesOf, declaredIn, isLegacy, metaOf, saveProfile } from "../mcp/profile.js";
-import { jsonView } from "./json_view.js";
+import { CAPABILITIES, VERSIONS, capabilitiesOf, declaredIn } from "../mcp/profile.js";
 
 /** Return the page. Each change counts for the next call, and loads the lists again: they can depend on the client. */
-export function clientPage(context, signal) {
+export function clientPage(context) {
   const { store } = context;
-  const [place, introduction] = [h("div.card.call-form"), h("div")];
+  const place = h("div.card.call-form");
   const problem = h("p.error", { role: "status" });
 
   async function change(changes) {
     const profile = { ...store.state.profile, ...changes };
     store.update({ profile });
-    saveProfile(profile);
     await loadFeatures(context);
     fill(problem, store.state.featuresError);
     announce("The client was changed.");
@@ -32,32 +29,15 @@ export function clientPage(context, signal) {
       change({ ...changed, ...(changed.user !== user && { scopes: null }) });
       if (changed.user !== user) showForm(); // with the scopes of this user
     });
-    const presets = PRESETS.map(([name, declared]) => {
-      const capabilities = capabilitiesOf(declared);
-      const choose = () => { change({ capabilities }); showForm(); };
-      return button(name, choose, { class: "quiet", "aria-pressed": String(sameJson(capabilities, profile.capabilities)) });
-    });
-    fill(place, h("div.actions", { role: "group", "aria-label": "Capabilities of other clients" }, presets), form.node);
+    fill(place, form.node);
   }
 
-  /** Show what the client sends to introduce itself. */
-  function introduce() {
-    const { profile } = store.state;
-    const { protocolVersion, clientInfo, capabilities } = profile;
-    const [title, sent] = isLegacy(profile)
-      ? ["The first request of this client", { method: "initialize", params: { protocolVersion, clientInfo, capabilities } }]
-      : ["The _meta of each request of this client", { _meta: metaOf(profile) }];
-    fill(introduction, h("details.definition", h("summary", title), jsonView(sent, "message")));
-  }
-
-  store.subscribe("profile", introduce, signal);
   showForm();
-  introduce();
   return h("article.client",
     h("header.page-head",
       h("h1", { tabindex: -1 }, "Client"),
-      h("p.description", "The client that this console plays. Calls that were started keep the client with which they started.")),
-    problem, place, introduction);
+      h("p.description", "The client that this console plays. A call keeps the client with which it started.")),
+    problem, place);
 }
 
 /** Return the schema of the form: the user and the scopes are there if the run has users. */
@@ -83,7 +63,7 @@ function schemaOf({ user }, application) {
     user: {
       title: "User", oneOf: options([...users.map(({ name }) => [name, name]), ["", "no token"]]),
       description: users.length > 0 ? "A token of the local issuer goes with each request."
-        : 'Every caller is anonymous. Start with make run USER="ada bob" SCOPES="weather:read" to have users of a local issuer.',
+        : 'Every caller is anonymous. make run USER="ada bob" SCOPES="weather:read" starts a local issuer with users.',
     },
     scopes: {
       type: "array", title: "Scopes of the token", items: { enum: known }, default: own,

@@ -8,7 +8,7 @@ import { remark } from "../copy_as/python_text.js";
 import { jsonView } from "./json_view.js";
 
 const FORMATS = [
-  { label: "curl", hint: "This round, as it was sent. Its state is valid until it expires.", write: (call, round) => curl(round) },
+  { label: "curl", hint: "This round, as it was sent, until its state expires.", write: (call, round) => curl(round) },
   { label: "Python client", hint: "The whole call, with the answers that were given.", write: python },
   {
     label: "Player test", hint: "A test of the call, with the answers that were given. It needs no server.",

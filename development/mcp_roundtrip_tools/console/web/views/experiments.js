@@ -3,12 +3,12 @@
 
 import { button, fill, h, icon, uniqueId } from "../dom.js";
 import { stateOf } from "../rounds.js";
-import { sameJson } from "../format.js";
+import { count, sameJson } from "../format.js";
 import { summary } from "../mcp/profile.js";
 import { awaitNews } from "../news.js";
 import { sourceEditor } from "./source_editor.js";
 
-/** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves its state as it is. */
+/** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves it as it is. */
 export function experimentsPanel(context, call, round) {
   const result = h("p.hint", { role: "status" });
   const send = async (experiment, options = {}, note = "") => {
@@ -64,7 +64,7 @@ function damage({ api }, round, send, result) {
     }
   }
   return experiment("Change a byte of the state",
-    `The middle one of its ${token.length.toLocaleString("en-US")} characters. The server must refuse the round, and does not say why.`,
+    `The middle one of its ${count(token.length, "character")}. The server must refuse the round, and does not say why.`,
     button("Change and send", run));
 }
 
@@ -72,6 +72,7 @@ function damage({ api }, round, send, result) {
 function caller({ store }, round, send) {
   const { application, profile } = store.state;
   const users = (application?.users ?? []).map(({ name }) => name).filter((name) => name !== round.profile.user);
+  const as = (user) => send("other user", { profile: { ...round.profile, user, scopes: null } });
   const isOther = !sameJson(profile, round.profile);
   const advice = [
     "Change what the client declares, its version or its user on the page ", h("a", { href: "#/client" }, "Client"),
@@ -79,7 +80,7 @@ function caller({ store }, round, send) {
   ];
   return experiment("Be another client or user",
     users.length > 0 || isOther ? "A state belongs to the caller who received it." : advice,
-    users.map((user) => button(`Send as ${user}`, () => send("other user", { profile: { ...round.profile, user, scopes: null } }))),
+    users.map((user) => button(`Send as ${user}`, () => as(user))),
     isOther && button(`Send as ${summary(profile)}`, () => send("other client", { profile })));
 }
 

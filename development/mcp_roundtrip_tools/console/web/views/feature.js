@@ -14,7 +14,8 @@ const KINDS = {
     callOf: ({ name }, given) => ({ kind: "tool", name, arguments: given }),
   },
   prompts: {
-    title: "Prompt", verb: "Get the prompt", idOf: ({ name }) => name, schemaOf: ({ arguments: listed = [] }) => textsSchema(listed),
+    title: "Prompt", verb: "Get the prompt", idOf: ({ name }) => name,
+    schemaOf: ({ arguments: listed = [] }) => textsSchema(listed),
     callOf: ({ name }, given) => ({ kind: "prompt", name, arguments: given }),
     refOf: ({ name }) => ({ type: "ref/prompt", name }),
   },
@@ -57,8 +58,11 @@ export function featurePage(context, group, id, signal) {
     const definition = JSON.stringify(feature);
     if (definition === shown) return;
     shown = definition;
-    if (feature === null) fill(head, missing(kind, id, store.state));
-    else showFeature(feature);
+    if (feature !== null) showFeature(feature);
+    else {
+      const title = h("h1", { tabindex: -1 }, `No such ${kind.title.toLowerCase()}`);
+      fill(head, title, h("p", h("code", id), " is not in the list of the server."));
+    }
   }
 
   function showFeature(feature) {
@@ -107,7 +111,7 @@ function header(kind, group, feature, store, signal) {
       feature.title && name !== feature.title && h("span.subtitle", feature.title)),
     uri && h("p", h("code", uri)),
     feature.description && h("p.description.prose", { dir: "auto" }, feature.description),
-    h("div.chips", facts(feature).map((fact) => h("span.chip", fact)), owner && editedChip(store, owner, signal)),
+    owner && editedChip(store, owner, signal),
     lazyDetails("Definition", () => jsonView(feature, "definition"), { class: "definition" }));
 }
 
@@ -118,22 +122,6 @@ function editedChip(store, owner, signal) {
   store.subscribe("application", update, signal);
   update();
   return chip;
-}
-
-function facts({ execution = {}, annotations = {}, mimeType }) {
-  const { taskSupport = "forbidden" } = execution;
-  return [
-    taskSupport !== "forbidden" && `task: ${taskSupport}`, annotations.readOnlyHint && "reads only",
-    annotations.destructiveHint && "may destroy", annotations.idempotentHint && "idempotent", mimeType,
-  ].filter(Boolean);
-}
-
-function missing(kind, id, { featuresError, areFeaturesLoaded }) {
-  if (featuresError === null && !areFeaturesLoaded) return h("p.hint", "Loading…");
-  return [
-    h("h1", { tabindex: -1 }, `No such ${kind.title.toLowerCase()}`),
-    h("p", h("code", id), " is not in the list of the server."),
-  ];
 }
 
 /** Return what suggests values for the arguments of a prompt or a template. */

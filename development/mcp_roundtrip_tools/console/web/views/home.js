@@ -24,13 +24,14 @@ export function homePage({ store, api }, signal) {
   // Execution environments come and go. The page stays as it is if the server does not answer.
   api.application().then((application) => { if (!signal.aborted) store.update({ application }); }, () => {});
   const { application, features: { tools }, serverInfo, instructions, featuresError } = store.state;
+  const url = application?.mcpUrl;
   return h("article.home",
     h("header.page-head",
       h("p.eyebrow", "MCP server on this computer"),
       h("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
       instructions && h("p.description.prose", instructions)),
     !application?.problems.length && featuresError && h("p.card.error", featuresError),
-    application && h("p.endpoint", "Endpoint ", h("code", application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
+    url && h("p.endpoint", "Endpoint ", h("code", url), copyButton(url, "Copy the URL")),
     tools.length > 0 && [firstCall(tools, application?.asking ?? []), tileSection(tools)],
     place);
 }
@@ -67,7 +68,7 @@ function functionRow({ name, kind, file, environments }) {
     h("span.hint", { title: meaningOf("environment") }, running));
 }
 
-/** Return a list of sentences with its heading: the settings that functions may need, or what is left out, with its reasons. */
+/** Return sentences with their heading: the settings that functions may need, or what is left out, with its reasons. */
 function lines(title, listed) {
   return listed.length > 0 && section(title, listed.length, h("ul.left-out", listed.map((line) => h("li", line))));
 }

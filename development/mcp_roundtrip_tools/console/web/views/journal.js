@@ -63,11 +63,8 @@ function valueView(value) {
 }
 
 function facts(state) {
-  const meter = h("meter", {
-    min: 0, max: MAX_STATE, high: MAX_STATE * 0.75, value: state.bytes, "aria-label": "Share of the largest state",
-  });
   return factList([
-    ["Size", [bytes(state.bytes), `, ${Math.ceil((100 * state.bytes) / MAX_STATE)} % of the limit `, meter]],
+    ["Size", `${bytes(state.bytes)}, ${Math.ceil((100 * state.bytes) / MAX_STATE)} % of the limit`],
     ["Round", state.round],
     ["Issued", clockTime(state.issuedAtMs)],
     ["Expires", expiry(state)],

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { logLinesOf } from "../exchange.js";
-import { readLogLine } from "../log_lines.js";
+import { parseJson } from "../format.js";
 
 /** Return the log of a round. The package's records of normal requests are left out. */
 export function logOf(round) {
@@ -40,4 +40,33 @@ export function changedQuestions({ changedQuestions: changed = [] }) {
       ? `The question ${key} is different in every round, so no answer to it counts: ${texts} ${REMEDY}`
       : `The question ${key} has changed, so the answer to the earlier one does not count: ${texts}`;
   });
+}
+
+// -- log lines as a person reads them: JSON objects become a sentence, tracebacks get their lines back ---------------------
+
+const OWN_EVENT = /^[a-z]+(_[a-z]+)+$/;
+const ROUTINE_LEVELS = new Set(["DEBUG", "INFO"]);
+const NOT_SHOWN = new Set([
+  "level", "message", "timestamp", "service", "location", "correlation_id", "xray_trace_id", "_aws", "flow",
+  "exception", "exception_name", "stack_trace", "cold_start", "sampling_rate",
+  "function_name", "function_memory_size", "function_arn", "function_request_id",
+]);
+
+/** Return a log line to show. `event` names a record of the package; `isRoutine`: it is that of a normal request. */
+function readLogLine(text) {
+  const record = text.startsWith("{") ? parseJson(text) : null;
+  if (record?._aws !== undefined && record.message === undefined) return { level: "metric", text, isRoutine: true };
+  if (typeof record?.level !== "string" || !("message" in record)) return { level: "print", text, isRoutine: false };
+  const { level, message } = record;
+  const isOwn = OWN_EVENT.test(message) && "correlation_id" in record;
+  const shown = { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level) };
+  return isOwn ? { ...shown, event: message } : shown;
+}
+
+function describe(record) {
+  const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const details = Object.entries(record).filter(([name]) => !NOT_SHOWN.has(name));
+  const line = [textOf(record.message), ...details.map(([name, value]) => `${name}=${textOf(value)}`)].join("  ");
+  const trace = record.exception ?? record.stack_trace;
+  return trace ? `${line}\n${typeof trace === "string" ? trace : JSON.stringify(trace, null, 2)}` : line;
 }

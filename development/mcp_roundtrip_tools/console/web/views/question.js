@@ -1,15 +1,14 @@
 // The questions of a round as forms: elicitation, pages to open, sampling answered by hand, roots.
 
-import { button, fill, h, icon, textField, uniqueId, visible, webAddress } from "../dom.js";
-import { makeChoice, makeForm } from "../form.js";
+import { button, h, icon, textField, uniqueId, visible } from "../dom.js";
+import { makeChoice, makeForm, webAddress } from "../form.js";
 import { questionsOf } from "../rounds.js";
-import { jsonControl, labelOf } from "./arguments.js";
+import { jsonEditor, labelOf } from "./arguments.js";
 import { jsonView, textView } from "./json_view.js";
 
 /**
  * Return the form for questions.
- * @param {{requests: Object, roots: Object[], send: (answers: Object, roots?: Object[]) => void}} options  the questions by key
- * @returns {HTMLElement}
+ * @param {{requests: Object, roots: Object[], send: (answers: Object, roots?: Object[]) => void}} options  requests by key
  */
 export function questionForm({ requests, roots, send }) {
   const isSingle = Object.keys(requests).length === 1;
@@ -29,7 +28,8 @@ export function questionForm({ requests, roots, send }) {
     send(answers, Object.values(answers).find((answer) => answer.roots)?.roots);
   }
 
-  return h("form.questions", { novalidate: true, onsubmit }, sections.map(({ node }) => node), h("div.actions", submit, refusals));
+  const nodes = sections.map(({ node }) => node);
+  return h("form.questions", { novalidate: true, onsubmit }, nodes, h("div.actions", submit, refusals));
 }
 
 const capitalized = (text) => text[0].toUpperCase() + text.slice(1);
@@ -54,9 +54,10 @@ function frame(key, kind, message, ...children) {
 
 function elicitation(key, params, isSingle) {
   const isPage = params.mode === "url" || params.url !== undefined;
-  const body = isPage ? page(params.url) : makeForm(params.requestedSchema ?? {}, { message: visible(params.message ?? ""), labelOf });
+  const { url, requestedSchema = {}, message: asked = "" } = params;
+  const body = isPage ? page(url) : makeForm(requestedSchema, { message: visible(asked), labelOf });
   const refusal = isSingle ? null : refusalChoice((action) => { body.node.hidden = action !== "accept"; });
-  const message = body.hasMessage ? null : params.message;
+  const message = body.hasMessage ? null : asked;
   const kind = isPage ? "Page to open" : isSingle ? null : "Question";
   return {
     canRefuse: true, submitLabel: isPage ? "Continue" : "Accept", focus: body.focus,
@@ -80,8 +81,9 @@ function page(url) {
 /** With several questions in a round, each is accepted, declined or cancelled. */
 function refusalChoice(onchange) {
   const name = uniqueId("action");
-  const choices = ["accept", "decline", "cancel"].map((value) =>
-    makeChoice(capitalized(value), { type: "radio", name, value, checked: value === "accept", onchange: () => onchange(value) }));
+  const choices = ["accept", "decline", "cancel"].map((value) => makeChoice(capitalized(value), {
+    type: "radio", name, value, checked: value === "accept", onchange: () => onchange(value),
+  }));
   const node = h("div.choices.inline", { role: "radiogroup", "aria-label": "Action" }, choices.map((each) => each.node));
   return { node, value: () => choices.find(({ input }) => input.checked).input.value };
 }
@@ -99,9 +101,10 @@ function sampling(key, { messages = [], systemPrompt, ...parameters }) {
       systemPrompt && h("p", h("span.role", "system"), systemPrompt), h("ol.messages", shown),
       h("details", h("summary", "Parameters"), jsonView(parameters, "parameters")),
       textField("Reply of the model", reply), textField("Model", model)),
-    read: () => ({
-      role: "assistant", content: { type: "text", text: reply.value }, model: model.value || "by-hand", stopReason: "endTurn",
-    }),
+    read() {
+      const content = { type: "text", text: reply.value };
+      return { role: "assistant", content, model: model.value || "by-hand", stopReason: "endTurn" };
+    },
   };
 }
 
@@ -113,27 +116,20 @@ export function textOf(content) {
 /** The roots that the client exposes, one in each line: a URI, and its name if it has one. */
 function rootsQuestion(key, roots) {
   const lines = roots.map(({ uri, name }) => [uri, name].filter(Boolean).join(" ")).join("\n");
-  const text = h("textarea.input.growing", { rows: 2, value: lines, spellcheck: "false", placeholder: "file:///home/ada/engine engine" });
+  const placeholder = "file:///home/ada/engine engine";
+  const text = h("textarea.input.growing", { rows: 2, value: lines, spellcheck: "false", placeholder });
   const rootOf = ([, uri, name]) => ({ uri, ...(name && { name }) });
   return {
     submitLabel: "Send the roots", focus: () => text.focus(),
-    node: frame(key, "Roots of the client", "The tool asks which folders it may see.", textField("One root in each line", text)),
+    node: frame(key, "Roots of the client", "The tool asks which folders it may see.", textField("One root a line", text)),
     read: () => ({ roots: [...text.value.matchAll(/^\s*(\S+)[^\S\n]*(.*?)\s*$/gm)].map(rootOf) }),
   };
 }
 
 function anything(key, method, params) {
-  const { input, read } = jsonControl({ type: "any" }, "{}");
-  const error = h("p.error");
-  return {
-    submitLabel: "Send", focus: () => input.focus(),
-    node: frame(key, method, params.message, jsonView(params, "parameters"), textField("Answer in JSON", input), error),
-    read() {
-      const { value = {}, problem } = read();
-      fill(error, problem);
-      return problem ? null : value;
-    },
-  };
+  const editor = jsonEditor("Answer in JSON", "{}");
+  const node = frame(key, method, params.message, jsonView(params, "parameters"), editor.node);
+  return { submitLabel: "Send", node, focus: editor.focus, read: editor.read };
 }
 
 // -- answers that were given ----------------------------------------------------------------------------------------------

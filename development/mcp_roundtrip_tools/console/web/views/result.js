@@ -86,7 +86,7 @@ function resource({ uri, mimeType, text, blob }) {
 
 /** Return the view of an error that is no result. */
 function errorView({ code, message, data, status }) {
-  const kind = [code !== undefined && `Error ${code}`, status !== undefined && `HTTP ${status}`].filter(Boolean).join(" · ");
+  const kind = [code !== undefined && `Error ${code}`, status && `HTTP ${status}`].filter(Boolean).join(" · ");
   const text = h("p.prose", { dir: "auto" }, message);
   return failure(kind || "No response", text, data !== undefined && jsonView(data, "error data"));
 }

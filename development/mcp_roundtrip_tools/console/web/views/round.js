@@ -124,7 +124,7 @@ function task(context, call, round, signal) {
   const link = h("a", { href: `#/tasks/${encodeURIComponent(taskId)}` }, h("code", taskId));
   const isRepeated = round.branch !== undefined && taskId === call.taskId;
   const text = isRepeated
-    ? "The call has become this task before. The server returned it again: the tool did not run, and the answers of this round do not count: "
+    ? "The call has become this task before. The tool did not run again, and the answers of this round do not count: "
     : "The call became a task: ";
   return [h("p.became-task", icon("task"), text, link), !isRepeated && taskView(context, taskId, signal)];
 }
@@ -174,7 +174,8 @@ const PANELS = [
 /** Return the buttons of a round's panels, of which at most one is open below them. */
 function roundPanels(context, call, round) {
   const place = h("div.panel", { id: uniqueId("panel"), hidden: true });
-  const buttons = PANELS.map((panel) => button(panel.label, () => toggle(panel), { class: "tab", "aria-controls": place.id }));
+  const attributes = { class: "tab", "aria-controls": place.id };
+  const buttons = PANELS.map((panel) => button(panel.label, () => toggle(panel), attributes));
   const node = h("div", h("div.panel-bar", buttons), place);
   let open = null;
 

@@ -22,7 +22,7 @@ export function serverView(exchange) {
 }
 
 function rowsOf(invocation, depth) {
-  const { environmentId, isNewEnvironment, initMs, startedAtMs, durationMs, serviceCalls = [], invocations = [] } = invocation;
+  const { environmentId, isNewEnvironment: isNew, initMs, startedAtMs, durationMs, serviceCalls, invocations } = invocation;
   // An invocation of a function says all that the call of the Lambda API says.
   const own = invocations.length > 0 ? serviceCalls.filter((call) => call.service !== "lambda") : serviceCalls;
   const calls = own.map(({ service, operation, detail, status, ...times }) => ({
@@ -30,7 +30,6 @@ function rowsOf(invocation, depth) {
     note: [detail, status >= 400 && status].filter(Boolean).join(" · "),
   }));
   const inner = [...calls, ...invocations.flatMap((each) => rowsOf(each, depth + 1))];
-  const isNew = isNewEnvironment;
   const note = isNew ? `new${initMs ? `, init ${duration(initMs)}` : ""}` : "warm";
   const kind = isNew ? "invocation.new" : "invocation";
   return [{ kind, depth, label: environmentId, initMs: isNew ? initMs : 0, note, startedAtMs, durationMs }, ...inner];

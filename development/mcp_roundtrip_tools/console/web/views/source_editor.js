@@ -14,7 +14,7 @@ export function sourceEditor({ api, refresh }, functionName) {
 
   function show({ functions, files, isEdited }) {
     const texts = Object.fromEntries(files.map(({ name, text }) => [name, text]));
-    const names = Object.keys(texts).sort((one, other) => (other === "app.py") - (one === "app.py") || one.localeCompare(other));
+    const names = Object.keys(texts).sort((one, other) => (other === "app.py") - (one === "app.py")); // the others by name
     const [fileId, textId] = [uniqueId("file"), uniqueId("source")];
     const onchange = () => { editor.value = texts[select.value]; };
     const select = h("select.input", { id: fileId, onchange }, names.map((name) => h("option", { value: name }, name)));
@@ -25,7 +25,8 @@ export function sourceEditor({ api, refresh }, functionName) {
     const status = h("p.hint", { role: "status", tabindex: -1 }, isEdited ? "An edited version runs." : UNEDITED);
     const problem = h("pre.code.error", { hidden: true });
     const deploy = button("Deploy", () => change(() => api.deploy(functionName, texts)), { class: "primary" });
-    const restore = button("Return to the project’s files", () => change(() => api.undeploy(functionName)), { disabled: !isEdited });
+    const undeploy = () => change(() => api.undeploy(functionName));
+    const restore = button("Return to the project’s files", undeploy, { disabled: !isEdited });
     const actions = h("div.actions", { dataset: { news: status.textContent } }, deploy, restore, status);
     fill(place,
       h("div.source-head", h("label", { for: fileId }, "File"), select, h("span.hint", `runs as ${functions.join(", ")}`),

@@ -56,13 +56,13 @@ export function tasksPage({ api }, signal) {
     place);
 }
 
-function row({ id, tool, arguments: given, status, statusMessage, runCount, environmentId, principal, createdAtMs }) {
+function row({ id, tool, arguments: given, status, statusMessage, runCount, environmentId, caller, createdAtMs }) {
   return h("li",
     h("a", { href: `#/tasks/${encodeURIComponent(id)}` }, tool ?? id), h("code.hint", shortJson(given)),
     statusChip(status), statusMessage && h("span", { dir: "auto" }, statusMessage),
     h("span.facts",
       h("span", `created at ${clockTime(createdAtMs)}`), h("span", count(runCount, "worker")),
-      environmentId && h("code", environmentId), h("span", principal?.subject ?? "anonymous")));
+      environmentId && h("code", environmentId), h("span", caller ?? "anonymous")));
 }
 
 // -- one task -------------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ function isOver({ row, detailed, refusedPoll }) {
 
 /** A client polls a task that works. One that waits for an answer is read again when it has changed. */
 function isDue({ row, detailed, nextPollMs, polledAtMs }) {
-  const isWaiting = detailed?.status === "input_required" && row.status === "input_required" && row.updatedAtMs === polledAtMs;
+  const isWaiting = [detailed, row].every((each) => each?.status === "input_required") && row.updatedAtMs === polledAtMs;
   return !isWaiting && Date.now() >= nextPollMs;
 }
 
@@ -188,7 +188,9 @@ function showTask(context, task, client, parts, act) {
     changes: [changed, () => changed.map((text) => h("p.changed-question", text))],
     question: [requests, () => question(context, client, act, requests)],
     result: [[row.result, row.error], () => result(row)],
-    workers: [[row.runs, row.workState, row.environmentId, isIdle && leaseLeft], () => workersView(context, row, leaseLeft, act)],
+    workers: [
+      [row.runs, row.workState, row.environmentId, isIdle && leaseLeft], () => workersView(context, row, leaseLeft, act),
+    ],
   };
   for (const [part, [content, view]] of Object.entries(views)) {
     const key = JSON.stringify(content);
@@ -200,7 +202,8 @@ function showTask(context, task, client, parts, act) {
 
 function head({ row, detailed }, client, act) {
   const message = detailed?.statusMessage ?? row.statusMessage;
-  const cancel = button([icon("cross"), "Cancel the task"], () => act(client.cancel), { class: "quiet", dataset: { control: "cancel" } });
+  const attributes = { class: "quiet", dataset: { control: "cancel" } };
+  const cancel = button([icon("cross"), "Cancel the task"], () => act(client.cancel), attributes);
   return h("div.task-head",
     h("div.task-status", { dataset: { news: row.status } },
       h("h2", { tabindex: -1, dataset: { control: "status" } },
@@ -208,7 +211,7 @@ function head({ row, detailed }, client, act) {
       !TERMINAL.has(row.status) && cancel),
     factList([
       ["Arguments", h("code", JSON.stringify(row.arguments))],
-      ["Caller", row.principal?.subject ?? "anonymous"],
+      ["Caller", row.caller ?? "anonymous"],
       ["Created", clockTime(row.createdAtMs)],
       [explained("Time to live ends"), row.deadlineMs && clockTime(row.deadlineMs)],
     ]));
@@ -225,6 +228,7 @@ function question({ store }, client, act, requests) {
 
 function result({ result: found, error, status }) {
   const news = { dataset: { news: "result" } };
-  if (status === "completed" && found) return h("div", news, resultView({ durationMs: 0, response: { body: { result: found } } }));
+  const round = { durationMs: 0, response: { body: { result: found } } };
+  if (status === "completed" && found) return h("div", news, resultView(round));
   return error && h("div", news, failure("The task failed", jsonView(error, "error")));
 }

@@ -25,12 +25,11 @@ export function workersView({ api }, row, leaseLeft, act) {
 
 /** A lease protects against two workers at once: before it ends, a lost worker looks like a slow one. */
 function lost(api, { id }, leaseLeft, act) {
-  const text = ["The worker is lost. Its ", explained("lease"), ` ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message `,
-    "starts the next one. Until then, a lost worker looks like a slow one."];
+  const after = ` ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message starts the next one.`;
   return h("div.lost", { dataset: { news: "lost worker" } },
-    h("p", { tabindex: -1, dataset: { control: "lost" } }, text),
+    h("p", { tabindex: -1, dataset: { control: "lost" } }, "The worker is lost. Its ", explained("lease"), after),
     button("Do not wait for the lease", () => act(() => api.expireLease(id)), {
-      dataset: { control: "expire" }, title: "The console ends the lease in the table, so that the next poll starts a worker.",
+      dataset: { control: "expire" }, title: "Ends the lease in the table, so that the next poll starts a worker",
     }));
 }
 
@@ -53,8 +52,8 @@ function next({ workState, environmentId, wakeAtMs, runs }) {
 }
 
 function workerCard(api, runs, index, act) {
-  const { endedAtMs, startedAtMs, error, environmentId, trigger, journal, ...run } = runs[index];
-  const isRunning = endedAtMs === null;
+  const { durationMs, startedAtMs, error, environmentId, trigger, journal, ...run } = runs[index];
+  const isRunning = durationMs === null;
   const name = `worker ${index + 1}`;
   const isReplacement = Boolean(runs[index - 1]?.error); // the user waits for the worker that replaces a lost one
   const outcome = isRunning ? "running" : error ? "failed" : "completed";
@@ -68,7 +67,7 @@ function workerCard(api, runs, index, act) {
       h("span.chips", outcomeChip(outcome), marksOf(journal)),
       h("span.facts",
         environmentView({ environmentId, ...run }), h("span", TRIGGERS[trigger] ?? "invocation"),
-        !isRunning && h("span", duration(endedAtMs - startedAtMs)), h("time", clockTime(startedAtMs)))),
+        !isRunning && h("span", duration(durationMs)), h("time", clockTime(startedAtMs)))),
     error && h("p.error", error),
     isRunning && h("div.actions.kill",
       button([icon("cross"), "Kill this worker now"], () => act(kill), { class: "danger", dataset: { control: "kill" } }),

@@ -1,8 +1,9 @@
-"""The journal of a task as each run of a worker saw it."""
+"""The invocations of workers for a task, and the journal as each of them saw it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,29 @@ from mcp_roundtrip.tasks.model import INPUT, Task
 from mcp_roundtrip.tasks.store import Item
 from mcp_roundtrip_tools.console.journal_writes import JournalWrite
 from mcp_roundtrip_tools.console.journals import entry_row, question_row
-from mcp_roundtrip_tools.console.task_runs import WorkerRun
+from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation as Run
+
+
+def runs_of(app: LocalApp, pk: str) -> list[Run]:
+    """Return the runs for the task with this partition key, in the order of their start."""
+    found = [each for each in app.recorder.background_invocations() if pk in task_keys(each.payload)]
+    return sorted(found, key=lambda each: each.started_at_ms)
+
+
+def task_keys(payload: bytes) -> list[str]:
+    """Return the partition keys of the tasks that the event of a worker names."""
+    try:
+        return list(_keys(json.loads(payload)))
+    except (ValueError, TypeError, AttributeError):
+        return []
+
+
+def _keys(event: dict[str, Any]) -> Iterator[str]:
+    if "task" in event:
+        yield str(event["task"])
+    for record in event.get("Records", ()):
+        yield from _keys(json.loads(record["body"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +64,24 @@ class RunJournals:
     entries: Sequence[_Row]
     open_questions: Mapping[str, Fingerprint]
 
-    def rows(self, run: WorkerRun | None, runs: Sequence[WorkerRun]) -> list[dict[str, Any]]:
-        """Return the journal at the end of a run, with its marks; without a run, what was there before."""
+    def rows(self, run: Run, runs: Sequence[Run]) -> list[dict[str, Any]]:
+        """Return the journal at the end of a run, with its marks."""
         marked = [(row, self._mark(row, run, runs)) for row in self.entries]
         found = [entry_row(row.entry, mark) for row, mark in marked if mark not in (None, "asked")]
         asked = {row.entry.key: row.asked for row, mark in marked if mark == "asked"}
-        if run is None or run is runs[-1]:
+        if run is runs[-1]:
             asked |= self.open_questions
         return found + [question_row(key, asked[key]) for key in sorted(asked)]
 
-    def _mark(self, row: _Row, run: WorkerRun | None, runs: Sequence[WorkerRun]) -> str | None:
+    def _mark(self, row: _Row, run: Run, runs: Sequence[Run]) -> str | None:
         """Return what a run did with an entry; None if the entry is newer than the run."""
-        if run is None:
-            return "answered" if row.is_response else "replayed"
         if row.is_response:
             return self._mark_response(row, run, runs)
         if row.write is None or row.write.invocation == run.id:
             return "ran" if row.write is not None else "replayed"
         return "replayed" if row.write.at_ms < run.started_at_ms else None
 
-    def _mark_response(self, row: _Row, run: WorkerRun, runs: Sequence[WorkerRun]) -> str | None:
+    def _mark_response(self, row: _Row, run: Run, runs: Sequence[Run]) -> str | None:
         at_ms = 0.0 if row.write is None else row.write.at_ms
         after = [each for each in runs if each.started_at_ms >= at_ms]
         if run in after:
