@@ -25,8 +25,7 @@ from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.codec import STATE_TYP
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_key import KmsFault
+from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault
 
 MAX_LENGTH: Final = state_claims.Limits().max_presented
 
