@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip_tools.run.issuer.issuer import User
+from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
+from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
 from support.client_requests import APPS, QUESTIONS, answer_arguments, text
 from support.forked_programs import python_of_functions
@@ -108,6 +109,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with serve(template, python=hurried, users=[User("ada")], log=None, listeners=[found.listen]) as app:
         assert app.issuer is not None
         found.url, found.token = app.url("/"), app.issuer.token("ada")
+        # DynamoDB starts now: to functions whose clock is fast, it would take too long at their first request.
+        EmulatedTable(app.emulator, app.settings("Clock")["MCP_TASK_TABLE"]).store.query("none")
         yield found
 
 
