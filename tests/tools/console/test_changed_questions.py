@@ -109,7 +109,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with serve(template, python=hurried, users=[User("ada")], log=None, listeners=[found.listen]) as app:
         assert app.issuer is not None
         found.url, found.token = app.url("/"), app.issuer.token("ada")
-        # DynamoDB starts now: to functions whose clock is fast, it would take too long at their first request.
+        # DynamoDB starts now: at a first request, functions with a fast clock would not wait long enough.
         EmulatedTable(app.emulator, app.settings("Clock")["MCP_TASK_TABLE"]).store.query("none")
         yield found
 
