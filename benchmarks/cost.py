@@ -140,7 +140,7 @@ def report(
         [
             "### AWS usage\n",
             _usage_table(used),
-            f"### US dollars per million ({prices.region}; states: {DEFAULT_CONFIGURATION})\n",
+            f"### US dollars per million ({prices.region}, {prices.read_on}; {DEFAULT_CONFIGURATION})\n",
             _dollars_table(bills, prices),
             "### Signing and encryption\n",
             _configurations_table(
@@ -150,8 +150,6 @@ def report(
             _others_table(usage, prices, assumptions),
             "### Assumptions\n",
             _assumptions_table(assumptions, usage.memory_mb),
-            f"### Prices (list prices of {prices.region}, read on {prices.read_on})\n",
-            _prices_table(prices),
         ]
     )
 
@@ -245,14 +243,6 @@ def _assumptions_table(assumptions: Assumptions, memory_mb: Mapping[str, int]) -
     ]
     memory = [[f"memory, {kind}", f"{mb:,}", "MB, from `template.yaml`"] for kind, mb in memory_mb.items()]
     return markdown_table(["", "", ""], [*rows, *memory], right=(1,))
-
-
-def _prices_table(prices: Prices) -> str:
-    rows = [
-        [price.unit, f"{price.usd:.10f}".rstrip("0").ljust(4, "0"), f"{price.per:,}", f"<{price.source}>"]
-        for price in prices.by_name.values()
-    ]
-    return markdown_table(["", "dollars", "for", ""], rows, right=(1, 2))
 
 
 def dollars(amount: float) -> str:

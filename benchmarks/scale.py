@@ -4,6 +4,7 @@
 """
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -37,31 +38,32 @@ LARGEST = 1_000_000
 
 def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) -> str:
     """Return all tables as Markdown."""
-    parts = []
-    for workload in found:
-        parts += [f"### {workload.title}\n", _limits_table(workload, quotas)]
     return "\n".join(
         [
-            *parts,
+            f"### Calls a second that a quota carries ({quotas.region}, read on {quotas.read_on})\n",
+            _limits_table(found, quotas),
             "### Accounts and Regions, at default quotas\n",
             _regions_table(found, quotas),
             "### Assumptions\n",
             _assumptions_table(assumptions),
-            f"### Quotas ({quotas.region}, read on {quotas.read_on})\n",
-            _quotas_table(quotas),
         ]
     )
 
 
-def _limits_table(workload: Workload, quotas: Quotas) -> str:
-    rows = []
-    for name, each_load, carries in carried(workload, quotas):
-        if carries > LARGEST:
-            continue
-        limit = quotas.by_name[name].value
-        cells = [_marked(each_load * rate, limit) for rate in RATES]
-        rows.append([LOADS[name][0], number(limit), *cells, number(carries)])
-    return markdown_table(["a second", "limit", *_rate_headers(), "**calls a second that it carries**"], rows)
+def _limits_table(found: Sequence[Workload], quotas: Quotas) -> str:
+    carries = [{name: calls for name, _, calls in carried(each, quotas)} for each in found]
+    used = [name for name in LOADS if any(each.get(name, math.inf) <= LARGEST for each in carries)]
+    rows = [
+        [
+            LOADS[name][0],
+            number(quotas.by_name[name].value),
+            quotas.by_name[name].raised,
+            *(number(each[name]) if name in each else "" for each in carries),
+        ]
+        for name in used
+    ]
+    right = (1, *range(3, 3 + len(found)))
+    return markdown_table(["a second", "limit", "raised", *(each.title for each in found)], rows, right=right)
 
 
 def _regions_table(found: Sequence[Workload], quotas: Quotas) -> str:
@@ -82,19 +84,6 @@ def _assumptions_table(assumptions: Assumptions) -> str:
         for each in fields(assumptions)
     ]
     return markdown_table(["", "", ""], rows, right=(1,))
-
-
-def _quotas_table(quotas: Quotas) -> str:
-    rows = []
-    for each in quotas.by_name.values():
-        source = f"<{each.source}>" if each.source.startswith("https:") else f"[parameters]({each.source})"
-        rows.append([number(each.value), each.unit, each.scope, each.raised, source])
-    return markdown_table(["default", "", "shared by", "raised", ""], rows, right=(0,))
-
-
-def _marked(load: float, limit: float) -> str:
-    """Return a load, in bold if it exceeds the limit."""
-    return f"**{number(load)}**" if load > limit else number(load)
 
 
 def number(value: float) -> str:

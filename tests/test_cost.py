@@ -205,8 +205,7 @@ def test_twice_the_quotas_need_half_the_regions(scale, workloads, quotas, tmp_pa
         assert after == -(-before // 2)
 
 
-def test_every_quota_has_a_source_of_aws_and_is_on_the_page(scale, workloads, quotas):
-    shown = scale.report(workloads, quotas, scale.Assumptions())
-    for name, quota in quotas.by_name.items():
-        assert quota.unit in shown
-        assert name[0].isupper() or quota.source.startswith("https://docs.aws.amazon.com/")
+def test_every_quota_has_a_source_of_aws(quotas):
+    sources = {name: each.source for name, each in quotas.by_name.items() if not name[0].isupper()}
+    of_aws = "https://docs.aws.amazon.com/"
+    assert [name for name, source in sources.items() if not source.startswith(of_aws)] == []

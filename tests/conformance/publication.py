@@ -14,11 +14,9 @@ _INTRODUCTION: Final = """\
 # Conformance
 
 `make conformance` writes this page. It runs the
-[official conformance suite](https://github.com/modelcontextprotocol/conformance) against the functions of
-this repository. They run on AWS's Lambda runtime client and are served over HTTP. The conformance server in
-`tests/conformance_server` has the features that the suite calls. The suite also checks the application of
-`template.yaml`, with the scenarios that suit any server. The command fails on a failed check, on a warning,
-on a scenario without results, and on fewer passed checks than in the last run.
+[official conformance suite](https://github.com/modelcontextprotocol/conformance) against functions on AWS's
+Lambda runtime client: a conformance server with the features that the suite calls, and the application of
+`template.yaml`. The command fails on a failed check, a warning, and fewer passed checks than in the last run.
 """
 
 _BADGE: Final = """\
@@ -65,25 +63,25 @@ def page(results: Results, not_run: Mapping[str, Mapping[str, str]]) -> str:
                 for each in servers
             ],
         ),
-        "## Scenarios\n\nChecks of the conformance server that passed, by version of the protocol.\n",
+        "## Scenarios\n",
         _scenarios(servers),
         "## Not run\n",
         _table(
-            ("Protocol", "Scenario", "Reason"),
+            ("Protocol", "Scenarios", "Reason"),
             [
-                (revision, f"`{scenario}`", reason)
+                (revision, names, reason)
                 for revision, reasons in not_run.items()
-                for scenario, reason in reasons.items()
+                for reason, names in _by_reason(reasons)
             ],
         ),
         "## Excused\n\nThese checks fail or warn, and do not count.\n",
         _table(
-            ("Server", "Scenario", "Check", "Reason"),
+            ("Server", "Scenario", "Checks", "Reason"),
             [
-                (each["title"], f"`{scenario}`", f"`{check}`", reason)
+                (each["title"], f"`{scenario}`", names, reason)
                 for each in servers
                 for scenario, reasons in each["excuses"].items()
-                for check, reason in reasons.items()
+                for reason, names in _by_reason(reasons)
             ],
         ),
     ]
@@ -129,15 +127,16 @@ def _scenarios(servers: Sequence[Mapping[str, Any]]) -> str:
     first: dict[str, Mapping[str, Mapping[str, int]]] = {}
     for each in servers:
         first.setdefault(each["revision"], each["scenarios"])
-    names = list(dict.fromkeys(name for scenarios in first.values() for name in scenarios))
-    return _table(
-        ("Scenario", *first),
-        [(f"`{name}`", *(_passed(of.get(name)) for of in first.values())) for name in names],
-    )
+    rows = [(revision, ", ".join(f"`{name}`" for name in scenarios)) for revision, scenarios in first.items()]
+    return _table(("Protocol", "Scenarios of the conformance server"), rows)
 
 
-def _passed(row: Mapping[str, int] | None) -> str:
-    return "" if row is None else str(row["passed"])
+def _by_reason(reasons: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each reason with the names that have it."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(f"`{name}`")
+    return [(reason, ", ".join(found)) for reason, found in names.items()]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -31,7 +31,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
-SCHEMA = json.loads(blocks(REFERENCE, "json")[0])
+SCHEMA = json.loads((ROOT / "docs/reference/audit-record.schema.json").read_text())
 
 server = Server("audited")
 
