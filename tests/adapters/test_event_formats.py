@@ -12,7 +12,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
-from mcp_roundtrip_tools.events.messages import Event
+from mcp_roundtrip_tools.events.of_application import Event
 from support.event_sources import any_call, sent_by, with_context
 from support.messages import call, http_event, message
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, Sleeping, TaskRequested
-from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.task_table import FakeClock
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
 
 ACCEPT = {"action": "accept"}

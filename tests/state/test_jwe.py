@@ -20,7 +20,7 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import EPOCH_S, ContentKey, EpochKeys, short_key_id
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.mac_key import LocalMacKey
+from mcp_roundtrip_testing.ports import LocalMacKey
 from support.interpreters import run_program
 from support.tokens import sealed, unb64
 

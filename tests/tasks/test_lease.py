@@ -15,8 +15,7 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore
-from mcp_roundtrip_testing.memory_store import MemoryStore
-from mcp_roundtrip_testing.task_table import CrashingStore
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer

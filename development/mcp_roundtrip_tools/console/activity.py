@@ -12,8 +12,14 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.changed_questions import ChangedQuestion, changed_questions
-from mcp_roundtrip_tools.run.observation.messages import is_challenge, request_message, response_message
-from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, walk
+from mcp_roundtrip_tools.run.observation.records import (
+    HttpExchange,
+    RecordedInvocation,
+    is_challenge,
+    request_message,
+    response_message,
+    walk,
+)
 
 MAX_WAIT_MS: Final = 25_000
 

@@ -23,7 +23,7 @@ from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.codec import STATE_TYP
-from mcp_roundtrip_testing.mac_key import LocalMacKey
+from mcp_roundtrip_testing.ports import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault
 

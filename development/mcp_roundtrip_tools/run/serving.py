@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from mcp_roundtrip_tools.console.console import Console
+from mcp_roundtrip_tools.console.guard import redirect_to_console
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
-from mcp_roundtrip_tools.console.redirect import redirect_to_console
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.app import LocalApp, Log
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations

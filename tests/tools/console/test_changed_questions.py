@@ -12,7 +12,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
-from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
 from support.client_requests import APPS, QUESTIONS, answer_arguments, text
 from support.forked_programs import python_of_functions

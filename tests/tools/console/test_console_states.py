@@ -17,7 +17,7 @@ from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
-from mcp_roundtrip_testing.mac_key import LocalMacKey
+from mcp_roundtrip_testing.ports import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.console.state_view import describe_state, flip_one_byte, read_journal
 from mcp_roundtrip_tools.console.states import open_state, state_keys

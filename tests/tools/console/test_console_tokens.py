@@ -9,8 +9,7 @@ import pytest
 
 from mcp_roundtrip_tools.console.application import issue_token, list_users
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
-from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 
 ISSUER = "http://127.0.0.1:3001"
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 import pytest
 
 from mcp_roundtrip.protocol.http import build_response
-from mcp_roundtrip.protocol.mirrored_headers import build_parameter_headers, encode_header
+from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.resource_uris import UriTemplate, normalize_uri
+from mcp_roundtrip_testing.http_requests import build_parameter_headers
 from support import skips
 from support.project import FUNCTIONS
 
