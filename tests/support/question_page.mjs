@@ -22,7 +22,10 @@ export default async (browser, { options, tamper, steps }) => {
   const does = {
     goto: async (url) => { const response = await page.goto(url); return response.status(); },
     press: async (keys) => { for (const key of keys.split(" ")) await page.keyboard.press(key); await page.waitForLoadState(); },
-    submit: async (key) => { await Promise.all([page.waitForNavigation(), page.keyboard.press(key)]); },
+    submit: async (key) => {
+      await Promise.all([page.waitForNavigation(), page.keyboard.press(key)]);
+      await page.evaluate(() => new Promise(requestAnimationFrame));  // the first rendering moves the focus (autofocus)
+    },
     type: async (text) => page.keyboard.insertText(text),
     click: async (name) => { await Promise.all([page.waitForNavigation(), page.getByRole("button", { name, exact: true }).click()]); },
     open: async (name) => {
