@@ -167,10 +167,10 @@ def _handler_table(title: str, measured: HandlerFigures, value: Callable[[Figure
 def handler_targets(measured: HandlerFigures) -> list[Target]:
     ours, mcp, awslabs = measured[OURS], measured[MCP], measured[AWSLABS]
     return [
-        Target("first response / mcp + Mangum", ours.first_ms / mcp.first_ms, 0.24),
-        Target("first response / awslabs", ours.first_ms / awslabs.first_ms, 0.90),
+        Target("first response / mcp + Mangum", ours.first_ms / mcp.first_ms, 0.15),
+        Target("first response / awslabs", ours.first_ms / awslabs.first_ms, 0.60),
         Target("warm tools/call / mcp + Mangum", ours.warm_ms / mcp.warm_ms, 0.03),
-        Target("peak memory / mcp + Mangum", ours.peak_mib / mcp.peak_mib, 0.6),
+        Target("peak memory / mcp + Mangum", ours.peak_mib / mcp.peak_mib, 0.35),
     ]
 
 
