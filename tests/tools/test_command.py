@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,22 @@ def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
     )
     done = run_program(program)
     assert not command.LOCAL & set(done.stdout.split())
+
+
+def test_a_package_that_a_command_imports_is_the_layer_s_or_of_the_extra_local() -> None:
+    nodes = [
+        node
+        for path in Path(command.__file__).parent.rglob("*.py")
+        if "{{" not in str(path)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
+    imports = {
+        each.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for each in node.names
+    }
+    imports |= {str(node.module).partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
+    of_layer = {"cryptography", "jsonschema_rs", "jwt", "msgspec", "pydantic"}
+    of_package = {name for name in imports if name.startswith("mcp_roundtrip")}
+    assert imports - sys.stdlib_module_names - of_package - of_layer - command.LOCAL == set()
 
 
 @pytest.mark.parametrize("arguments", [["new-tool", "find_orders"], ["events"]])
