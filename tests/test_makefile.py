@@ -237,6 +237,15 @@ def variables(makefile: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.parametrize("goal", ["run", "call", "invoke"])
+def test_an_application_has_the_variables_of_this_repository(goal: str) -> None:
+    """The guides are for both."""
+    here, there = (
+        {name for name, goals in variables(each).items() if goal in goals} for each in MAKEFILES.values()
+    )
+    assert here - there == ({"TRACES"} if goal == "run" else set())
+
+
 DEPLOYING = ("workflows/deploy.yml", "workflows/rollback.yml", "actions/deploy/action.yml")
 """The files of `mcp-roundtrip add pipeline` that run make."""
 
