@@ -5,7 +5,7 @@ The template names them::
     Metadata:
       LocalRun:
         StandIns:
-          WEATHER_API_URL: stand_ins/open_meteo.py
+          WEATHER_API_URL: development/stand_ins/open_meteo.py
         Variables:
           APPROVERS: grace=grace@example.com
 
