@@ -86,9 +86,13 @@ def _entry(name: str) -> Iterator[str]:
 
 
 def _signature(name: str, found: type | object) -> str:
-    """Return the parameters with names and defaults; for a class, also its base among the public names."""
+    """Return the parameters with names and defaults; for a class, also its base."""
     parents = [parent.__name__ for parent in found.__mro__[1:]] if isinstance(found, type) else []
-    public = [name for name in parents if name in mcp_roundtrip.__all__ or name == "BaseException"]
+    public = [
+        name
+        for name in parents
+        if name in mcp_roundtrip.__all__ or name in ("UserWarning", "Exception", "BaseException")
+    ]
     bases = f"({public[0]})" if public else ""
     kind = "class" if isinstance(found, type) else "def"
     try:
