@@ -103,7 +103,7 @@ def a_key_that_is_a_number() -> None:
     "bytes with the names of its branches",
     InvalidKey,
 )
-def a_key_without_end() -> None:
+def a_key_that_is_too_long() -> None:
     run(lambda ctx: ctx.step("x" * 901, pay))
 
 
@@ -244,7 +244,7 @@ def a_default_of_another_type() -> None:
     "ListRoots()",
     UsageError,
 )
-def what_is_no_question() -> None:
+def a_value_that_is_not_a_question() -> None:
     run(lambda ctx: ctx.ask("How many?"))  # type: ignore[arg-type]
 
 
@@ -343,7 +343,7 @@ def a_link_that_has_expired() -> None:
 
 
 @says("a signed link has at most 4096 characters, not 5780; use a shorter key", UsageError)
-def a_link_without_end() -> None:
+def a_signed_link_that_is_too_long() -> None:
     LINKS.sign("alice", "x" * 4_000, "flow", 2_000_000_000)
 
 
@@ -483,7 +483,7 @@ def a_step_whose_json_is_not_that_of_its_type() -> None:
 
 
 @says("step 'nest' returned a value nested deeper than 64 levels; return a flatter one", UsageError)
-def a_step_that_returns_something_without_end() -> None:
+def a_step_that_returns_a_value_that_is_nested_too_deep() -> None:
     def nested() -> list[Any]:
         found: list[Any] = []
         for _ in range(200):
@@ -533,7 +533,7 @@ def a_task_in_a_tool_without_one() -> None:
 
 
 @says("run_as_task: ttl_ms=0 is not a lifetime; pass whole milliseconds, at least 1", UsageError)
-def a_task_that_lives_for_no_time() -> None:
+def a_task_with_a_lifetime_of_zero() -> None:
     run(lambda ctx: ctx.run_as_task(ttl_ms=0))
 
 
@@ -551,7 +551,7 @@ def a_sleep_outside_a_task() -> None:
 
 
 @says("sleep 'wait': '1 h' is not a duration; pass milliseconds from 0 to 315360000000", UsageError)
-def a_sleep_for_a_word() -> None:
+def a_sleep_whose_duration_is_text() -> None:
     run(lambda ctx: ctx.sleep("wait", "1 h"), recorder=TaskJournal())  # type: ignore[arg-type]
 
 
@@ -633,7 +633,7 @@ def an_object_beyond_an_upload() -> None:
 
 
 @says("ttl_ms=1000000000000 is not a lifetime of a link; use 1000 to 604800000 milliseconds", UsageError)
-def a_link_to_an_object_for_ever() -> None:
+def a_link_to_an_object_with_too_long_a_lifetime() -> None:
     BUCKET.link(Stored("key", "orders.csv", "text/csv", 3), ttl_ms=10**12)
 
 

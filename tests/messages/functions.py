@@ -263,7 +263,7 @@ def a_model_with_a_type_that_is_not_defined() -> None:
     "too large to match long texts; write it as JavaScript reads it, with `+` or `*` in place of large "
     "counts, and check what needs look-around in the function"
 )
-def a_pattern_that_is_none() -> None:
+def a_pattern_that_is_not_a_regular_expression() -> None:
     tool(annotated(Annotated[str, Field(pattern="(")]))
 
 
@@ -308,7 +308,7 @@ def two_mistakes() -> None:
     "elicitation.url, sampling, sampling.context, sampling.tools, roots, extensions.<name> or "
     "experimental.<name>"
 )
-def a_capability_that_is_none() -> None:
+def a_capability_that_does_not_exist() -> None:
     tool(annotated(str), requires=["elicitation.ur"])
 
 

@@ -61,12 +61,12 @@ def tasks_in_a_dialect_that_does_not_exist() -> None:
 
 
 @says("page_size=0 is not possible; use a whole number from 1")
-def pages_of_nothing() -> None:
+def a_page_size_of_zero() -> None:
     Server("x", page_size=0)
 
 
 @says("description= has 0 characters; use 1 to 100, the limit of Server Cards")
-def a_description_of_nothing() -> None:
+def an_empty_description() -> None:
     Server("x", description="")
 
 
@@ -76,7 +76,7 @@ def a_server_without_a_name() -> None:
 
 
 @says("name, version and title of the server have more than 2000 bytes of JSON; use shorter ones")
-def a_title_without_end() -> None:
+def a_title_that_is_too_long() -> None:
     Server("x", title="x" * 3_000)
 
 
@@ -138,7 +138,7 @@ def a_resource_twice() -> None:
     "resource 'docs://guide': ttl_ms=-1, cache_scope='private' is not possible; use whole "
     'milliseconds of at least 0, and "public" or "private"'
 )
-def a_resource_that_is_fresh_for_less_than_nothing() -> None:
+def a_resource_with_a_negative_lifetime() -> None:
     Server("x").resource("docs://guide", ttl_ms=-1)(no_parameters)
 
 
@@ -237,7 +237,7 @@ def a_front_door_that_hides_what_its_owners_show() -> None:
     "ProtocolError(-32002) cannot be sent: it belongs to earlier versions of MCP; raise ResourceNotFound",
     UsageError,
 )
-def an_error_that_cannot_be_sent() -> None:
+def an_error_code_of_earlier_versions() -> None:
     server = Server("x")
 
     @server.tool
@@ -285,7 +285,7 @@ def a_completion_with_a_context() -> None:
     "suggest: a completion takes the text typed so far and, if it needs them, the other arguments; "
     "write `def suggest(value: str, arguments: dict[str, str])`"
 )
-def a_completion_of_nothing() -> None:
+def a_completion_without_parameters() -> None:
     def suggest() -> list[str]:
         return []
 
@@ -303,12 +303,12 @@ def a_completion_that_returns_numbers() -> None:
 
 
 @says("Completion.total is 1, with 2 values; pass how many there are in all, or None", UsageError)
-def a_completion_of_fewer_than_it_returns() -> None:
+def a_completion_with_too_small_a_total() -> None:
     Completion(["Oslo", "Bergen"], total=1)
 
 
 @says("one_of has no options; pass at least one option, and each of them once")
-def a_choice_of_nothing() -> None:
+def a_choice_without_options() -> None:
     one_of([])
 
 
@@ -418,7 +418,7 @@ def a_result_whose_type_is_unusable() -> None:
 
 
 @says("Text.text must be str", UsageError)
-def text_that_is_none() -> None:
+def a_text_block_of_a_number() -> None:
     Text(1)  # type: ignore[arg-type]
 
 
@@ -453,7 +453,7 @@ def annotations_that_are_no_json() -> None:
 
 
 @says("ResourceLink.size must be a whole number of bytes", UsageError)
-def a_link_with_a_size_that_is_none() -> None:
+def a_link_with_a_negative_size() -> None:
     ResourceLink("docs://guide", "guide", size=-1)
 
 
@@ -503,7 +503,7 @@ def contents_that_json_cannot_hold() -> None:
     'role="user" or role="assistant"',
     UsageError,
 )
-def a_message_of_nobody() -> None:
+def a_message_with_an_unknown_role() -> None:
     PromptMessage("a", role="system")  # type: ignore[arg-type]
 
 

@@ -196,7 +196,7 @@ def a_card_without_a_domain() -> None:
 
 
 @says("MCP_MAX_BODY_BYTES: must be a whole number from 1 to 6291456", SettingsError)
-def a_body_that_lambda_does_not_take() -> None:
+def a_body_limit_above_that_of_lambda() -> None:
     given(MAX_BODY_BYTES="99999999")
 
 
@@ -253,7 +253,7 @@ def settings_without_lines() -> None:
 
 
 @says("MCP_REVOKED_CERTIFICATES: must hold 32 lower-case hexadecimal digits for each", SettingsError)
-def a_certificate_that_is_none() -> None:
+def an_id_that_is_not_of_a_certificate() -> None:
     given(REVOKED_CERTIFICATES="first")
 
 
@@ -314,7 +314,7 @@ def a_key_without_its_public_half() -> None:
     "kms get-public-key`",
     SettingsError,
 )
-def a_public_half_that_is_none() -> None:
+def a_public_key_of_another_kind() -> None:
     pinned_key(KEY, {KEY.rpartition("/")[2]: b"MFkw"})
 
 
