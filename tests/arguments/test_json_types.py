@@ -5,7 +5,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Annotated, Any, Dict, List  # noqa: UP035 - authors write these, too
 
 import pytest
 from hypothesis import given
@@ -62,12 +62,12 @@ def arguments_of(b: Any, a: Any, default: Any) -> Arguments:
     return Arguments.from_function(tool, ())
 
 
-def outcome(read: Callable[[], dict[str, Any]], default: Any) -> Any:
+def outcome(read: Callable[[], dict[str, Any]]) -> str:
     try:
         values = read()
     except ArgumentsError as error:
         return str(error)
-    return repr((values["b"], values.get("a", default)))
+    return repr((values["b"], values["a"]))
 
 
 @given(st.data())
@@ -79,9 +79,24 @@ def test_arguments_are_read_as_pydantic_reads_them(data):
     by_pydantic = ArgumentTypes(arguments.signature, arguments.names, {})
     names = data.draw(st.lists(st.sampled_from(["b", "a", "other"]), unique=True) | st.just(["b", "a"]))
     raw = {name: data.draw(matching(types.get(name, Any))) for name in names}
-    assert outcome(lambda: arguments.validate(raw), default) == outcome(
-        lambda: by_pydantic.validate(raw, is_lenient=False), default
+    assert outcome(lambda: arguments.validate(raw)) == outcome(
+        lambda: by_pydantic.validate(raw, is_lenient=False)
     )
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (List, [1]),  # noqa: UP006
+        (Dict, {"a": 1}),  # noqa: UP006
+        (Annotated[int, {"unit": "m"}], 1),
+        (Annotated[list[str], []], ["a"]),
+    ],
+)
+def test_types_that_have_no_items_or_no_hash_are_read_by_pydantic(annotation, value):
+    arguments = arguments_of(b=annotation, a=int, default=1)
+    assert JsonReader.from_signature(arguments.signature) is None
+    assert arguments.validate({"b": value}) == {"b": value, "a": 1}
 
 
 ODD = st.sampled_from(

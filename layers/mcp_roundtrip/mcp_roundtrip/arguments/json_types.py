@@ -28,27 +28,32 @@ class JsonReader(Struct, frozen=True, eq=False):
 
     names: frozenset[str]
     decoder: Decoder[dict[str, Any]]
+    defaults: dict[str, Any]
 
     @classmethod
     def from_signature(cls, signature: Signature) -> JsonReader | None:
         """Return a reader, or None if some parameter has another type, or a default that is copied."""
         fields: dict[str, Any] = {}
-        for name, parameter in ((each.name, each) for each in signature.parameters):
-            has_default = parameter.default is not Parameter.empty
+        defaults: dict[str, Any] = {}
+        for parameter in signature.parameters:
             if not _is_read(parameter.annotation):
                 return None
-            if has_default and type(parameter.default) not in _SCALARS:
+            if parameter.default is Parameter.empty:
+                fields[parameter.name] = parameter.annotation
+            elif type(parameter.default) in _SCALARS:
+                fields[parameter.name] = NotRequired[parameter.annotation]
+                defaults[parameter.name] = parameter.default
+            else:
                 return None
-            fields[name] = NotRequired[parameter.annotation] if has_default else parameter.annotation
         record: Any = TypedDict(f"{signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
-        return cls(frozenset(fields), Decoder(record))
+        return cls(frozenset(fields), Decoder(record), defaults)
 
     def read(self, raw: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return keyword arguments from JSON, or None for what pydantic has to read or refuse."""
         if not raw.keys() <= self.names:
             return None
         try:
-            return self.decoder.decode(compact_json(raw))
+            return self.defaults | self.decoder.decode(compact_json(raw))
         except (ValueError, TypeError):
             return None
 
@@ -57,9 +62,9 @@ def _is_read(annotation: Any) -> bool:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):  # of two types pydantic chooses by rules of its own
         return len(inner) == 2 and NoneType in inner and all(map(_is_read, inner))
-    if origin is list or (origin is dict and inner[0] is str):
+    if (origin is list and inner) or (origin is dict and inner[:1] == (str,)):  # typing.List has none
         return _is_read(inner[-1])
-    return annotation in _SCALARS
+    return any(annotation is each for each in _SCALARS)  # `in` hashes, and Annotated[str, []] has no hash
 
 
 def json_text(value: Any, annotation: Any) -> str | None:
