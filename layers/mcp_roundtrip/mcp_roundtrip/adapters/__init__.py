@@ -1,4 +1,4 @@
 """Event sources: parse a Lambda event into an HttpRequest, format an HttpResponse for the source.
 
-`detect` finds the source of an event. The other modules each have the adapters of similar sources.
+`detect` finds the source of an event, and `event_formats` has the adapter of each.
 """

@@ -62,7 +62,7 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
     `model` is a flat pydantic model or dataclass, or the type of a single field. With `user_only`, an answer
     counts only after the client was sent this question with this text, and never if a model gives it. None
-    means True for a confirmation (`forms.form.Form.is_confirmation`).
+    means True for a confirmation (`Form.is_confirmation`).
     """
 
     key: str

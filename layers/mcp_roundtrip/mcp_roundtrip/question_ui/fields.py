@@ -1,7 +1,7 @@
 """The fields of a form: made from the properties of a `requestedSchema`, read from posted values.
 
-A property is a PrimitiveSchemaDefinition (MCP 2026-07-28, schema.json), as `forms.form_schema` writes it.
-Choices are posted by their positions, so that any text can be an option.
+A property is a PrimitiveSchemaDefinition (MCP 2026-07-28, schema.json), and comes from
+`arguments.elicitation_form`. Choices are posted by their positions, so that any text can be an option.
 
 The checks take bounded time. They are no stricter than the schema, because the server validates each answer
 again: they let the user correct a slip before the form is gone.

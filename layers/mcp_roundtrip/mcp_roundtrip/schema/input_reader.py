@@ -1,7 +1,7 @@
 """Validation that accepts exactly the JSON that the advertised JSON Schema accepts.
 
 For plain types, pydantic's strict mode decides as the JSON Schema does, so most calls never build one. Other
-values are read by `checked_reader`. `docs/reference/accepted-values.md` lists the exceptions.
+values are read by `CheckedReader`. `docs/reference/accepted-values.md` lists the exceptions.
 """
 
 from __future__ import annotations

@@ -92,12 +92,11 @@ class PublicDocuments(Struct, frozen=True):
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.config.server_card
-        if card_name is None or request.method not in ("GET", "HEAD", "OPTIONS"):
+        if card_name is None or request.method not in _CARD_METHODS:
             return None
-        if not (
-            request.path.endswith("/server-card")
-            and is_at(request, self.ports.config.audience(), "server-card")
-        ):
+        if not request.path.endswith("/server-card"):  # most requests do not need the audience
+            return None
+        if not is_at(request, self.ports.config.audience(), "server-card"):
             return None
         response = _card_response(request, self._card(card_name))
         self.ports.observer.record("request_completed", outcome="server_card", status=response.status)

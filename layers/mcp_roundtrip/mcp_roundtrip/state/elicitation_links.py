@@ -4,7 +4,7 @@ MCP 2026-07-28, client/elicitation, "Phishing": the server must verify that the 
 user of the elicitation. The URL therefore contains a token bound to that user. The page authenticates its
 visitor by its own means, such as a session cookie, and opens the token with *the visitor's* principal; the
 token of another user is refused. The token alone proves nothing about its bearer, and contains no personal
-data. `principal` here identifies the user without the OAuth client (`auth.principal.user_binding`), because
+data. `principal` here identifies the user without the OAuth client (`auth.callers.user_binding`), because
 the page has another client id than the MCP client.
 """
 
