@@ -67,6 +67,14 @@ class _Message(Struct):
     content: _Content | list[_Content]
 
 
+class _ToolAnnotations(Struct, rename="camel"):
+    title: _String = ABSENT
+    read_only_hint: bool | UnsetType = ABSENT
+    destructive_hint: bool | UnsetType = ABSENT
+    idempotent_hint: bool | UnsetType = ABSENT
+    open_world_hint: bool | UnsetType = ABSENT
+
+
 class _InputSchema(Struct):
     type: Literal["object"]
 
@@ -76,15 +84,19 @@ class _Tool(Struct, rename="camel"):
     input_schema: _InputSchema
     title: _String = ABSENT
     description: _String = ABSENT
-    annotations: _Object = ABSENT
+    annotations: _ToolAnnotations | UnsetType = ABSENT
 
 
 class _ToolChoice(Struct):
     mode: Literal["auto", "required", "none"] | UnsetType = ABSENT
 
 
+class _ModelHint(Struct):
+    name: _String = ABSENT
+
+
 class _ModelPreferences(Struct, rename="camel"):
-    hints: list[dict[str, Any]] | UnsetType = ABSENT
+    hints: list[_ModelHint] | UnsetType = ABSENT
     cost_priority: _Fraction = ABSENT
     speed_priority: _Fraction = ABSENT
     intelligence_priority: _Fraction = ABSENT
