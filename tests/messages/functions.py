@@ -502,7 +502,7 @@ def a_literal_that_json_does_not_have() -> None:
     tool(annotated(Literal[Color.RED]))
 
 
-@says("find: parameter 'query': an alias is a name here, not a path; write Field(alias=...)")
+@says("find: parameter 'query': an alias is one name here, not several or a path; write Field(alias=...)")
 def an_alias_that_is_a_path() -> None:
     tool(annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))]))
 
@@ -549,7 +549,7 @@ def one_header_for_two_parameters() -> None:
     tool(find)
 
 
-@says("find: parameter 'query': an alias is a name here, not a path; write Field(alias=...)")
+@says("find: parameter 'query': an alias is one name here, not several or a path; write Field(alias=...)")
 def two_aliases_for_a_header() -> None:
     several = Field(validation_alias=AliasChoices("a", "b"))
     tool(annotated(Annotated[str, McpHeader("Region"), several]))

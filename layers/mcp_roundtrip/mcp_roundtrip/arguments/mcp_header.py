@@ -98,7 +98,8 @@ def argument_name(parameter: Parameter) -> str:
         name = getattr(item, "validation_alias", None) or name
     if not isinstance(name, str):  # a call could pass the value under a name that is not checked
         raise DefinitionError(
-            f"parameter {parameter.name!r}: an alias is a name here, not a path; write Field(alias=...)"
+            f"parameter {parameter.name!r}: an alias is one name here, not several or a path; "
+            "write Field(alias=...)"
         )
     return name
 

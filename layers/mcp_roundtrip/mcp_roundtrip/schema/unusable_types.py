@@ -113,7 +113,7 @@ def _alias_problem(alias: Any) -> str | None:
     paths = alias if isinstance(alias[0], list) else [alias]
     if any(len(each) == 1 for each in paths):
         return None
-    return "an alias is a name here, not a path; write Field(alias=...)"
+    return "an alias is one name here, not several or a path; write Field(alias=...)"
 
 
 def _function_problem(function: Any) -> str | None:
