@@ -173,6 +173,16 @@ def two_contexts() -> None:
     tool(find)
 
 
+@says("find: the server passes no Shop; write `ctx: Context`")
+def a_context_class_of_the_author() -> None:
+    class Shop(Context): ...
+
+    def find(ctx: Shop) -> None: ...
+
+    find.__annotations__["ctx"] = Shop
+    tool(find)
+
+
 @says("find is an async function and takes an AsyncContext; write `ctx: AsyncContext`")
 def a_context_in_an_async_tool() -> None:
     async def find(ctx: Context) -> None: ...
