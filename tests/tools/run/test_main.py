@@ -61,7 +61,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.S
         output = process.stdout.read()
         assert process.wait(10) == 0
     assert "AuthMode none" in output
-    assert re.search(r"^\d\d:\d\d:\d\d  GET /mcp +F-1 \(new\) · \d+ ms$", output, re.MULTILINE)
+    assert re.search(r"^\d\d:\d\d:\d\d  GET /mcp +F-1 \(new\) · [\d.]+ m?s$", output, re.MULTILINE)
     with pytest.raises(ProcessLookupError):
         os.kill(answer["pid"], 0)
 
