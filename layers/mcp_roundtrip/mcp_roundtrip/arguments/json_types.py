@@ -79,17 +79,16 @@ def _has_type(value: Any, annotation: Any) -> bool:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return any(_has_type(value, each) for each in inner)
-    if annotation in _UNTYPED:
-        annotation = type(value)
-    if type(value) is not (origin or annotation):
+    kind = type(value) if annotation in _UNTYPED else origin or annotation
+    if type(value) is not kind:
         return False
-    if annotation is float:  # pydantic writes others in another notation
+    if kind is float:  # pydantic writes others in another notation
         return bool(value == 0 or 1e-5 <= abs(value) < 1e16)
-    if annotation in _SCALARS:
+    if kind in _SCALARS:
         return True
     item = inner[-1] if inner else Any
-    if (origin or annotation) is list:
+    if kind is list:
         return all(_has_type(each, item) for each in value)
-    if (origin or annotation) is dict and (not inner or inner[0] in (str, Any)):
+    if kind is dict and (not inner or inner[0] in (str, Any)):
         return all(type(name) is str and _has_type(each, item) for name, each in value.items())
     return False

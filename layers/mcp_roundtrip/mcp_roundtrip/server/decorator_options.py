@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.model import Parameters
 
 _CONTEXTS: Final = (ContextBase,)
-_CONTEXT_MODULES: Final = ("mcp_roundtrip.engine.context", "mcp_roundtrip.engine.async_context")
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 
 MAX_VIEW: Final = 1_000_000
@@ -207,15 +206,16 @@ def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
 
 
 def _check_context(signature: Signature) -> None:
-    context_type: type[Any] | None = signature.context_type
-    if context_type is None:
+    if (context_type := signature.context_type) is None:
         return
     expected = "AsyncContext" if signature.is_async else "Context"
-    instead = f"write `{signature.context_parameter}: {expected}`"
-    if context_type.__module__ not in _CONTEXT_MODULES:  # a subclass, or their base class
-        raise DefinitionError(f"{signature.name}: the server passes no {context_type.__name__}; {instead}")
-    if inspect.iscoroutinefunction(context_type.elicit) is signature.is_async:
+    own = {"mcp_roundtrip.engine.context": "Context", "mcp_roundtrip.engine.async_context": "AsyncContext"}
+    given = own.get(context_type.__module__)  # None: a subclass, or their base class
+    if given == expected:
         return
+    instead = f"write `{signature.context_parameter}: {expected}`"
+    if given is None:
+        raise DefinitionError(f"{signature.name}: the server passes no {context_type.__name__}; {instead}")
     raise DefinitionError(
         f"{signature.name} is an async function and takes an AsyncContext; {instead}"
         if signature.is_async
