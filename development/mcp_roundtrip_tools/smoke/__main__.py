@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip_tools.smoke.endpoint import Findings
+from mcp_roundtrip_tools.smoke.findings import Findings
 from mcp_roundtrip_tools.smoke.run import Call, Settings, check
 
 SETTINGS = """\

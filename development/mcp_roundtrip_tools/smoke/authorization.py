@@ -23,7 +23,9 @@ from mcp_roundtrip_tools.client.http import (
     member,
     parse_object,
 )
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings, claims_of, refusal_reasons
+from mcp_roundtrip_tools.smoke.credentials import claims_of, refusal_reasons
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint
+from mcp_roundtrip_tools.smoke.findings import Findings
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.smoke.endpoint import Finding, Findings
+from mcp_roundtrip_tools.smoke.findings import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Call, Settings, check
 from support.authorization_server import AuthorizationServer
 from support.scripted_server import Reply, respond, scripted

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip_tools.smoke.__main__ import main, read_settings
-from mcp_roundtrip_tools.smoke.endpoint import Finding, Findings
+from mcp_roundtrip_tools.smoke.findings import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Call, Settings, check
 from support.scripted_server import Reply, respond, scripted
 from support.served_application import FRONT_DOOR, TEMPLATE, serve

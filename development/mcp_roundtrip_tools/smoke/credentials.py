@@ -1,0 +1,122 @@
+"""The credentials of the smoke test: a token, a signature, and why an endpoint may refuse a token."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import b64encode, urlsafe_b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from mcp_roundtrip_tools.client.http import Unreachable, member, request
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Sign
+from mcp_roundtrip_tools.smoke.findings import Findings
+
+
+def fetch_token(
+    endpoint: Endpoint,
+    server: Mapping[str, Any],
+    client_id: str,
+    client_secret: str,
+    parameters: Mapping[str, str],
+    findings: Findings,
+) -> str:
+    """Return an access token from the authorization server with this metadata. Raises Stopped."""
+    url = server.get("token_endpoint")
+    if not isinstance(url, str):
+        raise findings.stop(
+            "sign-in", "CLIENT_ID needs an authorization server with a token_endpoint; pass TOKEN=…."
+        )
+    basic = b64encode(f"{quote(client_id, '')}:{quote(client_secret, '')}".encode()).decode()
+    headers = {"authorization": f"Basic {basic}", "content-type": "application/x-www-form-urlencoded"}
+    form = urlencode({"grant_type": "client_credentials", **parameters}).encode()
+    try:
+        response = request("POST", url, headers, form, tls=endpoint.tls)
+    except Unreachable as error:
+        raise findings.stop("sign-in", str(error)) from error
+    token = member(response, "access_token")
+    if not isinstance(token, str):
+        reason = member(response, "error_description") or member(response, "error") or response.status_code
+        raise findings.stop("sign-in", f"{url} gives no token for CLIENT_ID: {reason}.")
+    findings.ok("sign-in", f"{url} gave a token.")
+    return token
+
+
+def aws_signature(url: str) -> Sign:
+    """Return a signer with the AWS credentials of the environment. Raises ValueError with one sentence."""
+    import boto3  # only AuthMode iam needs it
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    named = re.search(r"\.execute-api\.([a-z0-9-]+)\.", url)
+    region = named[1] if named else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    credentials = boto3.Session().get_credentials()
+    if not region:
+        raise ValueError("IAM=1 needs AWS_REGION, because the host of URL does not name the Region.")
+    if credentials is None:
+        raise ValueError("IAM=1 needs AWS credentials in the environment.")
+
+    def sign(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
+        unsigned = AWSRequest(method, url, data=body, headers=dict(headers))
+        SigV4Auth(credentials, "execute-api", region).add_auth(unsigned)
+        return dict(unsigned.headers.items())
+
+    return sign
+
+
+LEEWAY_S = 30
+
+
+def claims_of(token: str) -> Mapping[str, Any] | None:
+    """Return the claims of a JWT, or None if the token is not one."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    return claims if isinstance(claims, dict) else None
+
+
+def refusal_reasons(
+    claims: Mapping[str, Any], now: float, resource: str | None, issuers: Sequence[str]
+) -> Iterator[str]:
+    """Yield a sentence for each reason that an endpoint may have to refuse a token.
+
+    `now` is in seconds since the epoch. `resource` and `issuers` are of the endpoint's metadata.
+    """
+    expires, begins = claims.get("exp"), claims.get("nbf")
+    if isinstance(expires, (int, float)) and expires <= now:
+        yield f"The token expired at {_time(expires)}."
+    if isinstance(begins, (int, float)) and begins > now + LEEWAY_S:
+        yield f"The token is not valid before {_time(begins)}."
+    if issuers and claims.get("iss") not in issuers:
+        yield (
+            f"The token is from the issuer {claims.get('iss')!r}, the endpoint accepts {_listed(issuers)} "
+            "(TokenIssuer); a trailing slash makes a difference."
+        )
+    audiences = claims.get("aud")
+    given = audiences if isinstance(audiences, list) else [audiences]
+    if resource is not None and resource not in given:
+        yield (
+            f"The token is for the audience {_listed(given)}, the endpoint is {resource!r}: request the "
+            "token for this resource, or set TokenAudience."
+        )
+    if {"nonce", "at_hash", "c_hash", "s_hash"} & claims.keys():
+        yield "The token looks like an ID token; the endpoint needs an access token."
+    if "cnf" in claims:
+        yield "The token is bound to a key (cnf); disable DPoP and mTLS for this endpoint."
+    if not claims.get("sub"):
+        yield "The token has no sub, so it identifies no caller."
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(repr(each) for each in values)
