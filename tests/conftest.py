@@ -31,7 +31,6 @@ pytest_plugins = [
     "support.public_authorities",
     "support.response_validation",
     "support.skips",
-    "support.time_report",
 ]
 
 # Collecting makes millions of objects that live until the end. They are exempt from garbage collection, since

@@ -30,12 +30,12 @@ from mcp_roundtrip.tasks.store import (
 from mcp_roundtrip_testing.task_table import MemoryStore
 from support.dynamodb_clients import client, new_table
 
-pytest_plugins = ["support.dynalite", "support.ministack"]
+pytest_plugins = ["support.ministack"]
 
 ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3, "raw": b"\x00\xff"}
 
 
-STORES = ("memory", "moto-boto3", "ministack-signed", "dynalite-signed")
+STORES = ("memory", "moto-boto3", "ministack-signed")
 """Each emulator with a kind of client. tests/aws/test_dynamodb.py has both kinds on one emulator."""
 
 
@@ -254,10 +254,7 @@ def test_a_change_that_requires_absence_creates_the_item(store, condition):
 
 COUNT = Change(any_of(Absent("n"), Below("n", 2)), set={"last": "x"}, add={"n": 1})
 
-with_transactions = except_stores(dynalite="has no TransactWriteItems")
 
-
-@with_transactions
 def test_a_transaction_creates_an_item_and_changes_several_others(store):
     found = Change(Absent("call"), set={"call": "p"})
     assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "C", found)) is True
@@ -267,7 +264,6 @@ def test_a_transaction_creates_an_item_and_changes_several_others(store):
     assert store.put_new(ITEM | {"ver": 4}) == ITEM
 
 
-@with_transactions
 @pytest.mark.parametrize("failing", ["q", "r"])
 def test_a_transaction_writes_nothing_if_one_of_several_conditions_fails(store, failing):
     present = {"pk": failing, "sk": "O", "n": 2}
@@ -278,7 +274,6 @@ def test_a_transaction_writes_nothing_if_one_of_several_conditions_fails(store, 
     assert store.get(failing, "O") == present
 
 
-@with_transactions
 def test_a_transaction_writes_nothing_if_the_new_item_exists(store):
     store.put_new(ITEM)
     with pytest.raises(StoreError):
@@ -286,14 +281,13 @@ def test_a_transaction_writes_nothing_if_the_new_item_exists(store):
     assert (store.get("p", "M"), store.get("q", "O")) == (ITEM, None)
 
 
-@with_transactions
 def test_a_transaction_writes_nothing_if_the_new_item_is_too_large(store):
     with pytest.raises(ItemTooLarge):
         store.put_new_and_update(item_of(MAX_ITEM + 1), Update("q", "O", COUNT))
     assert store.get("q", "O") is None
 
 
-@except_stores(dynalite="has no TransactWriteItems", moto="loses updates among threads")
+@except_stores(moto="loses updates among threads")
 def test_concurrent_transactions_succeed_exactly_as_often_as_their_condition_allows(store):
     def write(number):
         return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
@@ -337,7 +331,6 @@ def test_an_update_that_makes_an_item_too_large_is_refused(store, size):
     assert store.get("p", "A") == item
 
 
-@except_stores(dynalite="counts the characters of text, not its bytes")
 def test_the_size_after_an_update_is_measured_in_bytes(store):
     item = item_of(MAX_ITEM, "é")
     store.put_new(item)
