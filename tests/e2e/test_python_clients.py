@@ -1,26 +1,31 @@
-"""The Python clients against template.yaml over HTTP: every tool, prompt and resource of the examples."""
+"""The Python clients against template.yaml over HTTP: every tool, prompt and resource of the examples.
+
+Each request reaches new processes, so nothing of an earlier one is in memory.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
+from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
+from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
-from support.clients import Connect, Person, fast_mcp, official
+from mcp_roundtrip_tools.run import LocalApp
+from support.clients import Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
-from support.examples import (
-    EXPENSE,
-    PRICES,
-    TOKYO_FORECAST,
-)
+from support.examples import EXPENSE, HYDERABAD, ORDERS, PRICES, TOKYO_FORECAST
 from support.mailbox import Mailbox, decide
+from support.page_user import link_in
 from support.project import FUNCTIONS
-from support.served_application import Served, serve_for_alice
+from support.served_application import FRONT_DOOR, TEMPLATE, Served, serve, serve_for_alice
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +37,20 @@ FORECAST = "weather://forecast/{place}"
 def connect(request: pytest.FixtureRequest) -> Connect:
     client: Connect = request.param
     return client
+
+
+@dataclass
+class Fresh(Served):
+    """The application with new processes for each request."""
+
+    app: LocalApp
+
+
+@pytest.fixture(scope="module")
+def application() -> Iterator[Fresh]:
+    lines: list[str] = []
+    with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lines.append) as app:
+        yield Fresh(app.url(FRONT_DOOR), lines, app)
 
 
 def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,16 +72,40 @@ async def test_all_features_of_the_functions_are_listed(served: Served, connect:
     assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
 
 
+@pytest.mark.parametrize("is_direct", [False, True], ids=["through the front door", "directly"])
 @pytest.mark.parametrize("tool", CALLS)
 async def test_a_tool_is_called_and_its_questions_answered(
-    served: Served, connect: Connect, tool: str
+    served: Served, connect: Connect, tool: str, is_direct: bool
 ) -> None:
     call = CALLS[tool]
     person = Person(list(call.answers))
-    async with connect(served.url, person) as client:
+    async with connect(urljoin(served.url, call.route if is_direct else FRONT_DOOR), person) as client:
         content = await client.call(tool, call.arguments)
     assert call.expected.items() <= content.items()
     assert person.answers == []
+
+
+async def test_each_request_starts_a_process_of_the_front_door_and_each_call_one_of_the_owner(
+    served: Fresh,
+) -> None:
+    before = served.app.processes_started
+    person = Person([{"value": "Hyderabad, Sindh, Pakistan"}])
+    async with official(served.url, person) as client:
+        await client.call("get_weather", HYDERABAD)
+        assert client.client.server_info.name == "mcp-roundtrip-examples"
+    assert served.requests("tools/call") == 2
+    assert served.app.processes_started - before == served.requests() + 2
+
+
+@pytest.mark.parametrize("path", [FRONT_DOOR, CALLS["provision_database"].route])
+async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_continue_the_call(
+    served: Served, path: str
+) -> None:
+    async with Client(urljoin(served.url, path)) as client:
+        asked = await client.call_tool("provision_database", ORDERS)
+        added = (asked.meta or {})[META_PARKED_CALL]["arguments"]
+        again = await client.call_tool("provision_database", ORDERS | added)
+    assert link_in(block_of(asked.content)) == link_in(block_of(again.content))
 
 
 async def test_a_client_that_follows_tasks_gets_the_database_from_one(served: Served) -> None:
