@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 
 import pytest
 
-from support import client_tables
 from support.client_pins import pinned_versions
 from support.documents import CONNECTING, read_document
 from support.project import ROOT
-from support.real_clients import DRIVERS, RealClient, real_clients
+from support.real_clients import DRIVERS, FOLDER, RealClient, real_clients
 
 CLIENTS = real_clients()
 
@@ -50,10 +50,42 @@ def test_no_two_clients_share_a_name() -> None:
     assert all(re.fullmatch("[a-z0-9-]+", name) for name in names)
 
 
-TABLES = (client_tables.tested_clients, client_tables.notes, client_tables.absent_clients)
+MODES = {"form": "forms", "url": "pages"}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
+def driven_clients() -> str:
+    """Return the table of the clients that the tests drive."""
+    rows = [
+        "| | version | questions | rounds | rounds without questions | tasks |",
+        "|---|---|---|---|---|---|",
+        *(_row(client) for client in real_clients()),
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def absent_clients() -> str:
+    """Return the table of the clients that they do not drive."""
+    rows = tomllib.loads((FOLDER / "matrix.toml").read_text("utf-8"))["absent"]
+    return "\n".join(["| | |", "|---|---|", *(f"| {row['name']} | {row['reason']} |" for row in rows)]) + "\n"
+
+
+def notes() -> str:
+    """Return the list of what else a client's user has to know."""
+    per_call = "Opens a session for each call"
+    notes = ((client, [per_call] * client.session_per_call + [client.note]) for client in real_clients())
+    return "".join(f"- {client.name}: {each}.\n" for client, found in notes for each in filter(None, found))
+
+
+def _row(client: RealClient) -> str:
+    questions = ", ".join(MODES[mode] for mode in client.asks) or "no"
+    rounds = "no limit" if client.max_rounds is None else client.max_rounds or "none"
+    follows = "yes" if client.state_only_rounds else "no"
+    tasks = "yes" if client.tasks else "no"
+    name = f"{client.name} (`{client.package}`)"
+    return f"| {name} | {client.version} | {questions} | {rounds} | {follows} | {tasks} |"
+
+
+@pytest.mark.parametrize("table", [driven_clients, notes, absent_clients], ids=lambda table: table.__name__)
 def test_the_page_about_connecting_has_the_tables_of_the_matrix(table: Callable[[], str]) -> None:
     assert table() in read_document(CONNECTING)
 

@@ -13,8 +13,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_tools.catalog.catalog import render_servers
-from support.deployment import Deployment, legacy
-from support.front_doors import make_front_door
+from support.deployment import Deployment, legacy, make_front_door
 from support.interpreters import run_program
 from support.project import ROOT
 

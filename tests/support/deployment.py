@@ -7,17 +7,19 @@
     bob = alice.by(user="bob", version=LEGACY_VERSION)      # another caller and client of the same deployment
     lost = alice.by(store=CrashingStore(alice.store, 2, is_done=True))    # requests that meet another store
 
-Requests and workers share only the key, the clock, the table and the logs. `ClientRequests` has the requests,
-and `Observed` what the table and the log contain.
+Requests and workers share only the key, the clock, the table and the logs. `ClientRequests` has the requests.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import Context
 from copy import copy
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import structs
@@ -29,17 +31,17 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.jws import LocalKey
+from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import RecordingObserver, make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore, RecordingDispatcher, TaskTable
+from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support import callers
 from support.audit_lines import AuditLines
 from support.client_requests import ASKABLE, ClientRequests, responses
 from support.event_sources import event_of, response_of
-from support.front_doors import make_front_door
 from support.lambda_context import LambdaContext
-from support.observed import Observed
 
 if TYPE_CHECKING:
     from mcp_roundtrip.observing.tracer import Tracer
@@ -50,7 +52,7 @@ MARGIN_MS: Final = 1_000
 
 
 @dataclass
-class Deployment(ClientRequests, Observed):
+class Deployment(ClientRequests):
     """A deployment and one of its callers. The facets stand in groups, each with its default."""
 
     server: Server
@@ -185,6 +187,48 @@ class Deployment(ClientRequests, Observed):
         self.update(task_id, **responses(**answers))
         self.run_workers()
 
+    # -- the table and the log ----------------------------------------------------------------------------
+
+    def task(self, task_id: str) -> Task:
+        """Return a task as the table has it."""
+        task = self.table.task(task_id)
+        assert task is not None
+        return task
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks in a table in memory."""
+        assert isinstance(self.table.store, MemoryStore)
+        return [Task.from_item(item) for (_, sk), item in self.table.store._items.items() if sk == TASK]
+
+    @property
+    def sent(self) -> deque[tuple[str, str]]:
+        """The dispatches that no worker has taken: a worker, and the partition key of a task."""
+        return self.table.dispatcher.sent
+
+    @property
+    def events(self) -> list[str]:
+        """The names of the events in the log."""
+        return [event for event, _ in self.observer.events]
+
+    @property
+    def failures(self) -> list[str]:
+        """The names of the events in the log that have an exception."""
+        return [event for event, _ in self.observer.failures]
+
+    @property
+    def outcomes(self) -> list[str]:
+        """The outcomes of the requests in the log."""
+        records = [fields for event, fields in self.observer.events if event == "request_completed"]
+        return [str(fields.get("outcome")) for fields in records]
+
+    @property
+    def outcome(self) -> str:
+        """The outcome of the last request in the log."""
+        return self.outcomes[-1]
+
+    # -- the caller ---------------------------------------------------------------------------------------
+
     @property
     def auth_mode(self) -> AuthMode:
         return self.mode or (AuthMode.NONE if self.user is None else AuthMode.JWT)
@@ -198,3 +242,11 @@ class Deployment(ClientRequests, Observed):
 def legacy(server: Server, **facets: Any) -> Deployment:
     """Return an anonymous client of 2025-11-25 that has opened no session, of a server without a table."""
     return Deployment(server, **{"user": None, "version": LEGACY_VERSION, "has_table": False, **facets})
+
+
+def make_front_door(owners: Mapping[str, Server], **options: Any) -> FrontDoor:
+    """Return a front door whose catalog has these owners. `options` are those of FrontDoor."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "catalog.json")
+        path.write_text(render_servers(owners))
+        return FrontDoor("door", path, **options)

@@ -17,9 +17,7 @@ PROVISION, APPROVAL = "/tools/provision", "/tools/approval"
 
 HYDERABAD = {"location": "Hyderabad"}
 TOKYO = {"location": "Tokyo"}
-TWO_CITIES = {"locations": ["Tokyo", "Hyderabad"]}
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
-RFC = "https://www.rfc-editor.org/rfc/rfc9110.txt"
 
 DOCUMENT = {
     "text": (
@@ -41,7 +39,6 @@ WORK_ITEM: Mapping[str, Any] = {
     "argument": {"name": "workItemId", "value": "4"},
 }
 PRICES = "provision://prices"
-DUPLICATE = {"resolution": {"action": "accept", "content": {"resolution": "Duplicate"}}}
 
 ORDERS = {"name": "orders"}
 EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}

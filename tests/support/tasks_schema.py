@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from mcp_types import methods
+import mcp_types
+from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION, methods
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -29,7 +30,6 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_UPDATE,
     TOOLS_CALL,
 )
-from support import mcp_schema
 
 
 def assert_valid(method: str, message: Mapping[str, Any]) -> None:
@@ -39,10 +39,37 @@ def assert_valid(method: str, message: Mapping[str, Any]) -> None:
     """
     result = message.get("result", {})
     if "error" in message or not (method.startswith("tasks/") or result.get("resultType") == "task"):
-        mcp_schema.assert_valid(method, message)
+        _assert_valid_core(method, message)
     else:
         assert message.keys() == {"jsonrpc", "id", "result"}
         _RESULTS[method].validate_json(json.dumps(result))
+
+
+_ERROR_DATA: dict[int, type[BaseModel]] = {
+    MISSING_REQUIRED_CLIENT_CAPABILITY: mcp_types.MissingRequiredClientCapabilityErrorData,
+    UNSUPPORTED_PROTOCOL_VERSION: mcp_types.UnsupportedProtocolVersionErrorData,
+}
+
+
+def _assert_valid_core(method: str, message: Mapping[str, Any]) -> None:
+    """Validate a message that a server sent in response to a request of this method.
+
+    The message is a result, an error or a notification. Raises pydantic's ValidationError or AssertionError.
+    """
+    if "method" in message:
+        notification = mcp_types.JSONRPCNotification.model_validate(message)
+        assert "id" not in message, "a server sends no requests at this revision"
+        methods.parse_server_notification(notification.method, PROTOCOL_VERSION, notification.params)
+    elif "error" in message:
+        assert "result" not in message
+        error = mcp_types.JSONRPCError.model_validate(message).error
+        if error.code in _ERROR_DATA:
+            _ERROR_DATA[error.code].model_validate(error.data)
+    else:
+        result = mcp_types.JSONRPCResponse.model_validate(message).result
+        methods.parse_server_result(method, PROTOCOL_VERSION, result)
+        if result["resultType"] == "input_required":  # the models do not require one of the two members
+            assert result.keys() & {"inputRequests", "requestState"}
 
 
 def _call_tool_result(value: dict[str, Any]) -> dict[str, Any]:
