@@ -1,7 +1,5 @@
 """Requests that the front door serves itself. tests/functions covers `functions/front_door`."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any
@@ -30,7 +28,7 @@ def last(ctx: Context) -> str:
     return "done"
 
 
-def behind_door(page_size: int = PAGE_SIZE, **servers: Server) -> Deployment:
+def behind_door(page_size=PAGE_SIZE, **servers):
     """Return a client of a front door of these servers."""
     options = {"page_size": page_size}
     return Deployment(plain, owners=servers, user=None, through_door=True, door_options=options)
@@ -47,18 +45,18 @@ def behind_door(page_size: int = PAGE_SIZE, **servers: Server) -> Deployment:
         ),
     )
 )
-def test_a_file_other_than_a_catalog_is_a_value_error(content: Any) -> None:
+def test_a_file_other_than_a_catalog_is_a_value_error(content):
     with suppress(ValueError):
         Catalog.read(json.dumps(content))
 
 
 @pytest.mark.parametrize("text", ["[]", '{"tools": [{}]}', '{"tools": [{"definition": {"name": "a"}}]}', "{"])
-def test_a_malformed_catalog_is_refused(text: str) -> None:
+def test_a_malformed_catalog_is_refused(text):
     with pytest.raises(ValueError, match=r"JSON|catalog"):
         Catalog.read(text)
 
 
-def test_a_forwarded_call_parses_no_definition() -> None:
+def test_a_forwarded_call_parses_no_definition():
     client = behind_door(plain=plain, lasting=lasting)
     assert client.text("greet", name="Ada") == "Hello, Ada!"
     assert client.front_door is not None
@@ -66,7 +64,7 @@ def test_a_forwarded_call_parses_no_definition() -> None:
     assert parsed == []
 
 
-def test_tasks_of_all_owners_are_served_by_the_front_door() -> None:
+def test_tasks_of_all_owners_are_served_by_the_front_door():
     client = behind_door(plain=plain, lasting=lasting)
     task_id = client.start("last")
     found = client.poll(task_id)
@@ -76,24 +74,24 @@ def test_tasks_of_all_owners_are_served_by_the_front_door() -> None:
     assert [owner for owner, *_ in client.forwarded] == ["lasting"]
 
 
-def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door() -> None:
+def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door():
     client = behind_door(lasting=lasting).by(server=lasting)  # whose worker runs the task
     task = client.task(client.run_task("last"))
     assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
-def test_the_extension_is_advertised_if_an_owner_has_tasks() -> None:
+def test_the_extension_is_advertised_if_an_owner_has_tasks():
     with_tasks = behind_door(plain=plain, lasting=lasting).result("server/discover")
     without = behind_door(plain=plain).result("server/discover")
     assert with_tasks["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
     assert "extensions" not in without["capabilities"]
 
 
-def test_task_methods_exist_only_if_an_owner_has_tasks() -> None:
+def test_task_methods_exist_only_if_an_owner_has_tasks():
     assert behind_door(plain=plain).error("tasks/get", taskId="A" * 32)["code"] == -32601
 
 
-def test_a_cached_list_is_sent_with_the_id_of_each_request() -> None:
+def test_a_cached_list_is_sent_with_the_id_of_each_request():
     client = behind_door(plain=plain, lasting=lasting)
     ids = (1, 'a "quoted" one', 1)
     answers = [client.post("tools/list", id=request_id) for request_id in ids]
@@ -102,7 +100,7 @@ def test_a_cached_list_is_sent_with_the_id_of_each_request() -> None:
     assert [tool["name"] for tool in answers[0]["result"]["tools"]] == ["greet", "last"]
 
 
-def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused() -> None:
+def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused():
     client = behind_door(page_size=1, plain=plain, lasting=lasting)
     for _ in range(2):
         first = client.result("tools/list")

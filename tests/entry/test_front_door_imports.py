@@ -1,9 +1,7 @@
 """The modules that a front door loads. Each takes a part of a cold start, and a front door runs no tool."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -136,7 +134,7 @@ class Function:
 
 
 @pytest.fixture(scope="module")
-def deployment() -> Iterator[Function]:
+def deployment():
     listening = HttpServer(_respond, max_body=1_000_000).start()
     with closing(listening), authorization_server() as issuer:
         yield Function(issuer, listening.url)
@@ -151,7 +149,7 @@ def _respond(request: Request) -> Response:
 
 
 @pytest.mark.parametrize("mode", AuthMode)
-def test_a_front_door_loads_no_module_that_only_tools_need(deployment: Function, mode: AuthMode) -> None:
+def test_a_front_door_loads_no_module_that_only_tools_need(deployment, mode):
     loaded = deployment.load(mode)
     heavy = {name: {each for each in modules if each.startswith(HEAVY)} for name, modules in loaded.items()}
     if mode is AuthMode.BEARER:
@@ -163,9 +161,7 @@ def test_a_front_door_loads_no_module_that_only_tools_need(deployment: Function,
 
 @pytest.mark.parametrize("initialization", ["snap-start", "provisioned-concurrency"])
 @pytest.mark.parametrize("mode", [AuthMode.BEARER, AuthMode.JWT])
-def test_a_prewarmed_front_door_loads_all_modules_before_the_first_request(
-    deployment: Function, mode: AuthMode, initialization: str
-) -> None:
+def test_a_prewarmed_front_door_loads_all_modules_before_the_first_request(deployment, mode, initialization):
     loaded = deployment.load(mode, initialization)
     heavy = [each for each in loaded.pop("initialization") if each.startswith(HEAVY)]
     assert [each for each in heavy if not each.startswith(FIRST_TOKEN)] == []

@@ -1,7 +1,5 @@
 """From Lambda events to Lambda responses."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -39,33 +37,33 @@ def request_id(ctx: Context) -> str:
     return str(ctx.lambda_context.aws_request_id)
 
 
-def structured(event: Any, context: Any) -> Any:
+def structured(event, context):
     response = server.lambda_handler(event, context)
     body = json.loads(response["body"]) if "body" in response else response
     return body["result"]["structuredContent"]
 
 
-def forwarded(deadline_ms: Any) -> LambdaContext:
+def forwarded(deadline_ms):
     """Return the context of a call whose front door waits until this time."""
     return LambdaContext(CLOCK, 20_000, custom={"mcpDeadlineMs": deadline_ms})
 
 
-def test_a_bare_message_is_answered_with_a_bare_message() -> None:
+def test_a_bare_message_is_answered_with_a_bare_message():
     answer = server.lambda_handler(message("tools/list"), LambdaContext())
     assert answer["jsonrpc"] == "2.0"
     assert [tool["name"] for tool in answer["result"]["tools"]] == ["remaining", "request_id"]
 
 
-def test_a_bare_notification_gets_no_response() -> None:
+def test_a_bare_notification_gets_no_response():
     assert server.lambda_handler({"jsonrpc": "2.0", "method": "notifications/x"}, LambdaContext()) is None
 
 
-def test_a_direct_caller_is_anonymous_and_refused_if_callers_must_be_identified() -> None:
+def test_a_direct_caller_is_anonymous_and_refused_if_callers_must_be_identified():
     closed = Deployment(Server("x"), mode=AuthMode.IAM)
     assert "error" in closed.invoke(message("tools/list"))
 
 
-def test_the_tool_gets_the_lambda_context() -> None:
+def test_the_tool_gets_the_lambda_context():
     answer = server.lambda_handler(call("request_id"), LambdaContext(aws_request_id="request-1"))
     assert answer["result"]["content"][0]["text"] == "request-1"
 
@@ -82,7 +80,7 @@ def test_the_tool_gets_the_lambda_context() -> None:
         (call("remaining"), forwarded("soon"), 19_000),
     ],
 )
-def test_the_budget_is_the_smallest_limit_minus_a_margin(event: Any, context: Any, remaining_ms: int) -> None:
+def test_the_budget_is_the_smallest_limit_minus_a_margin(event, context, remaining_ms):
     assert structured(event, context) == remaining_ms
 
 
@@ -99,7 +97,7 @@ def test_the_budget_is_the_smallest_limit_minus_a_margin(event: Any, context: An
         {"version": "2.0", "requestContext": None},
     ],
 )
-def test_an_event_that_is_not_a_request_fails_the_invocation(event: Any) -> None:
+def test_an_event_that_is_not_a_request_fails_the_invocation(event):
     with pytest.raises(UnknownEventSource, match=r"payload 2\.0"):
         server.lambda_handler(event, LambdaContext())
 
@@ -111,9 +109,7 @@ def misconfigured() -> Ports:
 MISCONFIGURED = Server("x", ports=misconfigured)
 
 
-def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(capsys):
     context = LambdaContext(aws_request_id="request-1")
     response = MISCONFIGURED.lambda_handler(http_event(message("tools/list", id=7)), context)
     body = json.loads(response["body"])
@@ -123,7 +119,7 @@ def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
     assert "MCP_AUTH_MODE" in logged_lines(capsys)[-1]["exception"]
 
 
-def test_a_notification_to_a_misconfigured_server_is_accepted() -> None:
+def test_a_notification_to_a_misconfigured_server_is_accepted():
     event = http_event({"jsonrpc": "2.0", "method": "notifications/x"}, headers={})
     assert MISCONFIGURED.lambda_handler(event, LambdaContext())["statusCode"] == 202
 
@@ -138,13 +134,13 @@ def test_a_notification_to_a_misconfigured_server_is_accepted() -> None:
         {"jsonrpc": "2.0", "id": float("inf"), "method": "tools/list"},
     ],
 )
-def test_a_direct_message_with_a_lone_surrogate_is_refused_in_valid_json(event: Any) -> None:
+def test_a_direct_message_with_a_lone_surrogate_is_refused_in_valid_json(event):
     answer = server.lambda_handler(event, LambdaContext())
     assert answer["error"]["code"] in (-32700, -32600, -32602, -32601)
     json.dumps(answer, ensure_ascii=False).encode()
 
 
-def test_a_deeply_nested_result_is_returned_to_a_direct_caller() -> None:
+def test_a_deeply_nested_result_is_returned_to_a_direct_caller():
     def nested():  # type: ignore[no-untyped-def]  # an author's function without annotations
         value: list[Any] = []
         for _ in range(80):
@@ -174,7 +170,7 @@ ANYTHING = any_json()
     )
     | ANYTHING
 )
-def test_any_event_gets_a_response_or_fails_as_unknown(event: Any) -> None:
+def test_any_event_gets_a_response_or_fails_as_unknown(event):
     try:
         response = server.lambda_handler(event, LambdaContext())
     except UnknownEventSource:
@@ -185,7 +181,7 @@ def test_any_event_gets_a_response_or_fails_as_unknown(event: Any) -> None:
 MARKER = "hunter2"
 
 
-def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_arguments_headers_and_states_are_not_logged(capsys):
     def tool(ctx: Context, text: str, number: int = 0) -> str:
         ctx.list_roots()
         said = ctx.sample("say", "?", max_tokens=1).text

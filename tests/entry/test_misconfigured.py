@@ -1,9 +1,7 @@
 """A function whose settings are wrong or missing: what it logs, and how it responds."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -55,7 +53,7 @@ Lines = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[str, str]], None]]:
+def start(monkeypatch):
     """Return a function that starts an execution environment with these variables."""
 
     def clear() -> None:
@@ -72,12 +70,12 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[str, str]]
 
 
 @pytest.fixture
-def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
+def lines(capsys):
     """Return a function that returns the new log lines of an event."""
     return lambda name: [line for line in logged_lines(capsys) if line["message"] == name]
 
 
-def reasons(lines: list[dict[str, Any]]) -> list[str]:
+def reasons(lines):
     return [line["reason"] for line in lines]
 
 
@@ -92,9 +90,7 @@ AT_ONCE = {
 
 
 @pytest.mark.parametrize("case", AT_ONCE)
-def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(
-    case: str, start: Any, lines: Lines
-) -> None:
+def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(case, start, lines):
     environment, setting = AT_ONCE[case]
     start(environment)
     for body in (message("tools/list", id=7), call("plain", id=7)):
@@ -105,7 +101,7 @@ def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(
     assert reasons(lines("misconfigured")) == [setting, setting]
 
 
-def test_an_invalid_setting_of_a_worker_is_logged(start: Any, lines: Lines) -> None:
+def test_an_invalid_setting_of_a_worker_is_logged(start, lines):
     environment, setting = AT_ONCE["no such mode"]
     start(environment)
     with pytest.raises(SettingsError):
@@ -125,9 +121,7 @@ WHEN_NEEDED = {
 
 
 @pytest.mark.parametrize("case", WHEN_NEEDED)
-def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(
-    case: str, start: Any, lines: Lines
-) -> None:
+def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(case, start, lines):
     environment, body, setting = WHEN_NEEDED[case]
     start(environment)
     assert "result" in server.lambda_handler(call("plain"), None)
@@ -136,13 +130,13 @@ def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(
     assert reasons(lines("misconfigured")) == [setting]
 
 
-def test_a_request_for_metadata_fails_with_an_error_status(start: Any) -> None:
+def test_a_request_for_metadata_fails_with_an_error_status(start):
     start({**BEARER, "MCP_TOKEN_ISSUER": ""})
     event = http_event("", method="GET")
     assert server.lambda_handler(event, None)["statusCode"] == 500
 
 
-def test_the_first_request_logs_each_missing_setting_and_no_other_request(start: Any, lines: Lines) -> None:
+def test_the_first_request_logs_each_missing_setting_and_no_other_request(start, lines):
     start(NONE)
     server.lambda_handler(message("tools/list"), None)
     first = lines("setting_missing")
@@ -160,7 +154,7 @@ def test_the_first_request_logs_each_missing_setting_and_no_other_request(start:
     assert lines("setting_missing") == []
 
 
-def test_a_deployment_with_all_settings_logs_nothing(start: Any, lines: Lines) -> None:
+def test_a_deployment_with_all_settings_logs_nothing(start, lines):
     start({**WITHOUT_QUEUE, **QUEUE, **WORKER})
     server.lambda_handler(message("tools/list"), None)
     start({**WITHOUT_QUEUE, **QUEUE, "MCP_TASK_WORKER": ""})
@@ -172,15 +166,13 @@ MESSAGES = {"Records": [{"messageId": "1", "body": "{}"}, {"messageId": "2", "bo
 
 
 @pytest.mark.parametrize("event", [{}, MESSAGES], ids=["an invocation", "messages of a queue"])
-def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(
-    event: dict[str, Any], start: Any, lines: Lines
-) -> None:
+def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(event, start, lines):
     start(WITHOUT_QUEUE)
     invoke_worker(event)
     invoke_worker(event)
     assert reasons(lines("setting_missing")) == ["MCP_TASK_QUEUE"]
 
 
-def invoke_worker(event: dict[str, Any]) -> None:
+def invoke_worker(event):
     with suppress(KeyError):  # the event has no task
         server.worker_handler(event, None)

@@ -1,6 +1,5 @@
 """A signed link opens only for its user, in any client."""
 
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -24,7 +23,7 @@ def connect(ctx: Context) -> str:
     return ctx.signed_link("link", "https://page.example/connect")
 
 
-def opened(authorizer: dict[str, Any], visitor: Principal | None) -> str:
+def opened(authorizer, visitor):
     """Sign a link for the caller and open it as the visitor. Return its key."""
     [mode] = authorizer
     auth = EventAuthenticator(AuthMode(mode), principal_context_key="user")
@@ -34,7 +33,7 @@ def opened(authorizer: dict[str, Any], visitor: Principal | None) -> str:
     return page.open_link(token, visitor).key
 
 
-def jwt(**claims: str) -> dict[str, Any]:
+def jwt(**claims):
     return {"jwt": {"claims": {**ALICE, **claims}}}
 
 
@@ -48,7 +47,7 @@ CLIENTS = {
 
 @pytest.mark.parametrize("client_id", [None, "page", "mcp-client"])
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_a_user_can_open_a_link_in_any_client(client: dict[str, str], client_id: str | None) -> None:
+def test_a_user_can_open_a_link_in_any_client(client, client_id):
     assert opened(jwt(**client), Principal("jwt", "alice", ISSUER, client_id)) == "link"
 
 
@@ -64,7 +63,7 @@ OTHER_VISITORS = {
 
 @pytest.mark.parametrize("visitor", OTHER_VISITORS.values(), ids=OTHER_VISITORS)
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_other_visitors_are_refused_in_any_client(client: dict[str, str], visitor: Principal | None) -> None:
+def test_other_visitors_are_refused_in_any_client(client, visitor):
     with pytest.raises(StateRejected, match="wrong_principal"):
         opened(jwt(**client), visitor)
 
@@ -80,9 +79,7 @@ def test_other_visitors_are_refused_in_any_client(client: dict[str, str], visito
         ({"lambda": {"user": "alice"}}, Principal("lambda", "alice")),
     ],
 )
-def test_a_user_is_identified_by_kind_issuer_and_subject(
-    authorizer: dict[str, Any], person: Principal
-) -> None:
+def test_a_user_is_identified_by_kind_issuer_and_subject(authorizer, person):
     assert opened(authorizer, person) == "link"
     with pytest.raises(StateRejected, match="wrong_principal"):
         opened(authorizer, Principal("jwt", person.subject, person.issuer))

@@ -1,7 +1,5 @@
 """The address of one owner, `/tools/<owner>`, through the front door."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -11,7 +9,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
-from mcp_roundtrip_tools.events.of_application import Event, post
+from mcp_roundtrip_tools.events.of_application import post
 from support import callers
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, sent_by, with_context, with_method
@@ -28,36 +26,34 @@ def greet(name: str) -> str:
     return f"Hello, {name}!"
 
 
-def behind_door(audience: str = BASE + "/mcp", **facets: Any) -> Deployment:
+def behind_door(audience=BASE + "/mcp", **facets):
     return Deployment(server, through_door=True, config={"audience": lambda: audience}, **facets)
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment():
     return behind_door()
 
 
-def send(deployment: Deployment, event: Event) -> Any:
+def send(deployment, event):
     return deployment.invoke(event, LambdaContext(deployment.clock, 20_000, aws_request_id="quoted"))
 
 
 CALL = call("greet", {"name": "Ada"})
 
 
-def with_caller(event: Event) -> Event:
+def with_caller(event):
     """Return an HTTP API event of a caller that an authorizer has identified."""
     return with_context(event, authorizer=callers.authorizer(AuthMode.JWT, "alice"))
 
 
-def body(response: Any) -> Any:
+def body(response):
     return json.loads(response["body"])
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 @pytest.mark.parametrize("path", ["/tools/owner", "/base/path/tools/owner"])
-def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(
-    source: str, path: str, deployment: Deployment
-) -> None:
+def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(source, path, deployment):
     event = sent_by(source, CALL, path)
     response = send(deployment, event)
     [(_, forwarded, custom, _)] = deployment.forwarded
@@ -65,7 +61,7 @@ def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(
     assert response == server.lambda_handler(event, LambdaContext(custom=custom))
 
 
-def test_the_owner_answers_with_its_own_name_and_its_own_checks(deployment: Deployment) -> None:
+def test_the_owner_answers_with_its_own_name_and_its_own_checks(deployment):
     event = with_caller(post("/tools/owner", message("tools/list")))
     result = body(send(deployment, event))["result"]
     assert result["_meta"][META_SERVER_INFO]["name"] == "greetings"
@@ -74,14 +70,14 @@ def test_the_owner_answers_with_its_own_name_and_its_own_checks(deployment: Depl
     assert "catalog_drift" not in dict(deployment.observer.events)
 
 
-def test_a_request_of_any_method_is_passed_on(deployment: Deployment) -> None:
+def test_a_request_of_any_method_is_passed_on(deployment):
     event = post("/tools/owner", CALL)
     for method in ("GET", "DELETE", "OPTIONS"):
         assert send(deployment, with_method(event, method))["statusCode"] == 405
     assert len(deployment.forwarded) == 3
 
 
-def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment: Deployment) -> None:
+def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment):
     send(deployment, with_caller(post("/tools/owner", CALL)))
     [(_, _, custom, timeout_s)] = deployment.forwarded
     assert timeout_s == 18
@@ -99,7 +95,7 @@ def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment:
         ([], None),
     ],
 )
-def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent: Any, request_id: Any) -> None:
+def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent, request_id):
     attempts: list[str] = []
 
     def forward(owner: str, *rest: Any) -> Any:
@@ -116,7 +112,7 @@ def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent: Any,
     assert attempts == ["owner"]
 
 
-def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status() -> None:
+def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status():
     def forward(*rest: Any) -> Any:
         raise ForwardingFailed("timeout")
 
@@ -141,20 +137,20 @@ NO_OWNERS = [
 
 
 @pytest.mark.parametrize("path", NO_OWNERS)
-def test_a_path_that_no_owner_has_does_not_exist(path: str, deployment: Deployment) -> None:
+def test_a_path_that_no_owner_has_does_not_exist(path, deployment):
     response = send(deployment, with_caller(post(path, CALL)))
     assert response["statusCode"] == 404
     assert deployment.forwarded == []
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/tools", "/mcptools/owner", "/owner", ""])
-def test_other_paths_are_the_front_doors_own(path: str, deployment: Deployment) -> None:
+def test_other_paths_are_the_front_doors_own(path, deployment):
     result = body(send(deployment, with_caller(post(path, message("tools/list")))))["result"]
     assert result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
 @pytest.mark.parametrize("path", ["/tools/mcp", "/tools/mcp/"])
-def test_a_front_door_below_tools_is_found_by_its_audience(path: str) -> None:
+def test_a_front_door_below_tools_is_found_by_its_audience(path):
     deployment = behind_door(BASE + "/tools/mcp")
     assert "result" in body(send(deployment, with_caller(post(path, message("tools/list")))))
     send(deployment, with_caller(post("/tools/owner", CALL)))
@@ -162,20 +158,20 @@ def test_a_front_door_below_tools_is_found_by_its_audience(path: str) -> None:
     assert send(deployment, with_caller(post("/tools/mcp2", CALL)))["statusCode"] == 404
 
 
-def test_a_base_path_below_tools_is_found_by_the_audience() -> None:
+def test_a_base_path_below_tools_is_found_by_the_audience():
     deployment = behind_door(BASE + "/tools/team/mcp")
     send(deployment, with_caller(post("/tools/team/tools/owner", CALL)))
     assert len(deployment.forwarded) == 1
     assert send(deployment, with_caller(post("/tools/other/tools/owner", CALL)))["statusCode"] == 404
 
 
-def test_metadata_are_not_passed_on(deployment: Deployment) -> None:
+def test_metadata_are_not_passed_on(deployment):
     response = send(deployment, post("/.well-known/oauth-protected-resource/tools/owner", CALL))
     assert response["statusCode"] == 401
     assert deployment.forwarded == []
 
 
-def test_headers_and_direct_events_name_no_owner(deployment: Deployment) -> None:
+def test_headers_and_direct_events_name_no_owner(deployment):
     event = with_caller(post("/mcp", message("tools/list")))
     headers = {
         **event["headers"],

@@ -1,7 +1,5 @@
 """The deployments in docs/guides/identity accept the tokens on these pages, and refuse others."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any
@@ -26,7 +24,7 @@ from support.token_issuer import RSA
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
 
 
-def encoded(token: Token) -> str:
+def encoded(token):
     """Return the token signed with RS256, or, if its header says so, with a shared secret."""
     is_rsa = token.header["alg"] == "RS256"
     key = RSA.private if is_rsa else "a secret of 32 bytes and some more"
@@ -79,9 +77,7 @@ def flattened(value: Any) -> str:
 
 
 @every_provider
-def test_the_first_token_is_accepted_by_the_function_and_behind_api_gateway(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_token_is_accepted_by_the_function_and_behind_api_gateway(provider, monkeypatch):
     deployment = Deployment(provider, monkeypatch)
     token = deployment.page.token
     caller = deployment.bearer(token)
@@ -102,9 +98,7 @@ def test_the_first_token_is_accepted_by_the_function_and_behind_api_gateway(
         for what, token, scopes in tokens
     ],
 )
-def test_other_access_tokens_are_accepted_with_their_scopes(
-    provider: str, token: Token, scopes: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_access_tokens_are_accepted_with_their_scopes(provider, token, scopes, monkeypatch):
     deployment = Deployment(provider, monkeypatch)
     assert deployment.bearer(token).scopes == scopes
     assert deployment.jwt(token) == deployment.bearer(token)
@@ -118,21 +112,19 @@ def test_other_access_tokens_are_accepted_with_their_scopes(
         for what, token, reason in tokens
     ],
 )
-def test_other_tokens_are_refused(
-    provider: str, token: Token, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_tokens_are_refused(provider, token, reason, monkeypatch):
     with pytest.raises(Unauthorized, match=f"^{reason}$"):
         Deployment(provider, monkeypatch).bearer(token)
 
 
 @every_provider
-def test_the_errors_on_a_page_are_those_that_its_tokens_cause(provider: str) -> None:
+def test_the_errors_on_a_page_are_those_that_its_tokens_cause(provider):
     caused = {reason for _, _, reason in REFUSED[provider]}
     assert page(provider).reasons <= caused | {"token_malformed"}
     assert len(page(provider).text.partition("\n## Errors\n")[2].split("\n|")) == 2 + 3 + 1
 
 
-def test_an_encrypted_token_of_auth0_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encrypted_token_of_auth0_is_malformed(monkeypatch):
     """Auth0 encrypts the token if the request named no API: five parts instead of three."""
     deployment = Deployment("auth0", monkeypatch)
     authenticator = deployment.authenticator(deployment.settings)
@@ -140,7 +132,7 @@ def test_an_encrypted_token_of_auth0_is_malformed(monkeypatch: pytest.MonkeyPatc
         authenticator.authenticate({"authorization": "Bearer eyJhbGciOiJkaXIifQ..aaaa.bbbb.cccc"}, {})
 
 
-def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch):
     """Its audience is a client id, and a client id of a machine may be in TokenAudience."""
     deployment = Deployment("cognito", monkeypatch)
     [id_token] = [token for what, token, _ in REFUSED["cognito"] if what == "ID token"]
@@ -151,7 +143,7 @@ def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch: p
 
 
 @every_provider
-def test_clients_are_shown_the_scopes_that_the_provider_understands(provider: str) -> None:
+def test_clients_are_shown_the_scopes_that_the_provider_understands(provider):
     found = page(provider)
     given = first_settings(provider)
     metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, scope_prefix(given))
@@ -160,14 +152,14 @@ def test_clients_are_shown_the_scopes_that_the_provider_understands(provider: st
 
 
 @every_provider
-def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider: str) -> None:
+def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider):
     found = page(provider)
     for parameters in found.deployments:
         assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
         assert [*refused_identity(parameters)] == []
 
 
-def authorizer(parameters: dict[str, str]) -> dict[str, Any]:
+def authorizer(parameters):
     """Return what API Gateway's authorizer compares with tokens."""
     template = load(ROOT / "platform/template.yaml")
     names = template_names(template, {**defaults(template["Parameters"]), **parameters})
@@ -175,7 +167,7 @@ def authorizer(parameters: dict[str, str]) -> dict[str, Any]:
     return dict(resolve(configuration, names))
 
 
-def test_api_gateway_compares_each_audience_of_the_page_of_cognito() -> None:
+def test_api_gateway_compares_each_audience_of_the_page_of_cognito():
     """It compares `client_id` if a token has no `aud`."""
     found = page("cognito")
     compared = authorizer(found.deployments[1])
@@ -187,7 +179,7 @@ def test_api_gateway_compares_each_audience_of_the_page_of_cognito() -> None:
 
 
 @every_provider
-def test_api_gateway_accepts_the_first_token_with_the_values_of_bearer(provider: str) -> None:
+def test_api_gateway_accepts_the_first_token_with_the_values_of_bearer(provider):
     found = page(provider)
     bearer, audience = found.deployments[0], found.token.claims["aud"]
     compared = authorizer({**bearer, "AuthMode": "jwt", "EndpointUri": found.endpoint})
@@ -197,7 +189,7 @@ def test_api_gateway_accepts_the_first_token_with_the_values_of_bearer(provider:
 
 
 @every_provider
-def test_no_deployment_needs_a_value_that_exists_only_afterwards(provider: str) -> None:
+def test_no_deployment_needs_a_value_that_exists_only_afterwards(provider):
     """API Gateway's address exists after the first deployment; the recommended one must not contain it."""
     first = page(provider).deployments[0]
     assert not any("execute-api" in value for value in first.values())

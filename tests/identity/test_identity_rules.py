@@ -1,10 +1,6 @@
 """Deployments with which no token of the identity provider could ever be accepted are refused."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -15,7 +11,7 @@ TENANT, API = "4f6ac4b6-5a5b-4c0a-9c1b-1d1f0a6b2a11", "b0a3fd5e-1f61-4a65-8d6e-0
 ENTRA = f"https://login.microsoftonline.com/{TENANT}/v2.0"
 
 
-def sentences(**values: str) -> list[str]:
+def sentences(**values):
     return [*refused_identity(values)]
 
 
@@ -34,7 +30,7 @@ def sentences(**values: str) -> list[str]:
         {"AuthMode": "lambda", "TokenIssuer": "https://shop.eu.auth0.com"},
     ],
 )
-def test_usable_issuers_and_those_of_other_modes_are_not_refused(values: dict[str, str]) -> None:
+def test_usable_issuers_and_those_of_other_modes_are_not_refused(values):
     assert sentences(**values) == []
 
 
@@ -52,14 +48,14 @@ def test_usable_issuers_and_those_of_other_modes_are_not_refused(values: dict[st
     ],
 )
 @pytest.mark.parametrize("mode", ["bearer", "jwt"])
-def test_an_issuer_that_no_token_has_is_refused(mode: str, issuer: str, required: str) -> None:
+def test_an_issuer_that_no_token_has_is_refused(mode, issuer, required):
     found = sentences(AuthMode=mode, TokenAudience=API, TokenIssuer=issuer)
     assert [required in each and each.startswith("TokenIssuer") for each in found] == [True]
 
 
 @pytest.mark.parametrize("audience", ["", "https://tools.example/mcp", "api://mcp"])
 @pytest.mark.parametrize("mode", ["bearer", "jwt"])
-def test_entra_id_cannot_write_another_audience_than_a_client_id(mode: str, audience: str) -> None:
+def test_entra_id_cannot_write_another_audience_than_a_client_id(mode, audience):
     [found] = sentences(AuthMode=mode, TokenIssuer=ENTRA, TokenAudience=audience)
     assert found.startswith("TokenAudience")
 
@@ -73,13 +69,13 @@ def test_entra_id_cannot_write_another_audience_than_a_client_id(mode: str, audi
         "https://keycloak.internal/realms/a",
     ],
 )
-def test_a_jwt_authorizer_needs_a_public_issuer(issuer: str) -> None:
+def test_a_jwt_authorizer_needs_a_public_issuer(issuer):
     [found] = sentences(AuthMode="jwt", TokenIssuer=issuer)
     assert found.startswith("TokenIssuer")
     assert "bearer" in found
 
 
-def test_functions_cannot_reach_an_issuer_on_this_computer() -> None:
+def test_functions_cannot_reach_an_issuer_on_this_computer():
     [found] = sentences(AuthMode="bearer", TokenIssuer="http://localhost:9000")
     assert found.startswith("TokenIssuer")
 
@@ -91,27 +87,27 @@ JWT = {"AuthMode": "jwt", "TokenIssuer": ISSUER}
 METADATA = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"}
 
 
-def published(metadata: Any, *keys: Any, values: Mapping[str, str] = JWT) -> str | None:
+def published(metadata, *keys, values=JWT):
     documents = {f"{ISSUER}/.well-known/openid-configuration": metadata, f"{ISSUER}/keys": {"keys": keys}}
     return refused_issuer(values, lambda url: json.dumps(documents[url]).encode())
 
 
-def test_an_issuer_with_an_rsa_key_is_accepted() -> None:
+def test_an_issuer_with_an_rsa_key_is_accepted():
     assert published(METADATA, ONE.jwk(), RSA.jwk()) is None
 
 
 @pytest.mark.parametrize("keys", [[], [ONE.jwk()], [{**RSA.jwk(), "use": "enc"}], ["x"]])
-def test_an_issuer_without_an_rsa_key_is_refused(keys: list[Any]) -> None:
+def test_an_issuer_without_an_rsa_key_is_refused(keys):
     """API Gateway's documentation: "Currently, only RSA-based algorithms are supported."."""
     assert "RSA" in str(published(METADATA, *keys))
 
 
-def test_an_issuer_with_another_name_in_its_metadata_is_refused() -> None:
+def test_an_issuer_with_another_name_in_its_metadata_is_refused():
     assert f"{ISSUER}/," in str(published({**METADATA, "issuer": f"{ISSUER}/"}, RSA.jwk()))
 
 
 @pytest.mark.parametrize("metadata", [{}, [], "x", None])
-def test_an_issuer_whose_metadata_cannot_be_read_here_is_not_refused(metadata: Any) -> None:
+def test_an_issuer_whose_metadata_cannot_be_read_here_is_not_refused(metadata):
     def unreachable(url: str) -> bytes:
         raise TimeoutError
 
@@ -119,5 +115,5 @@ def test_an_issuer_whose_metadata_cannot_be_read_here_is_not_refused(metadata: A
     assert refused_issuer(JWT, unreachable) is None
 
 
-def test_only_the_mode_jwt_reads_what_the_issuer_publishes() -> None:
+def test_only_the_mode_jwt_reads_what_the_issuer_publishes():
     assert published(METADATA, values={"AuthMode": "bearer", "TokenIssuer": ISSUER}) is None

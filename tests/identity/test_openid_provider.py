@@ -1,9 +1,5 @@
 """Clients sign in at a certified OpenID provider, and the endpoint verifies what it issued."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull
@@ -13,18 +9,18 @@ from pydantic import AnyUrl
 from support.authorized_server import deployed
 from support.clients import block_of
 from support.oauth_client import REDIRECT, MemoryTokenStorage, signed_in_client
-from support.openid_provider import OpenIdProvider, Person, openid_provider
+from support.openid_provider import Person, openid_provider
 
 OTHER = "https://other.example/mcp"
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[OpenIdProvider]:
+def provider():
     with openid_provider() as running:
         yield running
 
 
-def registered(provider: OpenIdProvider, client_id: str) -> MemoryTokenStorage:
+def registered(provider, client_id):
     """Return the store of a client that the provider knows."""
     client = OAuthClientInformationFull(
         client_id=client_id,
@@ -36,7 +32,7 @@ def registered(provider: OpenIdProvider, client_id: str) -> MemoryTokenStorage:
 
 
 @pytest.mark.anyio
-async def test_a_client_registers_itself_and_signs_in(provider: OpenIdProvider) -> None:
+async def test_a_client_registers_itself_and_signs_in(provider):
     person, storage = Person(), MemoryTokenStorage()
     with deployed(provider) as server:
         async with signed_in_client(server.url, storage, browser=person) as client:
@@ -47,9 +43,7 @@ async def test_a_client_registers_itself_and_signs_in(provider: OpenIdProvider) 
 
 
 @pytest.mark.anyio
-async def test_a_registered_client_asks_for_more_scopes_when_a_tool_needs_them(
-    provider: OpenIdProvider,
-) -> None:
+async def test_a_registered_client_asks_for_more_scopes_when_a_tool_needs_them(provider):
     person = Person()
     with deployed(provider, initial_scopes=["db:read"]) as server:
         async with signed_in_client(server.url, registered(provider, "app"), browser=person) as client:
@@ -62,7 +56,7 @@ async def test_a_registered_client_asks_for_more_scopes_when_a_tool_needs_them(
 
 
 @pytest.mark.anyio
-async def test_a_client_cannot_call_a_tool_whose_scope_the_provider_refuses(provider: OpenIdProvider) -> None:
+async def test_a_client_cannot_call_a_tool_whose_scope_the_provider_refuses(provider):
     with deployed(provider, initial_scopes=["db:read"]) as server:
         storage = registered(provider, "reader")
         async with signed_in_client(server.url, storage, browser=Person()) as client:
@@ -72,7 +66,7 @@ async def test_a_client_cannot_call_a_tool_whose_scope_the_provider_refuses(prov
         assert ("insufficient_scope", {"scopes": ["db:write", "billing"]}) in server.observer.events
 
 
-def test_only_an_access_token_for_this_endpoint_is_accepted(provider: OpenIdProvider) -> None:
+def test_only_an_access_token_for_this_endpoint_is_accepted(provider):
     with deployed(provider) as server:
         assert server.post(provider.machine_token(server.url)).status_code == 200
         assert server.post(provider.machine_token(OTHER)).status_code == 401
@@ -82,7 +76,7 @@ def test_only_an_access_token_for_this_endpoint_is_accepted(provider: OpenIdProv
 
 
 @pytest.mark.anyio
-async def test_an_id_token_is_not_an_access_token(provider: OpenIdProvider) -> None:
+async def test_an_id_token_is_not_an_access_token(provider):
     with deployed(provider) as server:
         tokens = await provider.tokens_of_a_user(server.url, "openid db:read")
         assert server.post(tokens["access_token"]).status_code == 200
@@ -93,13 +87,13 @@ async def test_an_id_token_is_not_an_access_token(provider: OpenIdProvider) -> N
         assert server.reasons == ["token_id_token"]
 
 
-def test_a_named_audience_replaces_the_uri_of_the_endpoint(provider: OpenIdProvider) -> None:
+def test_a_named_audience_replaces_the_uri_of_the_endpoint(provider):
     with deployed(provider, settings={"token_audience": OTHER}) as server:
         assert server.post(provider.machine_token(OTHER)).status_code == 200
         assert server.post(provider.machine_token(server.url)).status_code == 401
 
 
-def test_the_metadata_of_the_endpoint_leads_to_the_metadata_of_the_provider(provider: OpenIdProvider) -> None:
+def test_the_metadata_of_the_endpoint_leads_to_the_metadata_of_the_provider(provider):
     with deployed(provider) as server:
         root = server.url.removesuffix("/mcp")
         named = httpx2.get(f"{root}/.well-known/oauth-protected-resource/mcp").json()["authorization_servers"]

@@ -1,7 +1,5 @@
 """Serving clients of 2025-06-18 and 2025-11-25."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, Literal
 
@@ -71,7 +69,7 @@ def ids(value: str) -> Completion:
 
 
 @pytest.fixture(params=VERSIONS, ids=str)
-def client(request: pytest.FixtureRequest) -> Deployment:
+def client(request):
     return legacy(server, version=request.param)
 
 
@@ -83,7 +81,7 @@ def client(request: pytest.FixtureRequest) -> Deployment:
         ("2024-11-05", "2025-11-25"),
     ],
 )
-def test_initialize_negotiates_a_version_and_starts_a_session(requested: str, agreed: str) -> None:
+def test_initialize_negotiates_a_version_and_starts_a_session(requested, agreed):
     params = {**INITIALIZE, "protocolVersion": requested}
     client = legacy(server, version=None)
     assert client.result("initialize", **params) == {
@@ -114,11 +112,11 @@ INITIALIZE = {
         {**INITIALIZE, "clientInfo": "x 1"},
     ],
 )
-def test_an_incomplete_initialize_is_invalid_params(params: dict[str, Any]) -> None:
+def test_an_incomplete_initialize_is_invalid_params(params):
     assert legacy(server, version=None).refusal("initialize", **params) == (200, -32602)
 
 
-def test_a_header_of_an_older_version_gets_the_supported_versions() -> None:
+def test_a_header_of_an_older_version_gets_the_supported_versions():
     modern = Server("modern", legacy_clients=False)
     supported = {server: ["2026-07-28", "2025-11-25", "2025-06-18"], modern: ["2026-07-28"]}
     for each, versions in supported.items():
@@ -127,21 +125,21 @@ def test_a_header_of_an_older_version_gets_the_supported_versions() -> None:
         assert (error["code"], error["data"]["supported"]) == (-32022, versions)
 
 
-def test_initialize_declares_the_offered_capabilities() -> None:
+def test_initialize_declares_the_offered_capabilities():
     assert legacy(Server("bare")).result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
 
 
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
-def test_notifications_are_accepted(client: Deployment, method: str) -> None:
+def test_notifications_are_accepted(client, method):
     response = client.send({"jsonrpc": "2.0", "method": method})
     assert (response.status, response.body) == (202, "")
 
 
-def test_a_ping_has_an_empty_result(client: Deployment) -> None:
+def test_a_ping_has_an_empty_result(client):
     assert client.result("ping") == {}
 
 
-def test_list_items_have_only_members_of_the_legacy_version(client: Deployment) -> None:
+def test_list_items_have_only_members_of_the_legacy_version(client):
     tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     assert list(tools) == ["add", "numbers", "fails", "large", "takes_long"]
     assert tools["add"]["outputSchema"]["type"] == "object"
@@ -154,7 +152,7 @@ def test_list_items_have_only_members_of_the_legacy_version(client: Deployment) 
     assert [each["uriTemplate"] for each in templates] == ["notes://{id}"]
 
 
-def test_lists_are_paginated() -> None:
+def test_lists_are_paginated():
     client = legacy(server_of(add, numbers, page_size=1))
     first = client.result("tools/list")
     second = client.result("tools/list", cursor=first["nextCursor"])
@@ -163,7 +161,7 @@ def test_lists_are_paginated() -> None:
     assert client.error("tools/list", cursor="x")["code"] == -32602
 
 
-def test_tools_are_called(client: Deployment) -> None:
+def test_tools_are_called(client):
     result = client.call("add", a=1, b=2)
     assert (result["isError"], result["structuredContent"]) == (False, {"sum": 3})
     assert client.error_text("add", a="one", b=2)
@@ -174,15 +172,15 @@ def test_tools_are_called(client: Deployment) -> None:
     assert json.loads(text(result)) == [1, 2]
 
 
-def test_a_result_over_the_limit_is_a_legacy_error(client: Deployment) -> None:
+def test_a_result_over_the_limit_is_a_legacy_error(client):
     assert client.error_text("large")
 
 
-def test_a_tool_that_requires_tasks_is_listed_and_its_call_is_an_error(client: Deployment) -> None:
+def test_a_tool_that_requires_tasks_is_listed_and_its_call_is_an_error(client):
     assert "tasks" in client.error_text("takes_long")
 
 
-def test_progress_precedes_the_response(client: Deployment) -> None:
+def test_progress_precedes_the_response(client):
     response = client.send(call("add", {"a": 1, "b": 2}, meta={"progressToken": "t"}))
     assert response.headers["content-type"] == "text/event-stream"
     events = [json.loads(line[6:]) for line in response.body.splitlines() if line]
@@ -190,26 +188,26 @@ def test_progress_precedes_the_response(client: Deployment) -> None:
     assert_valid("tools/call", events[1])
 
 
-def test_prompts_are_returned(client: Deployment) -> None:
+def test_prompts_are_returned(client):
     got = client.result("prompts/get", name="review", arguments={"language": "rust"})
     assert "rust" in got["messages"][0]["content"]["text"]
     assert client.error("prompts/get", name="review", arguments={"language": "c"})["code"] == -32602
     assert client.error("prompts/get", name="nothing")["code"] == -32602
 
 
-def test_resources_are_read(client: Deployment) -> None:
+def test_resources_are_read(client):
     assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
     assert "blob" in client.result("resources/read", uri="notes://7")["contents"][0]
 
 
 @pytest.mark.parametrize("uri", ["notes://0", "other://x"])
-def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client: Deployment, uri: str) -> None:
+def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client, uri):
     error = client.error("resources/read", uri=uri)
     assert (error["code"], error["data"]) == (-32002, {"uri": uri})
     assert client.error("resources/read", uri=7)["code"] == -32602
 
 
-def test_arguments_are_completed(client: Deployment) -> None:
+def test_arguments_are_completed(client):
     def complete(ref: Any, name: str) -> Any:
         return client.post("completion/complete", ref=ref, argument={"name": name, "value": "p"})
 
@@ -231,17 +229,17 @@ def test_arguments_are_completed(client: Deployment) -> None:
         "tasks/list",
     ],
 )
-def test_modern_methods_and_stateful_methods_do_not_exist(client: Deployment, method: str) -> None:
+def test_modern_methods_and_stateful_methods_do_not_exist(client, method):
     assert client.error(method)["code"] == -32601
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_there_is_no_stream_and_no_session_to_end(client: Deployment, method: str) -> None:
+def test_there_is_no_stream_and_no_session_to_end(client, method):
     response = client.send("", http_method=method, mcp_session_id="x")
     assert (response.status, response.headers["allow"]) == (405, "POST")
 
 
-def test_batches_are_refused(client: Deployment) -> None:
+def test_batches_are_refused(client):
     assert refused(client.send([client.body("ping")])) == (400, -32600)
 
 
@@ -254,7 +252,7 @@ STRAY = {
 }
 
 
-def test_a_legacy_request_may_have_modern_fields(client: Deployment) -> None:
+def test_a_legacy_request_may_have_modern_fields(client):
     params = {"name": "add", "arguments": {"a": 1, "b": 2}, "inputResponses": {}, "requestState": "x"}
     response = client.send(
         message("tools/call", **params, meta=STRAY), mcp_method="tools/call", mcp_name="add"
@@ -263,33 +261,33 @@ def test_a_legacy_request_may_have_modern_fields(client: Deployment) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_request_that_names_its_version_in_the_metadata_is_modern(version: str | None) -> None:
+def test_a_request_that_names_its_version_in_the_metadata_is_modern(version):
     response = legacy(server, version=version).send(message("tools/list"), mcp_method="tools/list")
     assert refused(response) == (400, -32020)
 
 
 @pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])
-def test_a_request_with_a_modern_header_and_without_metadata_is_malformed(method: str) -> None:
+def test_a_request_with_a_modern_header_and_without_metadata_is_malformed(method):
     response = legacy(server, version="2026-07-28").send(message(method, meta=None))
     assert refused(response) == (400, -32022 if method == "initialize" else -32602)
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
-def test_an_unknown_version_is_refused(version: str) -> None:
+def test_an_unknown_version_is_refused(version):
     assert legacy(server, version=version).refusal("tools/list") == (400, -32022)
 
 
-def test_a_modern_client_gets_no_legacy_members() -> None:
+def test_a_modern_client_gets_no_legacy_members():
     for method in ("initialize", "ping"):
         assert Deployment(server, user=None).refusal(method) == (404, -32601)
 
 
-def test_legacy_clients_get_the_supported_versions_if_they_are_not_served() -> None:
+def test_legacy_clients_get_the_supported_versions_if_they_are_not_served():
     for method in ("initialize", "tools/list"):
         assert legacy(Server("modern", legacy_clients=False)).refusal(method) == (400, -32022)
 
 
-def test_the_methods_of_earlier_versions_are_imported_with_their_first_request() -> None:
+def test_the_methods_of_earlier_versions_are_imported_with_their_first_request():
     code = """
 import sys
 from mcp_roundtrip import Server
@@ -310,7 +308,7 @@ assert "mcp_roundtrip.server.legacy_methods" in sys.modules
     run_program(code)
 
 
-def test_a_mirrored_header_is_optional_but_must_agree() -> None:
+def test_a_mirrored_header_is_optional_but_must_agree():
     client = legacy(server)
     body = client.body("tools/call", name="numbers", arguments={"region": "us"})
     assert "result" in json.loads(client.send(body).body)

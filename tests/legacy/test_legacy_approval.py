@@ -1,11 +1,9 @@
 """The example with a page to visit, for a client that only knows -32042."""
 
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip_testing import load_module
-from support.approval import APP, Approval
+from support.approval import APP
 from support.deployment import legacy
 
 pytest_plugins = ["support.approval"]
@@ -14,9 +12,7 @@ EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
 
 
 @pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])
-def test_the_same_request_completes_after_the_decision(
-    approval: Approval, decision: str, approved: bool
-) -> None:
+def test_the_same_request_completes_after_the_decision(approval, decision, approved):
     client = legacy(load_module(APP).server, user="alice")
     pages = set()
     for _ in range(2):

@@ -1,7 +1,5 @@
 """Legacy clients of a front door, which serves lists and forwards calls unchanged."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -13,7 +11,7 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
-from support.deployment import Deployment, legacy
+from support.deployment import legacy
 
 owner = Server("owner")
 
@@ -45,11 +43,11 @@ def note(id: str) -> str:  # noqa: A002 - the variable's name
 
 
 @pytest.fixture
-def door() -> Deployment:
+def door():
     return legacy(owner, through_door=True, door_options={"instructions": "Knock."})
 
 
-def test_the_front_door_negotiates_the_version(door: Deployment) -> None:
+def test_the_front_door_negotiates_the_version(door):
     client = {"name": "x", "version": "1"}
     result = door.result("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
     assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
@@ -57,7 +55,7 @@ def test_the_front_door_negotiates_the_version(door: Deployment) -> None:
     assert door.result("ping") == {}
 
 
-def test_the_json_of_a_list_is_cached(door: Deployment) -> None:
+def test_the_json_of_a_list_is_cached(door):
     assert door.front_door is not None
     legacy_handlers = door.front_door.endpoint.legacy_handlers
     assert legacy_handlers is not None
@@ -69,7 +67,7 @@ def test_the_json_of_a_list_is_cached(door: Deployment) -> None:
     assert first is second
 
 
-def test_lists_equal_those_of_the_owner(door: Deployment) -> None:
+def test_lists_equal_those_of_the_owner(door):
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
         own, listed = legacy(owner).result(method), door.result(method)
         assert {**listed, "_meta": None} == {**own, "_meta": None}
@@ -78,7 +76,7 @@ def test_lists_equal_those_of_the_owner(door: Deployment) -> None:
     assert "input_responses" not in tools["count"]["inputSchema"]["properties"]
 
 
-def test_the_catalog_says_which_tools_ask_and_how() -> None:
+def test_the_catalog_says_which_tools_ask_and_how():
     rows = catalog_lists({"owner": owner})["tools"]
     assert {row["definition"]["name"]: (row.get("asks"), row.get("channels")) for row in rows} == {
         "greet": (True, ["model"]),
@@ -88,7 +86,7 @@ def test_the_catalog_says_which_tools_ask_and_how() -> None:
     assert "input_responses" not in json.dumps(rows)
 
 
-def test_calls_reads_prompts_and_completions_are_forwarded(door: Deployment) -> None:
+def test_calls_reads_prompts_and_completions_are_forwarded(door):
     assert "Who are you?" in door.text("greet")
     greeted = door.call("greet", input_responses={"name": "Ada"})
     assert greeted["structuredContent"] == {"greeting": "Hello, Ada!"}
@@ -102,12 +100,12 @@ def test_calls_reads_prompts_and_completions_are_forwarded(door: Deployment) -> 
     assert len(door.forwarded) == 7
 
 
-def test_a_missing_feature_has_the_error_code_of_the_legacy_version(door: Deployment) -> None:
+def test_a_missing_feature_has_the_error_code_of_the_legacy_version(door):
     assert door.post("resources/read", uri="other://1")["error"]["code"] == -32002
     assert door.post("tools/call", name="nothing")["error"]["code"] == -32602
     assert door.post("tasks/get", taskId="x")["error"]["code"] == -32601
 
 
-def test_a_front_door_may_be_for_modern_clients_only() -> None:
+def test_a_front_door_may_be_for_modern_clients_only():
     door = legacy(Server("owner"), through_door=True, door_options={"legacy_clients": False})
     assert door.refusal("initialize")[1] == -32022

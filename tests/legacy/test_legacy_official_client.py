@@ -1,8 +1,5 @@
 """The official Python client in its `initialize` mode, against template.yaml over HTTP."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
 
 import mcp_types as types
@@ -12,7 +9,6 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from mcp_roundtrip_tools.run import LocalApp
 from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
 from support.served_application import serve
@@ -24,13 +20,13 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def app() -> Iterator[LocalApp]:
+def app():
     with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
         yield app
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_it_opens_with_initialize_lists_and_calls(app: LocalApp, path: str) -> None:
+async def test_it_opens_with_initialize_lists_and_calls(app, path):
     async with Client(app.url(path), mode="legacy") as client:
         assert client.protocol_version == "2025-11-25"
         names = {tool.name for tool in (await client.list_tools()).tools}
@@ -42,9 +38,7 @@ async def test_it_opens_with_initialize_lists_and_calls(app: LocalApp, path: str
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_its_user_answers_on_a_page_and_the_same_call_returns_the_result(
-    app: LocalApp, path: str
-) -> None:
+async def test_its_user_answers_on_a_page_and_the_same_call_returns_the_result(app, path):
     """The caller is anonymous: the session tells its call apart from those of others."""
     arguments: dict[str, object] = {"location": "Hyderabad"}
     async with Client(app.url(path), mode="legacy") as client:
@@ -60,7 +54,7 @@ async def test_its_user_answers_on_a_page_and_the_same_call_returns_the_result(
     assert answered.structured_content["place"] == "Hyderabad, Sindh, Pakistan"
 
 
-async def test_a_question_that_it_cannot_show_is_on_a_page(app: LocalApp) -> None:
+async def test_a_question_that_it_cannot_show_is_on_a_page(app):
     async with Client(app.url("/mcp"), mode="legacy") as client:
         result = await client.call_tool("provision_database", {"name": "orders"})
     assert not result.is_error
@@ -69,14 +63,14 @@ async def test_a_question_that_it_cannot_show_is_on_a_page(app: LocalApp) -> Non
     assert app.url("/mcp/questions?token=") in block.text
 
 
-async def test_what_has_a_default_is_not_asked(app: LocalApp) -> None:
+async def test_what_has_a_default_is_not_asked(app):
     async with Client(app.url("/mcp"), mode="legacy") as client:
         result = await client.call_tool("summarize", {"text": "Whales are mammals. They live in the sea."})
     assert result.structured_content is not None
     assert result.structured_content["model"] == "sumbasic"
 
 
-async def test_it_lists_and_reads_what_else_there_is(app: LocalApp) -> None:
+async def test_it_lists_and_reads_what_else_there_is(app):
     async with Client(app.url("/mcp"), mode="legacy") as client:
         assert (await client.list_prompts()).prompts
         assert (await client.list_resource_templates()).resource_templates
@@ -87,7 +81,7 @@ async def test_it_lists_and_reads_what_else_there_is(app: LocalApp) -> None:
     assert missing.value.code == -32002
 
 
-async def test_a_ping_and_an_unknown_tool_are_answered(app: LocalApp) -> None:
+async def test_a_ping_and_an_unknown_tool_are_answered(app):
     async with Client(app.url("/mcp"), mode="legacy") as client:
         await client.session.send_ping()
         with pytest.raises(MCPError) as unknown:

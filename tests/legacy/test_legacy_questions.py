@@ -1,9 +1,6 @@
 """What becomes of questions that a client cannot be asked in the middle of a call."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +23,7 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip_testing import FakeClock
 from support.client_requests import refused, text
-from support.deployment import Deployment, legacy
+from support.deployment import legacy
 from support.json_values import any_json
 from support.servers import server_of
 
@@ -58,7 +55,7 @@ def by_support(ctx: Context) -> list[bool]:
     return [ctx.supports(name) for name in ("elicitation.form", "elicitation.url", "sampling", "roots")]
 
 
-def serving(*tools: Callable[..., Any], user: str | None = None, **options: Any) -> Deployment:
+def serving(*tools, user=None, **options):
     """Return a client of a server without a table that has these tools."""
     return legacy(server_of(*tools, **options), user=user)
 
@@ -67,20 +64,18 @@ def serving(*tools: Callable[..., Any], user: str | None = None, **options: Any)
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_could_be_asked(
-    version: str,
-) -> None:
+def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_could_be_asked(version):
     message = serving(size, guess).by(version=version).error_text("size", name="db")
     assert "How large is db?" in message
     assert "2026-07-28" in message
 
 
-def test_without_the_channel_default_a_default_is_not_used() -> None:
+def test_without_the_channel_default_a_default_is_not_used():
     assert "Which number?" in serving(guess, channels=()).error_text("guess")
 
 
 @pytest.mark.parametrize("options", [{}, {"channels": ("default",)}])
-def test_defaults_are_used_unless_the_author_chooses_otherwise(options: dict[str, Any]) -> None:
+def test_defaults_are_used_unless_the_author_chooses_otherwise(options):
     client = serving(guess, size, summarize, **options)
     assert client.text("guess") == "x" * 7
     assert client.text("summarize") == "local"
@@ -89,7 +84,7 @@ def test_defaults_are_used_unless_the_author_chooses_otherwise(options: dict[str
     )
 
 
-def test_a_tool_may_choose_for_itself() -> None:
+def test_a_tool_may_choose_for_itself():
     server = Server("asks", channels=("default",))
     server.tool(guess)
     server.tool(name="strict", channels=())(guess)
@@ -99,14 +94,14 @@ def test_a_tool_may_choose_for_itself() -> None:
 
 
 @pytest.mark.parametrize("choice", [(), ("model",)])
-def test_the_clients_model_and_roots_are_never_asked_for(choice: Any) -> None:
+def test_the_clients_model_and_roots_are_never_asked_for(choice):
     client = serving(summarize, channels=choice)
     assert "sampling/createMessage" in client.error_text("summarize")
     declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "roots": {}, "elicitation": {}}}
     assert client.result("tools/call", name="summarize", _meta=declared)["isError"]
 
 
-def test_what_a_tool_requires_of_every_client_is_named() -> None:
+def test_what_a_tool_requires_of_every_client_is_named():
     server = Server("asks")
     server.tool(requires=["sampling.tools", "elicitation.form"])(guess)
     message = legacy(server).error_text("guess")
@@ -123,7 +118,7 @@ def test_what_a_tool_requires_of_every_client_is_named() -> None:
         (("model",), "2025-06-18", [True, False, False, False]),
     ],
 )
-def test_a_tool_can_tell_what_it_may_ask(choice: Any, version: str, supported: list[bool]) -> None:
+def test_a_tool_can_tell_what_it_may_ask(choice, version, supported):
     client = serving(by_support, channels=choice).by(version=version)
     declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "elicitation": {"form": {}, "url": {}}}}
     for meta in ({}, declared):
@@ -131,7 +126,7 @@ def test_a_tool_can_tell_what_it_may_ask(choice: Any, version: str, supported: l
         assert json.loads(text(result)) == supported
 
 
-def test_other_requests_are_not_asked_either() -> None:
+def test_other_requests_are_not_asked_either():
     def approve(ctx: Context) -> str:
         return str(ctx.request("approval", "com.example/approval"))
 
@@ -143,7 +138,7 @@ def test_other_requests_are_not_asked_either() -> None:
     assert client.result("tools/call", name="approve", _meta=declared)["isError"]
 
 
-def test_the_questions_of_several_branches_are_all_named() -> None:
+def test_the_questions_of_several_branches_are_all_named():
     async def both(ctx: AsyncContext) -> str:
         async def ask(branch: AsyncContext) -> str:
             return await branch.elicit("name", "Who?", str)
@@ -157,7 +152,7 @@ def test_the_questions_of_several_branches_are_all_named() -> None:
     assert "Who?" in message or "roots/list" in message
 
 
-def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
+def test_prompts_and_resources_say_it_in_an_error_of_the_protocol():
     server = Server("asks")
 
     @server.prompt()
@@ -175,7 +170,7 @@ def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
     assert (error["code"], "Which title has Ada?" in error["message"]) == (-32603, True)
 
 
-def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
+def test_prompts_and_resources_fall_back_where_the_server_says_so():
     def greeting(ctx: Context) -> str:
         return ctx.elicit("name", "Who are you?", str, default="nobody")
 
@@ -183,7 +178,7 @@ def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
     assert "nobody" in json.dumps(legacy(server).result("prompts/get", name="greeting"))
 
 
-def test_a_call_that_cannot_resume_later_is_not_postponed() -> None:
+def test_a_call_that_cannot_resume_later_is_not_postponed():
     clock = FakeClock()
 
     def slow(ctx: Context) -> str:
@@ -193,7 +188,7 @@ def test_a_call_that_cannot_resume_later_is_not_postponed() -> None:
     assert serving(slow).by(clock=clock).text("slow") == "2"
 
 
-def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
+def test_an_explicit_checkpoint_without_time_ends_in_an_error():
     def slow(ctx: Context) -> str:
         ctx.step("one", lambda: None)
         ctx.checkpoint(needs_ms=float("inf"))
@@ -205,11 +200,11 @@ def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
 # -- asked through the model ----------------------------------------------------------------------------
 
 
-def through_model(*tools: Callable[..., Any], **options: Any) -> Deployment:
+def through_model(*tools, **options):
     return serving(*tools, channels=("model",), **options)
 
 
-def test_the_schema_gains_an_optional_argument_only_for_legacy_clients() -> None:
+def test_the_schema_gains_an_optional_argument_only_for_legacy_clients():
     client = through_model(size)
     [tool] = client.result("tools/list")["tools"]
     assert tool["inputSchema"]["properties"].keys() == {"name", "input_responses"}
@@ -220,7 +215,7 @@ def test_the_schema_gains_an_optional_argument_only_for_legacy_clients() -> None
     assert "outputSchema" in own.definition()
 
 
-def test_the_model_gets_the_question_and_how_to_call_again() -> None:
+def test_the_model_gets_the_question_and_how_to_call_again():
     asked = through_model(size).call("size", name="db")
     assert asked["isError"] is False
     message = text(asked)
@@ -228,7 +223,7 @@ def test_the_model_gets_the_question_and_how_to_call_again() -> None:
         assert part in message
 
 
-def test_answers_accumulate_in_the_arguments() -> None:
+def test_answers_accumulate_in_the_arguments():
     client = through_model(size)
     answers: dict[str, Any] = {"size": {"vcpus": 4}}
     assert "4 CPUs. Keep it?" in client.text("size", name="db", input_responses=answers)
@@ -242,7 +237,7 @@ def test_answers_accumulate_in_the_arguments() -> None:
     [{"value": True}, True, {"action": "accept", "content": {"value": True}}],
     ids=["content", "value", "ElicitResult"],
 )
-def test_an_answer_may_be_spelled_in_several_ways(answer: Any) -> None:
+def test_an_answer_may_be_spelled_in_several_ways(answer):
     answers = {"size": {"vcpus": 4}, "keep": answer}
     done = through_model(size).call("size", name="db", input_responses=answers)
     assert done["structuredContent"]["kept"] is True
@@ -255,21 +250,19 @@ def pay(ctx: Context, to: str, amount: int) -> str:
 
 
 @pytest.mark.parametrize("answers", [{}, {"sure": True}, {"sure": {"value": True}, "why": "rent"}])
-def test_a_model_never_answers_what_only_the_user_may_answer(answers: dict[str, Any]) -> None:
+def test_a_model_never_answers_what_only_the_user_may_answer(answers):
     message = through_model(pay).error_text("pay", to="eve", amount=5000, input_responses=answers)
     assert "Pay 5000 to eve?" in message
     assert "Only the user may answer it" in message
     assert "2026-07-28" in message
 
 
-def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_where_defaults_are_taken() -> (
-    None
-):
+def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_where_defaults_are_taken():
     client = serving(pay, channels=("default",))
     assert client.text("pay", to="eve", amount=5000) == "not paid, for nothing"
 
 
-def test_a_model_answers_no_question_that_follows_a_user_only_one() -> None:
+def test_a_model_answers_no_question_that_follows_a_user_only_one():
     def reckless(ctx: Context) -> str:
         with suppress(MissingClientCapability):
             ctx.confirm("sure", "Pay?")
@@ -280,12 +273,12 @@ def test_a_model_answers_no_question_that_follows_a_user_only_one() -> None:
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_user_may_decline(action: str) -> None:
+def test_a_user_may_decline(action):
     message = through_model(size).error_text("size", name="db", input_responses={"size": {"action": action}})
     assert "size" in message
 
 
-def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refusal() -> None:
+def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refusal():
     def decide(ctx: Context) -> str:
         class Decision(BaseModel):
             action: str
@@ -298,18 +291,18 @@ def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refus
     assert client.text("decide", input_responses={"decision": answer}) == "decline"
 
 
-def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason() -> None:
+def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason():
     asked = through_model(size).call("size", name="db", input_responses={"size": {"vcpus": "many"}})
     assert asked["isError"] is False
     assert "vcpus" in text(asked).partition("The previous answer was not accepted.")[2]
 
 
 @pytest.mark.parametrize("answers", [[], "x", 7])
-def test_answers_that_are_no_object_are_an_error(answers: Any) -> None:
+def test_answers_that_are_no_object_are_an_error(answers):
     assert "input_responses" in through_model(size).error_text("size", name="db", input_responses=answers)
 
 
-def test_null_counts_as_no_answers_and_for_the_other_members_of_one() -> None:
+def test_null_counts_as_no_answers_and_for_the_other_members_of_one():
     client = through_model(size)
     assert "How large" in client.text("size", name="db", input_responses=None)
     answered = {"size": {"action": "accept", "content": {"vcpus": 2}, "_meta": None}, "keep": {"value": True}}
@@ -318,11 +311,11 @@ def test_null_counts_as_no_answers_and_for_the_other_members_of_one() -> None:
     assert client.error_text("size", name="db", input_responses=declined)
 
 
-def test_answers_to_questions_that_were_not_asked_are_ignored() -> None:
+def test_answers_to_questions_that_were_not_asked_are_ignored():
     assert "How large" in through_model(size).text("size", name="db", input_responses={"other": {}})
 
 
-def test_several_questions_are_asked_at_once() -> None:
+def test_several_questions_are_asked_at_once():
     def several(ctx: Context) -> str:
         name, age = ctx.ask(Elicit("name", "Who?", str), Elicit("age", "How old?", int))
         return f"{name}, {age}"
@@ -336,7 +329,7 @@ def test_several_questions_are_asked_at_once() -> None:
 
 
 @pytest.mark.parametrize("effect", ["step", "now", "uuid"])
-def test_a_question_after_an_effect_is_refused(effect: str) -> None:
+def test_a_question_after_an_effect_is_refused(effect):
     def late(ctx: Context) -> str:
         match effect:
             case "step":
@@ -353,7 +346,7 @@ def test_a_question_after_an_effect_is_refused(effect: str) -> None:
     assert "asked_after_steps" in json.dumps(client.observer.events, default=str)
 
 
-def test_effects_after_the_last_question_are_fine() -> None:
+def test_effects_after_the_last_question_are_fine():
     def early(ctx: Context) -> str:
         name = ctx.elicit("name", "Who?", str)
         made: datetime = ctx.now("made")
@@ -363,7 +356,7 @@ def test_effects_after_the_last_question_are_fine() -> None:
     assert through_model(early).text("early", input_responses={"name": "Ada"}) == "Hello, Ada!"
 
 
-def test_the_argument_is_the_toolkits_own() -> None:
+def test_the_argument_is_the_toolkits_own():
     def taken(input_responses: str) -> str:
         return input_responses
 
@@ -376,7 +369,7 @@ def test_the_argument_is_the_toolkits_own() -> None:
 
 
 @pytest.mark.parametrize("choice", [("ask",), "page", "", 7, ("page", "page"), ("client",), [["app"]]])
-def test_a_choice_that_does_not_exist_is_refused(choice: Any) -> None:
+def test_a_choice_that_does_not_exist_is_refused(choice):
     with pytest.raises(DefinitionError):
         Server("x", channels=choice)
     with pytest.raises(DefinitionError):
@@ -387,7 +380,7 @@ JSON = any_json(st.text(max_size=5), finite=True)
 
 
 @given(st.dictionaries(st.sampled_from(["size", "keep", "other"]), JSON) | JSON)
-def test_an_invented_answer_is_asked_again_or_an_error_that_the_model_can_read(answers: Any) -> None:
+def test_an_invented_answer_is_asked_again_or_an_error_that_the_model_can_read(answers):
     assert through_model(size).text("size", name="db", input_responses=answers)
 
 
@@ -412,11 +405,11 @@ class Page:
         return ctx.step("read", lambda: f"{account} is connected")
 
 
-def connecting(page: Page, user: str | None = "ada", **options: Any) -> Deployment:
+def connecting(page, user="ada", **options):
     return serving(page.connect, user=user, **options)
 
 
-def elicitation(client: Deployment, **arguments: Any) -> Any:
+def elicitation(client, **arguments):
     error = client.call_error("connect", **arguments)
     assert error["code"] == -32042
     [asked] = error["data"]["elicitations"]
@@ -424,7 +417,7 @@ def elicitation(client: Deployment, **arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("choice", [(), ("default",), ("model",), ("app", "page", "model", "default")])
-def test_a_url_is_an_error_until_the_user_has_been_there(choice: Any) -> None:
+def test_a_url_is_an_error_until_the_user_has_been_there(choice):
     page = Page()
     client = connecting(page, channels=choice)
     asked = elicitation(client, account="bank")
@@ -435,7 +428,7 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice: Any) -> None:
     assert client.text("connect", account="bank") == "bank is connected"
 
 
-def test_the_message_of_the_error_has_each_question_and_its_url() -> None:
+def test_the_message_of_the_error_has_each_question_and_its_url():
     def connect(ctx: Context) -> str:
         first = ElicitUrl("bank", "Connect your bank", "https://bank.test/a?token=1#x", lambda: False)
         ctx.ask(first, ElicitUrl("shop", "Connect your shop", "https://shop.test/b", lambda: False))
@@ -447,7 +440,7 @@ def test_the_message_of_the_error_has_each_question_and_its_url() -> None:
         assert f"{asked['message']}: {asked['url']}" in error["message"]
 
 
-def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments() -> None:
+def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments():
     page = Page()
     ids = {
         elicitation(connecting(page, user), account=account)["elicitationId"]
@@ -457,7 +450,7 @@ def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments() -> None
     assert len(ids) == 4
 
 
-def test_anonymous_callers_share_nothing() -> None:
+def test_anonymous_callers_share_nothing():
     page = Page()
     client = connecting(page, user=None)
     ids = {elicitation(client, account="bank")["elicitationId"] for _ in range(3)}
@@ -466,7 +459,7 @@ def test_anonymous_callers_share_nothing() -> None:
     assert elicitation(client, account="bank")
 
 
-def test_answers_before_the_url_are_part_of_what_was_agreed_to() -> None:
+def test_answers_before_the_url_are_part_of_what_was_agreed_to():
     visited: set[str] = set()
     seen: list[str] = []
 
@@ -490,7 +483,7 @@ def test_answers_before_the_url_are_part_of_what_was_agreed_to() -> None:
     assert client.call_error("pay", input_responses=changed)["code"] == -32042
 
 
-def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time() -> None:
+def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time():
     def key(ctx: Context) -> str:
         return ctx.idempotency_key("x")
 
@@ -498,7 +491,7 @@ def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time() -> None:
     assert client.text("key") != client.text("key")
 
 
-def test_the_page_is_not_waited_for_before_the_client_has_shown_it() -> None:
+def test_the_page_is_not_waited_for_before_the_client_has_shown_it():
     looks: list[float] = []
 
     def visit(ctx: Context) -> None:
@@ -512,7 +505,7 @@ def test_the_page_is_not_waited_for_before_the_client_has_shown_it() -> None:
     assert len(looks) == 1
 
 
-def test_a_call_that_is_repeated_after_its_page_is_another_effect() -> None:
+def test_a_call_that_is_repeated_after_its_page_is_another_effect():
     keys: list[tuple[str, str]] = []
 
     def pay(ctx: Context) -> str:
@@ -529,7 +522,7 @@ def test_a_call_that_is_repeated_after_its_page_is_another_effect() -> None:
     assert len(keys) == 4
 
 
-def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
+def test_several_urls_are_required_at_once_and_one_after_the_other():
     done: set[str] = set()
 
     def url(name: str) -> ElicitUrl:
@@ -555,7 +548,7 @@ def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
     assert client.text("both") == "done"
 
 
-def test_an_async_tool_asks_through_the_model_and_sends_to_urls() -> None:
+def test_an_async_tool_asks_through_the_model_and_sends_to_urls():
     async def both(ctx: AsyncContext) -> str:
         async def name(branch: AsyncContext) -> str:
             return await branch.elicit("name", "Who?", str)
@@ -574,7 +567,7 @@ def test_an_async_tool_asks_through_the_model_and_sends_to_urls() -> None:
     assert client.text("both", **answered) == "Ada"
 
 
-def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered() -> None:
+def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered():
     paid: set[str] = set()
 
     def pay(ctx: Context) -> str:
@@ -595,7 +588,7 @@ def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered(
 
 
 @pytest.mark.parametrize("number", ["1e999", "12345678901234567890123", "1.0", "-0"])
-def test_arguments_of_every_spelling_name_a_run(number: str) -> None:
+def test_arguments_of_every_spelling_name_a_run(number):
     def raw(ctx: Context, arguments: dict[str, Any]) -> str:
         ctx.elicit_url("open", "Open", "https://x.test", done=lambda: False)
         return "done"
@@ -607,7 +600,7 @@ def test_arguments_of_every_spelling_name_a_run(number: str) -> None:
     assert refused(client.send(body % number))[1] in (-32042, -32602, -32700)
 
 
-def test_keys_that_change_on_every_pass_end_in_an_error() -> None:
+def test_keys_that_change_on_every_pass_end_in_an_error():
     keys = iter(range(1_000))
 
     def endless(ctx: Context) -> str:
@@ -618,7 +611,7 @@ def test_keys_that_change_on_every_pass_end_in_an_error() -> None:
     assert next(keys) < 20
 
 
-def test_a_url_after_a_step_is_refused_and_the_step_runs_once() -> None:
+def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
     ran: list[str] = []
 
     def late(ctx: Context) -> str:
@@ -630,13 +623,13 @@ def test_a_url_after_a_step_is_refused_and_the_step_runs_once() -> None:
     assert ran == ["made"]
 
 
-def test_before_2025_11_25_the_url_is_in_the_text() -> None:
+def test_before_2025_11_25_the_url_is_in_the_text():
     message = connecting(Page()).by(version="2025-06-18").error_text("connect", account="bank")
     assert "Connect bank" in message
     assert "https://x.test/" in message
 
 
-def test_a_client_that_says_it_opens_no_urls_is_sent_to_none() -> None:
+def test_a_client_that_says_it_opens_no_urls_is_sent_to_none():
     client = connecting(Page())
     params = {"name": "connect", "arguments": {"account": "bank"}}
     for declared, is_sent in (
@@ -649,7 +642,7 @@ def test_a_client_that_says_it_opens_no_urls_is_sent_to_none() -> None:
     assert "error" in client.post("tools/call", **params), "it may have declared URLs"
 
 
-def test_prompts_and_resources_send_to_urls_too() -> None:
+def test_prompts_and_resources_send_to_urls_too():
     server = Server("pages")
 
     @server.resource("page://{name}")

@@ -1,7 +1,5 @@
 """The pages about questions show what happens."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -11,7 +9,7 @@ from support.documents import code_blocks
 GUIDE, EXPLANATION = "docs/guides/asking.md", "docs/explanation/questions.md"
 
 
-def test_the_example_is_asked_through_the_model_and_answered_as_shown() -> None:
+def test_the_example_is_asked_through_the_model_and_answered_as_shown():
     shown: dict[str, Any] = {}
     program, given = code_blocks(GUIDE, "python")[0], code_blocks(EXPLANATION, "json")[-1]
     exec(program, shown)

@@ -1,7 +1,5 @@
 """What a client declared with `initialize` reaches its later requests, though nothing is stored."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,7 +7,6 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.http_requests import read_messages
@@ -43,7 +40,7 @@ def sign_in(ctx: Context) -> str:
 INFO = {"name": "claude-ai", "version": "2.0"}
 
 
-def session(capabilities: dict[str, Any], version: str = "2025-11-25", **members: Any) -> str:
+def session(capabilities, version="2025-11-25", **members):
     """The id of a session in which the client declared this."""
     given = {
         "protocolVersion": version,
@@ -55,24 +52,22 @@ def session(capabilities: dict[str, Any], version: str = "2025-11-25", **members
     return response.headers["mcp-session-id"]
 
 
-def call(
-    tool: str, session_id: str | None, *, version: str | None = "2025-11-25", **meta: Any
-) -> HttpResponse:
+def call(tool, session_id, *, version="2025-11-25", **meta):
     client = legacy(server, version=version, session_id=session_id)
     return client.request("tools/call", name=tool, arguments={}, _meta=meta)
 
 
-def described(session_id: str | None, **given: Any) -> Any:
+def described(session_id, **given):
     return result_of(call("describe_client", session_id, **given))
 
 
-def result_of(response: HttpResponse) -> Any:
+def result_of(response):
     """Return the JSON in the text of a result."""
     assert response.status == 200
     return json.loads(text(read_messages(response)[-1]["result"]))
 
 
-def test_initialize_begins_a_session_and_no_other_response_has_one() -> None:
+def test_initialize_begins_a_session_and_no_other_response_has_one():
     first, second = session(FORMS), session(FORMS)
     read = SessionId.decode(first)
     assert read is not None
@@ -82,7 +77,7 @@ def test_initialize_begins_a_session_and_no_other_response_has_one() -> None:
     assert "mcp-session-id" not in call("describe_client", first).headers
 
 
-def test_a_tool_knows_the_client_and_its_capabilities() -> None:
+def test_a_tool_knows_the_client_and_its_capabilities():
     apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
     assert described(session(apps)) == {"client": INFO, "urls": True, "apps": True}
     assert described(session(URLS)) == {"client": INFO, "urls": True, "apps": False}
@@ -91,11 +86,11 @@ def test_a_tool_knows_the_client_and_its_capabilities() -> None:
 @pytest.mark.parametrize(
     "session_id", [None, "", "x", "550e8400-e29b-41d4-a716-446655440000", "é", "A" * 100_000]
 )
-def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_id: str | None) -> None:
+def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_id):
     assert described(session_id) == {"client": {}, "urls": True, "apps": False}
 
 
-def test_one_environment_reads_the_session_that_another_began() -> None:
+def test_one_environment_reads_the_session_that_another_began():
     other = legacy(server, key=LocalKey.generate(), session_id=session(URLS))
     assert other.call_error("sign_in")["code"] == -32042
 
@@ -105,27 +100,25 @@ def test_one_environment_reads_the_session_that_another_began() -> None:
     [(session(URLS), True), (session(FORMS), False), (session({}), False), (None, True), ("foreign", True)],
     ids=["urls", "forms", "nothing", "no session", "foreign session"],
 )
-def test_a_client_is_sent_to_a_url_if_it_declared_them_or_nothing_is_known(
-    session_id: str | None, is_sent: bool
-) -> None:
+def test_a_client_is_sent_to_a_url_if_it_declared_them_or_nothing_is_known(session_id, is_sent):
     message = legacy(server, session_id=session_id).post_call("sign_in")
     assert (message.get("error", {}).get("code") == -32042) is is_sent
     if not is_sent:
         assert "https://x.test/" in text(message["result"])
 
 
-def test_the_metadata_of_a_request_takes_precedence_over_the_session() -> None:
+def test_the_metadata_of_a_request_takes_precedence_over_the_session():
     declared = {"io.modelcontextprotocol/clientCapabilities": URLS}
     assert described(session(FORMS), **declared)["urls"] is True
 
 
-def test_the_session_has_the_version_where_the_header_is_missing() -> None:
+def test_the_session_has_the_version_where_the_header_is_missing():
     older = session(URLS, "2025-06-18")
     assert described(older, version=None)["urls"] is False, "2025-06-18 has no URL mode"
     assert described(older, version="2025-11-25")["urls"] is True, "the header decides"
 
 
-def test_log_messages_have_the_level_that_the_client_named() -> None:
+def test_log_messages_have_the_level_that_the_client_named():
     name = "io.modelcontextprotocol/logLevel"
 
     def is_logged(session_id: str | None, **meta: Any) -> bool:
@@ -138,7 +131,7 @@ def test_log_messages_have_the_level_that_the_client_named() -> None:
     assert is_logged(None, **{name: "info"})
 
 
-def test_a_new_session_inherits_nothing_from_an_earlier_one() -> None:
+def test_a_new_session_inherits_nothing_from_an_earlier_one():
     earlier = session(URLS, _meta={"io.modelcontextprotocol/logLevel": "info"})
     opening = legacy(server, session_id=earlier, capabilities={})
     opening.initialize()
@@ -148,7 +141,7 @@ def test_a_new_session_inherits_nothing_from_an_earlier_one() -> None:
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_every_event_source_delivers_the_session_in_both_directions(source: str) -> None:
+def test_every_event_source_delivers_the_session_in_both_directions(source):
     client = legacy(server, source=source, capabilities=URLS)
     client.initialize()
     assert client.session_id
@@ -156,7 +149,7 @@ def test_every_event_source_delivers_the_session_in_both_directions(source: str)
     assert json.loads(client.text("describe_client")) == {"client": client_info, "urls": True, "apps": False}
 
 
-def test_a_session_is_no_part_of_the_caller() -> None:
+def test_a_session_is_no_part_of_the_caller():
     contexts = []
 
     def who(ctx: Context) -> str:
@@ -168,12 +161,12 @@ def test_a_session_is_no_part_of_the_caller() -> None:
     assert len(set(contexts)) == 1
 
 
-def test_a_session_admits_no_caller() -> None:
+def test_a_session_admits_no_caller():
     client = legacy(server, mode=AuthMode.JWT, session_id=session(URLS))
     assert client.request("tools/list").status == 401
 
 
-def test_clients_of_2026_have_no_session() -> None:
+def test_clients_of_2026_have_no_session():
     client = Deployment(server, user=None, capabilities={}, has_table=False)
     body = client.body("tools/call", name="describe_client")
     body["params"]["_meta"].pop("io.modelcontextprotocol/clientInfo")
@@ -182,6 +175,6 @@ def test_clients_of_2026_have_no_session() -> None:
 
 
 @pytest.mark.parametrize("method", ["DELETE", "GET"])
-def test_a_session_cannot_be_ended_and_has_no_stream(method: str) -> None:
+def test_a_session_cannot_be_ended_and_has_no_stream(method):
     response = legacy(server).send("", http_method=method, mcp_session_id=session(URLS))
     assert (response.status, response.headers["allow"]) == (405, "POST")

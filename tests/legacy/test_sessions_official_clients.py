@@ -4,10 +4,7 @@ They call a tool through a front door. Each request gets a new process of both f
 the tool knows about the client can come from an earlier request.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -16,12 +13,11 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.catalog.__main__ import main
-from mcp_roundtrip_tools.run import LocalApp
 from support.sam_applications import FRONT_DOOR, front_door_template, write_application
 from support.served_application import serve
 
 if TYPE_CHECKING:
-    from support.typescript_client import RunModule
+    pass
 
 pytest_plugins = ["support.typescript_client"]
 
@@ -50,7 +46,7 @@ SOURCES = {
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalApp]:
+def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sessions")
     template = write_application(folder, front_door_template(asks="Asks.Arn"), SOURCES)
     assert main(["--functions", str(folder / "functions")]) == 0
@@ -58,7 +54,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalApp]:
         yield app
 
 
-async def test_the_python_sdk_is_known_in_its_later_requests(app: LocalApp) -> None:
+async def test_the_python_sdk_is_known_in_its_later_requests(app):
     info = types.Implementation(name="the-python-sdk", version="2.3.0")
     before = app.processes_started
     async with Client(app.url(), mode="legacy", client_info=info, elicitation_callback=_decline) as client:
@@ -78,7 +74,7 @@ async def _decline(context: Any, params: types.ElicitRequestParams) -> types.Eli
     return types.ElicitResult(action="decline")
 
 
-async def test_a_python_client_that_declares_nothing_is_sent_to_no_url(app: LocalApp) -> None:
+async def test_a_python_client_that_declares_nothing_is_sent_to_no_url(app):
     async with Client(app.url(), mode="legacy") as client:
         described = await client.call_tool("describe_client", {})
         asked = await client.call_tool("sign_in", {})
@@ -104,9 +100,7 @@ await client.close();
 @pytest.mark.parametrize(
     ("elicitation", "urls"), [({"url": {}}, True), ({"form": {}}, False)], ids=["urls", "forms"]
 )
-def test_the_typescript_sdk_is_known_in_its_later_requests(
-    app: LocalApp, run_module: RunModule, elicitation: dict[str, Any], urls: bool
-) -> None:
+def test_the_typescript_sdk_is_known_in_its_later_requests(app, run_module, elicitation, urls):
     """Ending the session raises nothing, although the server refuses it with 405."""
     program = TYPESCRIPT.replace("URL_OF_SERVER", json.dumps(app.url()))
     program = program.replace("CAPABILITIES", json.dumps({"elicitation": elicitation}))

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Elicit, Server
-from mcp_roundtrip_testing import FakeClock, Player, Round
+from mcp_roundtrip_testing import FakeClock, Player
 from mcp_roundtrip_tools.events.of_application import message, post
 from support.examples import WORK_ITEMS
 from support.processes import WITHIN_S, invoke, new_process
@@ -29,7 +28,7 @@ class Login(BaseModel):
 # -- Use Case 1: Rolling Upgrades -----------------------------------------------------------------------
 
 
-def build(*logins: str) -> Server:
+def build(*logins):
     """Return a build of the tool that asks for these logins in one round."""
 
     def sign_in(ctx: Context) -> list[str]:
@@ -42,20 +41,20 @@ def build(*logins: str) -> Server:
 
 
 @pytest.fixture
-def builds() -> tuple[Player, Player]:
+def builds():
     """Return the old and the new version behind a load balancer. They share only the key."""
     old = Player(lambda: build("github", "google"))
     new = Player(lambda: build("github", "microsoft"), key=old.key, clock=old.clock)
     return old, new
 
 
-def on(player: Player, asked: Round, **names: str) -> Round:
+def on(player, asked, **names):
     """Retry with these logins on the build of `player`."""
     responses = {key: {"action": "accept", "content": {"name": name}} for key, name in names.items()}
     return player.send_round(asked.method, asked.params, responses, asked.state)
 
 
-def test_an_answer_to_the_old_build_is_accepted_by_the_new_one(builds: tuple[Player, Player]) -> None:
+def test_an_answer_to_the_old_build_is_accepted_by_the_new_one(builds):
     old, new = builds
     first = old.call("sign_in")
     assert first.asked.keys() == {"github_login", "google_login"}
@@ -64,7 +63,7 @@ def test_an_answer_to_the_old_build_is_accepted_by_the_new_one(builds: tuple[Pla
     assert on(new, second, microsoft_login="m").structured == ["octocat", "m"]
 
 
-def test_alternating_builds_ask_nothing_twice(builds: tuple[Player, Player]) -> None:
+def test_alternating_builds_ask_nothing_twice(builds):
     old, new = builds
     first = old.call("sign_in")
     second = on(new, first, github_login="octocat", google_login="g")
@@ -72,7 +71,7 @@ def test_alternating_builds_ask_nothing_twice(builds: tuple[Player, Player]) -> 
     assert on(new, second, microsoft_login="m").structured == ["octocat", "m"]
 
 
-def test_a_rollback_asks_only_for_missing_answers(builds: tuple[Player, Player]) -> None:
+def test_a_rollback_asks_only_for_missing_answers(builds):
     old, new = builds
     first = new.call("sign_in")
     second = on(old, first, github_login="octocat", microsoft_login="m")
@@ -81,7 +80,7 @@ def test_a_rollback_asks_only_for_missing_answers(builds: tuple[Player, Player])
     assert third.structured == ["octocat", "m"]
 
 
-def test_a_changed_question_is_asked_again() -> None:
+def test_a_changed_question_is_asked_again():
     old = Player(lambda: build("github"))
     asked = old.call("sign_in")
 
@@ -95,7 +94,7 @@ def test_a_changed_question_is_asked_again() -> None:
 # -- Use Case 2: Load Shedding --------------------------------------------------------------------------
 
 
-def test_a_server_without_time_continues_in_the_next_round() -> None:
+def test_a_server_without_time_continues_in_the_next_round():
     ran: list[str] = []
 
     def compute(part: str) -> str:
@@ -120,7 +119,7 @@ def test_a_server_without_time_continues_in_the_next_round() -> None:
     assert ran == ["a", "b", "c"]
 
 
-def test_a_tool_can_request_a_checkpoint() -> None:
+def test_a_tool_can_request_a_checkpoint():
     def report(ctx: Context) -> str:
         found = ctx.step("search", lambda: "found")
         ctx.checkpoint(needs_ms=20_000)
@@ -143,7 +142,7 @@ NOT_REQUESTED = {
 
 
 @pytest.fixture
-def weather() -> Player:
+def weather():
     def get_weather(ctx: Context, location: str) -> str:
         login = ctx.elicit("github_login", "Please provide your GitHub username", Login)
         return f"{login.name}: {location}"
@@ -151,7 +150,7 @@ def weather() -> Player:
     return Player(server_of(get_weather))
 
 
-def test_missing_information_is_requested_again_and_unexpected_information_ignored(weather: Player) -> None:
+def test_missing_information_is_requested_again_and_unexpected_information_ignored(weather):
     expected = {
         "github_login": {
             "method": "elicitation/create",
@@ -174,14 +173,14 @@ def test_missing_information_is_requested_again_and_unexpected_information_ignor
     assert second.answer(github_login=NAME).text == "octocat: New York"
 
 
-def test_unexpected_information_beside_the_expected_is_ignored(weather: Player) -> None:
+def test_unexpected_information_beside_the_expected_is_ignored(weather):
     asked = weather.call("get_weather", {"location": "New York"})
     responses = {**NOT_REQUESTED, "github_login": {"action": "accept", "content": {**NAME, "extra": 1}}}
     assert asked.respond(responses).text == "octocat: New York"
 
 
 @pytest.mark.parametrize("responses", [[], "text", 1])
-def test_responses_other_than_an_object_are_a_protocol_error(weather: Player, responses: Any) -> None:
+def test_responses_other_than_an_object_are_a_protocol_error(weather, responses):
     asked = weather.request("tools/call", name="get_weather", arguments={}, inputResponses=responses)
     assert asked["error"]["code"] == -32602
 
@@ -202,13 +201,13 @@ REVISED = {
 
 
 @pytest.fixture(scope="module")
-def variables() -> Iterator[dict[str, str]]:
+def variables():
     with environment() as variables:
         yield variables
 
 
 @pytest.fixture(scope="module")
-def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def apps(tmp_path_factory):
     """Return the current build and a build with more questions."""
     folder = tmp_path_factory.mktemp("revised") / "work_items"
     shutil.copytree(FUNCTIONS / "work_items", folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -220,7 +219,7 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"1.0.0": FUNCTIONS / "work_items/app.py", "2.0.0": folder / "app.py"}
 
 
-def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
+def in_a_process(app, request, variables):
     """Return the response of a new process that runs `app`."""
     body = message("tools/call", number=request["id"], **request["params"])
     with new_process({**os.environ, **variables}) as process:
@@ -229,7 +228,7 @@ def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) 
     return answer
 
 
-def essence(value: Any) -> Any:
+def essence(value):
     """Return a message without `_meta`, the token and the default mode, which the SEP omits."""
     if isinstance(value, dict):
         return {
@@ -248,9 +247,7 @@ def essence(value: Any) -> Any:
         (("1.0.0", "2.0.0", "1.0.0"), "every requestState"),
     ],
 )
-def test_the_azure_devops_dialogue_has_the_messages_of_the_sep(
-    order: tuple[str, ...], echo: str, apps: dict[str, Path], variables: dict[str, str]
-) -> None:
+def test_the_azure_devops_dialogue_has_the_messages_of_the_sep(order, echo, apps, variables):
     state = None
     for version, question, expected in zip(order, QUESTIONS, ANSWERS, strict=True):
         params = {name: value for name, value in question["params"].items() if name != "requestState"}

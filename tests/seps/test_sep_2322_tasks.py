@@ -1,7 +1,5 @@
 """SEP-2322, "Persistent Tool Workflow", and its basis, the tasks of 2025-11-25."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -89,42 +87,42 @@ def sizes() -> dict[str, int]:
     return {"small": 1}
 
 
-def dialect(server: Server, **facets: Any) -> Deployment:
+def dialect(server, **facets):
     """Return a deployment with a client of 2025-11-25."""
     return Deployment(server, version=LEGACY_VERSION, **facets)
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment():
     return dialect(server)
 
 
-def as_task(deployment: Deployment, name: str, *, task: Any = None, **arguments: Any) -> Any:
+def as_task(deployment, name, *, task=None, **arguments):
     params = {"name": name, "arguments": arguments, "task": {} if task is None else task}
     return deployment.result("tools/call", **params)["task"]
 
 
-def ended(deployment: Deployment, name: str, **arguments: Any) -> str:
+def ended(deployment, name, **arguments):
     """Return a task without a worker: it has ended, or asks."""
     task_id = str(as_task(deployment, name, **arguments)["taskId"])
     deployment.run_workers()
     return task_id
 
 
-def parked(deployment: Deployment) -> str:
+def parked(deployment):
     return ended(deployment, "echo")
 
 
-def outcome(deployment: Deployment, task_id: str) -> Any:
+def outcome(deployment, task_id):
     return deployment.result("tasks/result", taskId=task_id)
 
 
-def respond(deployment: Deployment, task_id: str, **responses: Any) -> Any:
+def respond(deployment, task_id, **responses):
     related = {META_RELATED_TASK: {"taskId": task_id}}
     return deployment.post("tasks/input_response", inputResponses=responses, _meta=related)
 
 
-def resume(deployment: Deployment, task_id: str, **answers: Any) -> None:
+def resume(deployment, task_id, **answers):
     """Answer questions of a task, and run its workers."""
     respond(deployment, task_id, **responses(**answers))
     deployment.run_workers()
@@ -136,7 +134,7 @@ FLOW = json.loads(Path(__file__).with_name("echo_task.json").read_text("utf-8"))
 PAIRS = list(zip(FLOW[::2], FLOW[1::2], strict=True))
 
 
-def essence(value: Any, task_id: str) -> Any:
+def essence(value, task_id):
     """Return a message with placeholders for varying values and without the server name."""
     if isinstance(value, dict):
         return {
@@ -149,7 +147,7 @@ def essence(value: Any, task_id: str) -> Any:
     return "<taskId>" if value == task_id else value
 
 
-def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment: Deployment) -> None:
+def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment):
     """In the SEP the sixth message has `_meta` beside `result`, which JSON-RPC forbids. Here it is inside."""
     task_id = ""
     for request, expected in PAIRS:
@@ -160,7 +158,7 @@ def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment: Deploym
         deployment.run_workers()
 
 
-def test_unexpected_content_is_acknowledged_and_requested_again(deployment: Deployment) -> None:
+def test_unexpected_content_is_acknowledged_and_requested_again(deployment):
     task_id = parked(deployment)
     assert "result" in respond(deployment, task_id, echo_input=accepted({"not_requested_parameter": "x"}))
     deployment.run_workers()
@@ -170,7 +168,7 @@ def test_unexpected_content_is_acknowledged_and_requested_again(deployment: Depl
     assert text(outcome(deployment, task_id)) == "Echo: hi"
 
 
-def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: Deployment) -> None:
+def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment):
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
     asked = deployment.result("tools/call", **call)
     assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
@@ -184,7 +182,7 @@ def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: Deploym
     assert outcome(deployment, task_id)["structuredContent"] == {"size": 4, "copies": 2}
 
 
-def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deployment: Deployment) -> None:
+def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deployment):
     """No dialect can read the tasks of the other one, so it refuses the states of their flows."""
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}}
     with_task = {**call, "task": {}}
@@ -207,9 +205,7 @@ def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deploy
     ("asked", "given"),
     [({}, 60_000), ({"ttl": None}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)],
 )
-def test_a_created_task_is_nested_and_has_the_shorter_ttl(
-    deployment: Deployment, asked: Any, given: int
-) -> None:
+def test_a_created_task_is_nested_and_has_the_shorter_ttl(deployment, asked, given):
     result = deployment.result("tools/call", name="compute", arguments={"label": "x"}, task=asked)
     assert result.keys() == {"task"}
     task = result["task"]
@@ -219,31 +215,31 @@ def test_a_created_task_is_nested_and_has_the_shorter_ttl(
     assert deployment.status(task["taskId"]) == "failed"
 
 
-def test_a_task_member_that_is_null_requests_no_task(deployment: Deployment) -> None:
+def test_a_task_member_that_is_null_requests_no_task(deployment):
     null = deployment.result("tools/call", name="at_once", task=None)
     assert null == deployment.call("at_once")
 
 
 @pytest.mark.parametrize("task", [True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}])
-def test_malformed_task_metadata_is_invalid(deployment: Deployment, task: Any) -> None:
+def test_malformed_task_metadata_is_invalid(deployment, task):
     for name in ("compute", "greet"):
         assert deployment.error("tools/call", name=name, task=task)["code"] == -32602
 
 
-def test_the_client_decides_whether_there_is_a_task(deployment: Deployment) -> None:
+def test_the_client_decides_whether_there_is_a_task(deployment):
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: TASKS}
     result = deployment.result("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)
     assert "task" not in result
     assert text(result) == "x"
 
 
-def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment: Deployment) -> None:
+def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment):
     assert deployment.call_error("echo")["code"] == -32601
     assert deployment.error("tools/call", name="greet", task={})["code"] == -32601
     assert deployment.error("tools/call", name="nothing", task={})["code"] == -32602
 
 
-def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment: Deployment) -> None:
+def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment):
     malformed: dict[str, Any] = {"arguments": 1, "requestState": 2}
     assert deployment.error("tools/call", name="echo", **malformed)["code"] == -32601
     assert deployment.error("tools/call", name="greet", task={}, **malformed)["code"] == -32601
@@ -251,9 +247,7 @@ def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deplo
     assert deployment.error("tools/call", name="greet", **malformed)["code"] == -32602
 
 
-def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(
-    deployment: Deployment,
-) -> None:
+def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(deployment):
     assert PAGE in deployment.text("greet")
     other = deployment.by(user="bob")
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
@@ -262,7 +256,7 @@ def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(
     assert text(done) == "Hello, Ada!"
 
 
-def test_in_a_task_a_client_is_asked_on_the_page_what_it_did_not_declare(deployment: Deployment) -> None:
+def test_in_a_task_a_client_is_asked_on_the_page_what_it_did_not_declare(deployment):
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
     created = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]
     deployment.run_workers()
@@ -270,7 +264,7 @@ def test_in_a_task_a_client_is_asked_on_the_page_what_it_did_not_declare(deploym
 
 
 @pytest.fixture
-def asked_on_page(deployment: Deployment) -> tuple[str, str]:
+def asked_on_page(deployment):
     """A task that asks on the page, and the text with the link."""
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
     task_id = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]["taskId"]
@@ -278,9 +272,7 @@ def asked_on_page(deployment: Deployment) -> tuple[str, str]:
     return task_id, deployment.poll(task_id)["statusMessage"]
 
 
-def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(
-    deployment: Deployment, asked_on_page: tuple[str, str]
-) -> None:
+def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deployment, asked_on_page):
     task_id, asked = asked_on_page
     token = deployment.token(asked)
     assert answer_link(deployment.links, token, responses(echo_input={"input": "x"})) == "stored"
@@ -289,16 +281,14 @@ def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(
     assert text(outcome(deployment, task_id)) == "Echo: x"
 
 
-def test_the_client_cannot_answer_what_the_page_asks(
-    deployment: Deployment, asked_on_page: tuple[str, str]
-) -> None:
+def test_the_client_cannot_answer_what_the_page_asks(deployment, asked_on_page):
     task_id, asked = asked_on_page
     respond(deployment, task_id, echo_input=accepted({"input": "x"}))
     assert not deployment.sent
     assert deployment.links.find(deployment.token(asked)).state == "open"
 
 
-def test_the_link_ends_with_the_task(deployment: Deployment, asked_on_page: tuple[str, str]) -> None:
+def test_the_link_ends_with_the_task(deployment, asked_on_page):
     task_id, asked = asked_on_page
     deployment.post("tasks/cancel", taskId=task_id)
     token = deployment.token(asked)
@@ -306,7 +296,7 @@ def test_the_link_ends_with_the_task(deployment: Deployment, asked_on_page: tupl
     assert deployment.status(task_id) == "cancelled"
 
 
-def test_without_the_page_a_client_is_asked_only_what_it_declared() -> None:
+def test_without_the_page_a_client_is_asked_only_what_it_declared():
     without_page = Server("legacy", legacy_tasks="sep-2322", channels=("default",))
 
     @without_page.tool
@@ -327,7 +317,7 @@ def test_without_the_page_a_client_is_asked_only_what_it_declared() -> None:
     assert deployment.error("tasks/result", taskId=created["taskId"])["code"] == -32021
 
 
-def test_a_call_that_completes_at_once_is_a_completed_task(deployment: Deployment) -> None:
+def test_a_call_that_completes_at_once_is_a_completed_task(deployment):
     task = as_task(deployment, "at_once")
     assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
     assert as_task(deployment, "at_once", task={"ttl": 5_000})["ttl"] == 5_000
@@ -341,12 +331,12 @@ def test_a_call_that_completes_at_once_is_a_completed_task(deployment: Deploymen
     assert outcome(deployment, refused["taskId"])["isError"] is True
 
 
-def test_the_result_of_such_a_task_may_be_larger_than_an_item(deployment: Deployment) -> None:
+def test_the_result_of_such_a_task_may_be_larger_than_an_item(deployment):
     task_id = ended(deployment, "at_once", length=1_500_000)
     assert len(text(outcome(deployment, task_id))) == 1_500_000
 
 
-def test_a_store_error_is_an_internal_error(deployment: Deployment) -> None:
+def test_a_store_error_is_an_internal_error(deployment):
     throttled = deployment.by(store=FaultyStore())
     for name in ("compute", "at_once"):
         error = throttled.error("tools/call", name=name, arguments={"label": "x"}, task={})
@@ -359,7 +349,7 @@ def test_a_store_error_is_an_internal_error(deployment: Deployment) -> None:
 MEMBERS = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "statusMessage"}
 
 
-def test_polls_return_only_the_status(deployment: Deployment) -> None:
+def test_polls_return_only_the_status(deployment):
     working = as_task(deployment, "compute", label="x")["taskId"]
     assert deployment.status(working) == "working"
     statuses = {
@@ -375,7 +365,7 @@ def test_polls_return_only_the_status(deployment: Deployment) -> None:
         assert task.keys() <= MEMBERS
 
 
-def test_progress_is_shown_while_the_task_works() -> None:
+def test_progress_is_shown_while_the_task_works():
     def body(ctx: Context) -> str:
         ctx.progress(1, 2, "half")
         ctx.sleep("a while", 60_000)
@@ -396,7 +386,7 @@ def test_progress_is_shown_while_the_task_works() -> None:
     assert (done["status"], "statusMessage" in done) == ("completed", False)
 
 
-def test_the_result_has_the_outstanding_requests_until_they_are_answered(deployment: Deployment) -> None:
+def test_the_result_has_the_outstanding_requests_until_they_are_answered(deployment):
     task_id, began = parked(deployment), deployment.clock()
     first = outcome(deployment, task_id)
     assert first.keys() == {"resultType", "inputRequests", "_meta"}
@@ -406,28 +396,28 @@ def test_the_result_has_the_outstanding_requests_until_they_are_answered(deploym
     assert deployment.clock() == began, "without waiting"
 
 
-def test_the_result_names_its_task(deployment: Deployment) -> None:
+def test_the_result_names_its_task(deployment):
     task_id = ended(deployment, "compute", label="x")
     result = outcome(deployment, task_id)
     assert result["resultType"] == "complete"
     assert result["_meta"][META_RELATED_TASK] == {"taskId": task_id}
 
 
-def test_a_tool_error_fails_the_task_and_is_its_result(deployment: Deployment) -> None:
+def test_a_tool_error_fails_the_task_and_is_its_result(deployment):
     task_id = ended(deployment, "fails")
     assert deployment.status(task_id) == "failed"
     result = outcome(deployment, task_id)
     assert (result["isError"], text(result)) == (True, "no luck")
 
 
-def test_a_protocol_error_fails_the_task_and_is_the_response(deployment: Deployment) -> None:
+def test_a_protocol_error_fails_the_task_and_is_the_response(deployment):
     task_id = ended(deployment, "breaks")
     assert deployment.status(task_id) == "failed"
     error = deployment.error("tasks/result", taskId=task_id)
     assert error == {"code": -31999, "message": "broken", "data": {"part": "x"}}
 
 
-def test_a_request_for_the_result_waits(deployment: Deployment) -> None:
+def test_a_request_for_the_result_waits(deployment):
     task_id = as_task(deployment, "compute", label="x")["taskId"]
     began_s = deployment.clock()
     waiting = deployment.by(while_waiting=deployment.run_workers)
@@ -435,7 +425,7 @@ def test_a_request_for_the_result_waits(deployment: Deployment) -> None:
     assert deployment.clock() - began_s == 0.5
 
 
-def test_a_waiting_request_redispatches_a_lost_worker(deployment: Deployment) -> None:
+def test_a_waiting_request_redispatches_a_lost_worker(deployment):
     task_id = as_task(deployment, "compute", label="x")["taskId"]
     deployment.sent.clear()
     began_s = deployment.clock()
@@ -444,7 +434,7 @@ def test_a_waiting_request_redispatches_a_lost_worker(deployment: Deployment) ->
     assert 15 <= deployment.clock() - began_s < 20
 
 
-def test_the_wait_times_out_with_the_advice_to_retry(deployment: Deployment) -> None:
+def test_the_wait_times_out_with_the_advice_to_retry(deployment):
     task_id = as_task(deployment, "compute", label="x")["taskId"]
     began_s, pauses = deployment.clock(), list[float]()
     waiting = deployment.by(while_waiting=lambda: pauses.append(deployment.clock() - began_s))
@@ -455,7 +445,7 @@ def test_the_wait_times_out_with_the_advice_to_retry(deployment: Deployment) -> 
     assert "content" in outcome(deployment, task_id)
 
 
-def test_the_wait_ends_before_the_invocation(deployment: Deployment) -> None:
+def test_the_wait_ends_before_the_invocation(deployment):
     task_id = as_task(deployment, "compute", label="x")["taskId"]
     began_s = deployment.clock()
     short = deployment.by(round_ms=1_800 + MARGIN_MS)
@@ -463,7 +453,7 @@ def test_the_wait_ends_before_the_invocation(deployment: Deployment) -> None:
     assert deployment.clock() - began_s == 1.5
 
 
-def test_an_unanswered_task_fails_when_its_ttl_ends(deployment: Deployment) -> None:
+def test_an_unanswered_task_fails_when_its_ttl_ends(deployment):
     task_id = parked(deployment)
     deployment.clock.advance(3_600)
     failed = deployment.poll(task_id)
@@ -475,14 +465,14 @@ def test_an_unanswered_task_fails_when_its_ttl_ends(deployment: Deployment) -> N
 # -- tasks/input_response and tasks/cancel --------------------------------------------------------------
 
 
-def test_the_acknowledgement_names_the_task_and_the_task_continues(deployment: Deployment) -> None:
+def test_the_acknowledgement_names_the_task_and_the_task_continues(deployment):
     task_id = parked(deployment)
     acknowledged = respond(deployment, task_id, echo_input=accepted({"input": "x"}))["result"]
     assert acknowledged == {"_meta": {META_RELATED_TASK: {"taskId": task_id}}}
     assert deployment.status(task_id) == "working"
 
 
-def test_an_answer_names_its_task_only_in_its_metadata(deployment: Deployment) -> None:
+def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     task_id, other = parked(deployment), parked(deployment)
     responses = {"echo_input": accepted({"input": "x"})}
     related = {META_RELATED_TASK: {"taskId": task_id}}
@@ -500,7 +490,7 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment: Deployment) -
         *({"echo_input": answer} for answer in ("x", None, {}, {"action": "maybe"}, {"action": "accept"})),
     ],
 )
-def test_malformed_answers_are_refused_and_change_nothing(deployment: Deployment, responses: Any) -> None:
+def test_malformed_answers_are_refused_and_change_nothing(deployment, responses):
     task_id = parked(deployment)
     related = {META_RELATED_TASK: {"taskId": task_id}}
     refused = deployment.error("tasks/input_response", inputResponses=responses, _meta=related)
@@ -509,20 +499,20 @@ def test_malformed_answers_are_refused_and_change_nothing(deployment: Deployment
 
 
 @pytest.mark.parametrize("related", [None, "x", [], {}, {"taskId": 7}, {"taskId": "A" * 32}])
-def test_an_answer_to_no_task_is_refused(deployment: Deployment, related: Any) -> None:
+def test_an_answer_to_no_task_is_refused(deployment, related):
     meta = {META_RELATED_TASK: related}
     refused = deployment.error("tasks/input_response", inputResponses={}, _meta=meta)
     assert refused["code"] == -32602
 
 
-def test_answers_to_no_question_are_ignored(deployment: Deployment) -> None:
+def test_answers_to_no_question_are_ignored(deployment):
     task_id = parked(deployment)
     before = deployment.poll(task_id)
     assert "result" in respond(deployment, task_id, unknown={"x": 1})
     assert deployment.poll(task_id) == before
 
 
-def test_a_client_can_cancel_instead_of_answering(deployment: Deployment) -> None:
+def test_a_client_can_cancel_instead_of_answering(deployment):
     task_id = parked(deployment)
     cancelled = deployment.result("tasks/cancel", taskId=task_id)
     assert (cancelled["taskId"], cancelled["status"]) == (task_id, "cancelled")
@@ -531,20 +521,20 @@ def test_a_client_can_cancel_instead_of_answering(deployment: Deployment) -> Non
 
 
 @pytest.mark.parametrize("name", ["at_once", "fails", "breaks"])
-def test_an_ended_task_cannot_be_cancelled(deployment: Deployment, name: str) -> None:
+def test_an_ended_task_cannot_be_cancelled(deployment, name):
     task_id = ended(deployment, name)
     before = deployment.poll(task_id)
     assert deployment.error("tasks/cancel", taskId=task_id)["code"] == -32602
     assert deployment.poll(task_id) == before
 
 
-def test_a_cancelled_task_cannot_be_cancelled_again(deployment: Deployment) -> None:
+def test_a_cancelled_task_cannot_be_cancelled_again(deployment):
     task_id = parked(deployment)
     deployment.post("tasks/cancel", taskId=task_id)
     assert deployment.error("tasks/cancel", taskId=task_id)["code"] == -32602
 
 
-def test_other_methods_ignore_related_task_metadata(deployment: Deployment) -> None:
+def test_other_methods_ignore_related_task_metadata(deployment):
     task_id, other = parked(deployment), ended(deployment, "compute", label="x")
     related = {META_RELATED_TASK: {"taskId": other}}
     assert deployment.result("tasks/get", taskId=task_id, _meta=related)["taskId"] == task_id
@@ -553,7 +543,7 @@ def test_other_methods_ignore_related_task_metadata(deployment: Deployment) -> N
     assert deployment.result("tasks/cancel", taskId=task_id, _meta=related)["taskId"] == task_id
 
 
-def test_a_task_of_another_principal_is_unknown(deployment: Deployment) -> None:
+def test_a_task_of_another_principal_is_unknown(deployment):
     task_id = parked(deployment)
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
         foreign = deployment.by(user="bob").error(method, taskId=task_id)
@@ -565,7 +555,7 @@ def test_a_task_of_another_principal_is_unknown(deployment: Deployment) -> None:
 # -- two dialects side by side --------------------------------------------------------------------------
 
 
-def test_a_task_is_unknown_in_the_other_dialect(deployment: Deployment) -> None:
+def test_a_task_is_unknown_in_the_other_dialect(deployment):
     modern = deployment.by(version=PROTOCOL_VERSION)
     ours, theirs = parked(deployment), modern.start("compute", label="x")
     assert modern.error("tasks/get", taskId=ours)["code"] == -32602
@@ -577,7 +567,7 @@ def test_a_task_is_unknown_in_the_other_dialect(deployment: Deployment) -> None:
     assert modern.status(theirs) == "completed"
 
 
-def test_modern_clients_get_no_members_of_this_dialect() -> None:
+def test_modern_clients_get_no_members_of_this_dialect():
     modern = Deployment(server)
     for method in ("tasks/result", "tasks/input_response", "tasks/list", "initialize", "ping"):
         assert modern.refusal(method, taskId="A" * 32) == (404, -32601)
@@ -586,7 +576,7 @@ def test_modern_clients_get_no_members_of_this_dialect() -> None:
     assert modern.post_call("several", task={"ttl": 1})["result"]["resultType"] == "complete"
 
 
-def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
+def test_without_the_setting_there_are_no_tasks_for_legacy_clients():
     without = Server("without")
     without.tool(task="required")(echo)
     without.tool(task="optional")(compute)
@@ -598,7 +588,7 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients() -> None:
     assert "tasks" in deployment.error_text("echo")
 
 
-def test_an_unknown_dialect_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_dialect_is_refused(tmp_path):
     unknown: Any = "sep-1686"
     with pytest.raises(DefinitionError):
         Server("x", legacy_tasks=unknown)
@@ -607,12 +597,12 @@ def test_an_unknown_dialect_is_refused(tmp_path: Path) -> None:
         FrontDoor("x", tmp_path / "catalog.json", legacy_tasks=unknown)
 
 
-def test_a_dialect_for_clients_that_are_not_served_is_refused() -> None:
+def test_a_dialect_for_clients_that_are_not_served_is_refused():
     with pytest.raises(DefinitionError):
         Server("x", legacy_tasks="sep-2322", legacy_clients=False)
 
 
-def test_the_dialect_is_imported_only_if_it_is_used() -> None:
+def test_the_dialect_is_imported_only_if_it_is_used():
     code = """
 import sys
 from mcp_roundtrip import Server
@@ -626,7 +616,7 @@ assert "mcp_roundtrip.server.legacy_tasks" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_clients_of_a_version_without_tasks_get_no_task_members(deployment: Deployment) -> None:
+def test_clients_of_a_version_without_tasks_get_no_task_members(deployment):
     earlier = deployment.by(version="2025-06-18")
     assert not any("execution" in tool for tool in earlier.result("tools/list")["tools"])
     assert earlier.error("tasks/get", taskId="A" * 32)["code"] == -32601
@@ -647,9 +637,7 @@ CAPABILITIES: dict[str, Any] = {"tools": {}, "tasks": {"cancel": {}, "requests":
     ("requested", "agreed"),
     [(LEGACY_VERSION, LEGACY_VERSION), ("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY_VERSION)],
 )
-def test_initialize_negotiates_a_version_and_starts_a_session(
-    deployment: Deployment, requested: str, agreed: str
-) -> None:
+def test_initialize_negotiates_a_version_and_starts_a_session(deployment, requested, agreed):
     result = deployment.result("initialize", **{**INITIALIZE, "protocolVersion": requested})
     assert result == {
         "protocolVersion": agreed,
@@ -663,7 +651,7 @@ def test_initialize_negotiates_a_version_and_starts_a_session(
     assert deployment.result("ping") == {}
 
 
-def test_a_server_without_task_tools_does_not_declare_tasks() -> None:
+def test_a_server_without_task_tools_does_not_declare_tasks():
     plain = Server("plain", legacy_tasks="sep-2322")
     plain.tool(several)
     deployment = dialect(plain)
@@ -671,7 +659,7 @@ def test_a_server_without_task_tools_does_not_declare_tasks() -> None:
     assert deployment.error("tasks/get", taskId="A" * 32)["code"] == -32601
 
 
-def test_listed_tools_declare_their_task_support(deployment: Deployment) -> None:
+def test_listed_tools_declare_their_task_support(deployment):
     result = deployment.result("tools/list")
     assert result.keys() == {"tools", "_meta"}
     tools = {tool["name"]: tool for tool in result["tools"]}
@@ -683,7 +671,7 @@ def test_listed_tools_declare_their_task_support(deployment: Deployment) -> None
     assert deployment.error("tools/list", cursor="x")["code"] == -32602
 
 
-def test_structured_content_is_an_object_or_text(deployment: Deployment) -> None:
+def test_structured_content_is_an_object_or_text(deployment):
     tools = {tool["name"]: tool for tool in deployment.result("tools/list")["tools"]}
     assert "outputSchema" in tools["sizes"]
     assert "outputSchema" not in tools["several"]
@@ -693,11 +681,11 @@ def test_structured_content_is_an_object_or_text(deployment: Deployment) -> None
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/update", "server/discover", "logging/setLevel"])
-def test_other_methods_do_not_exist(deployment: Deployment, method: str) -> None:
+def test_other_methods_do_not_exist(deployment, method):
     assert deployment.error(method, level="info")["code"] == -32601
 
 
-def test_only_errors_before_the_request_have_their_own_http_status(deployment: Deployment) -> None:
+def test_only_errors_before_the_request_have_their_own_http_status(deployment):
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert deployment.send(body, mcp_protocol_version="2025-06-18").status == 200
     assert deployment.send(body, mcp_protocol_version="2024-11-05").status == 400
@@ -710,7 +698,7 @@ def test_only_errors_before_the_request_have_their_own_http_status(deployment: D
 # -- behind a front door --------------------------------------------------------------------------------
 
 
-def test_a_front_door_serves_the_dialect_for_its_owners() -> None:
+def test_a_front_door_serves_the_dialect_for_its_owners():
     owner = Server("owner", legacy_tasks="sep-2322")
     owner.tool(task="required")(echo)
     owner.tool(several)

@@ -4,8 +4,6 @@ No question that only the user may answer, and no question after it, is confirme
 this client received the question with exactly this text in the state that it returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ shop = Shop()
 server = Server("shop", channels=("model",))
 
 
-def record_confirmation(key: str, message: str, answer: Any) -> None:
+def record_confirmation(key, message, answer):
     """Record an answer that has an effect."""
     if answer:
         shop.confirmed.append((key, message))
@@ -187,7 +185,7 @@ class AdversarialClient(RuleBasedStateMachine):
             self.issued.append(Issued(result["requestState"], call, shown, allowed))
 
 
-def answers_to(shown: dict[str, str]) -> dict[str, Any]:
+def answers_to(shown):
     """Return valid answers to the questions."""
     texts = {"note", "to", "else", "account", "a/when", "b/when"}
     values: dict[str, Any] = {key: {"value": "x" if key in texts else True} for key in shown}
@@ -203,7 +201,7 @@ TestAdversarialClient.settings = settings(
 
 
 @pytest.mark.parametrize(("tool", "confirmed"), [("pay", 2), ("order", 3), ("transfer", 2), ("split", 4)])
-def test_a_well_behaved_client_completes_each_tool(tool: str, confirmed: int) -> None:
+def test_a_well_behaved_client_completes_each_tool(tool, confirmed):
     shop.price, shop.confirmed = 5, []
     played = Player(server).call(tool, {"to": "bob"})
     while played.asked:
@@ -217,7 +215,7 @@ def test_a_well_behaved_client_completes_each_tool(tool: str, confirmed: int) ->
 # -- tasks ------------------------------------------------------------------------------------------------
 
 
-def task_server() -> Server:
+def task_server():
     built = Server("shop")
 
     @built.tool(task="required")
@@ -232,7 +230,7 @@ def task_server() -> Server:
     return built
 
 
-def test_a_task_accepts_answers_only_to_its_listed_requests() -> None:
+def test_a_task_accepts_answers_only_to_its_listed_requests():
     shop.price, shop.confirmed = 5, []
     yes = {"action": "accept", "content": {"value": True}}
     play = Player(task_server(), WITH_TASKS)

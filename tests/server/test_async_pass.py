@@ -1,7 +1,5 @@
 """A forgotten `await` is a tool error; the log has its key and line."""
 
-from __future__ import annotations
-
 from collections.abc import Coroutine
 from typing import Any
 
@@ -63,13 +61,13 @@ async def discards_call_after_question(ctx: AsyncContext) -> str:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_deleted() -> Any:
+def nothing_is_deleted():
     DELETED.clear()
     yield
     assert DELETED == []
 
 
-def in_the_log(play: Player) -> str:
+def in_the_log(play):
     [(event, error)] = play.observer.failures
     assert event == "tool_raised"
     assert isinstance(error, NotAwaited)
@@ -77,7 +75,7 @@ def in_the_log(play: Player) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in server.tools if name != "discards_call_after_question"])
-def test_the_client_gets_a_neutral_tool_error_and_the_log_has_the_key(name: str) -> None:
+def test_the_client_gets_a_neutral_tool_error_and_the_log_has_the_key(name):
     play = Player(server)
     played = play.call(name)
     assert played.failed
@@ -85,7 +83,7 @@ def test_the_client_gets_a_neutral_tool_error_and_the_log_has_the_key(name: str)
     assert "'sure'" in in_the_log(play)
 
 
-def test_a_task_fails_with_the_error_and_keeps_its_journal() -> None:
+def test_a_task_fails_with_the_error_and_keeps_its_journal():
     play = Player(server, WITH_TASKS)
     task = play.call("discards_call_after_question").task
     assert (task.status, task.failed) == ("completed", True)

@@ -1,11 +1,9 @@
 """What audit records prove when processes are killed: real processes, and a log over HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -78,20 +76,18 @@ class AuditedFunction:
 
 
 @pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[AuditedFunction]:
+def deployment(tmp_path):
     function = AuditedFunction(tmp_path / "effects")
     with closing(HttpServer(function.respond, max_body=MAX_BODY).start()) as log:
         function.url = log.url
         yield function
 
 
-def text_of(response: Any) -> str:
+def text_of(response):
     return str(response["result"]["content"][0]["text"])
 
 
-def test_a_call_makes_two_requests_besides_the_one_that_creates_the_stream(
-    deployment: AuditedFunction,
-) -> None:
+def test_a_call_makes_two_requests_besides_the_one_that_creates_the_stream(deployment):
     assert text_of(deployment.invoke()) == "charged"
     assert deployment.requests == ["stream", "begun", "ended"]
     assert [record["outcome"] for record in deployment.records()] == ["complete"]
@@ -109,8 +105,8 @@ KILLS = {
 
 @pytest.mark.parametrize(("at", "is_stored", "effects", "outcomes"), KILLS.values(), ids=KILLS)
 def test_a_process_that_is_killed_leaves_at_most_one_record_and_no_effect_without_one(
-    deployment: AuditedFunction, at: str, is_stored: bool, effects: int, outcomes: list[str]
-) -> None:
+    deployment, at, is_stored, effects, outcomes
+):
     def fault(name: str, answer: Callable[[], Response]) -> Response:
         if name != at:
             return answer()
@@ -126,17 +122,15 @@ def test_a_process_that_is_killed_leaves_at_most_one_record_and_no_effect_withou
 
 @pytest.mark.parametrize(("dies", "effects"), [("before", 0), ("after", 1)])
 def test_a_process_that_is_killed_beside_its_effect_leaves_one_record_with_an_unknown_outcome(
-    deployment: AuditedFunction, dies: str, effects: int
-) -> None:
+    deployment, dies, effects
+):
     assert deployment.invoke(dies) is None
     assert deployment.effects() == effects
     [record] = deployment.records()
     assert (record["outcome"], record["feature"]) == ("unknown", "charge")
 
 
-def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(
-    deployment: AuditedFunction,
-) -> None:
+def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(deployment):
     lost: list[str] = []
 
     def fault(name: str, answer: Callable[[], Response]) -> Response:
@@ -153,14 +147,14 @@ def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(
     assert deployment.effects() == 1
 
 
-def test_nothing_runs_if_the_first_line_cannot_be_stored(deployment: AuditedFunction) -> None:
+def test_nothing_runs_if_the_first_line_cannot_be_stored(deployment):
     deployment.logs = FakeLogs(lambda group: False)
     response = deployment.invoke()
     assert response["error"]["code"] == -32603
     assert (deployment.effects(), deployment.records()) == (0, [])
 
 
-def test_the_response_leaves_if_the_last_line_cannot_be_stored(deployment: AuditedFunction) -> None:
+def test_the_response_leaves_if_the_last_line_cannot_be_stored(deployment):
     refusal = json_response(400, {"__type": "AccessDeniedException"})
     deployment.fault = lambda name, answer: refusal if name == "ended" else answer()
     assert text_of(deployment.invoke()) == "charged"

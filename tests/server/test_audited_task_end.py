@@ -1,7 +1,5 @@
 """The audit record of a task that no worker ends: it has expired, or its workers were lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor

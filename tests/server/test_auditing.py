@@ -1,10 +1,7 @@
 """The audit records of requests, tasks and refusals."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +14,7 @@ from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import DECLINE, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
@@ -87,23 +84,23 @@ def stored_order(number: str) -> str:
 
 
 @pytest.fixture
-def log() -> AuditLines:
+def log():
     return AuditLines()
 
 
-def player(log: AuditLines, **options: Any) -> Player:
+def player(log, **options):
     return Player(server, ports={"audit": log.log}, **options)
 
 
-def deployed(log: AuditLines, **facets: Any) -> Deployment:
+def deployed(log, **facets):
     return Deployment(server, audit=log, **facets)
 
 
-def brief(record: Mapping[str, Any], *names: str) -> list[Any]:
+def brief(record, *names):
     return [record.get(name) for name in names]
 
 
-def test_each_round_has_one_record_with_its_questions_answers_and_steps(log: AuditLines) -> None:
+def test_each_round_has_one_record_with_its_questions_answers_and_steps(log):
     player(log).call("order", {"card": "1"}, address="Elm Street")
     assert log.phases == ["begun", "ended", "begun", "ended"]
     first, second = log.records()
@@ -117,7 +114,7 @@ def test_each_round_has_one_record_with_its_questions_answers_and_steps(log: Aud
     assert first["record"] != second["record"]
 
 
-def test_a_declined_question_is_in_the_record(log: AuditLines) -> None:
+def test_a_declined_question_is_in_the_record(log):
     player(log).call("order", {"card": "1"}, address=DECLINE)
     last = log.records()[-1]
     assert last["answered"] == [{"key": "address", "action": "decline", "via": "client"}]
@@ -128,9 +125,7 @@ CHANNELS = {"cursor": "page", "chatgpt": "app", "claude-desktop": "app", "claude
 
 
 @pytest.mark.parametrize("client", CHANNELS)
-def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(
-    log: AuditLines, client: str
-) -> None:
+def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(log, client):
     player(log, client=client).call("order", {"card": "1"}, address="Elm Street")
     asked = {each["via"] for record in log.records() for each in record.get("asked", ())}
     answered = {each["via"] for record in log.records() for each in record.get("answered", ())}
@@ -138,16 +133,14 @@ def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(
     assert "unknown" not in {record["outcome"] for record in log.records()}
 
 
-def test_a_question_that_another_client_is_asked_again_has_the_channel_of_that_client(
-    log: AuditLines,
-) -> None:
+def test_a_question_that_another_client_is_asked_again_has_the_channel_of_that_client(log):
     on_page = deployed(log, capabilities={})
     on_page.call("order", card="1")
     on_page.by(capabilities={"elicitation": {}}).call("order", card="1")
     assert [record["asked"][0]["via"] for record in log.records()] == ["page", "client"]
 
 
-def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log: AuditLines) -> None:
+def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log):
     player(log, client="cursor").call("order", {"card": "1"}, address="Elm Street")
     asked, on_page, last = log.records()
     assert brief(on_page, "method", "feature", "outcome") == [
@@ -157,7 +150,7 @@ def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log:
     assert asked["flow"] == on_page["flow"] == last["flow"]
 
 
-def test_a_task_has_records_of_its_creation_its_passes_its_answers_and_its_end(log: AuditLines) -> None:
+def test_a_task_has_records_of_its_creation_its_passes_its_answers_and_its_end(log):
     client = player(log, capabilities=WITH_TASKS)
     task_id = client.call("lasting").result["taskId"]
     asked = client.task(task_id).asked
@@ -177,7 +170,7 @@ def test_a_task_has_records_of_its_creation_its_passes_its_answers_and_its_end(l
     assert log.records()[3]["answered"] == [{"key": "address", "action": "accept", "via": "client"}]
 
 
-def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log: AuditLines) -> None:
+def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log):
     client = player(log, capabilities=WITH_TASKS)
     task_id = client.call("lasting").result["taskId"]
     log.fails = lambda phase: True
@@ -193,14 +186,14 @@ def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log:
 @pytest.mark.parametrize(
     ("fails", "outcome"), [("", "complete"), ("tool error", "tool_error"), ("bug", "tool_raised")]
 )
-def test_the_outcome_is_that_of_the_log(log: AuditLines, fails: str, outcome: str) -> None:
+def test_the_outcome_is_that_of_the_log(log, fails, outcome):
     client = player(log)
     client.request("tools/call", name="plain", arguments={"fails": fails})
     assert [record["outcome"] for record in log.records()] == [outcome]
     assert client.observer.events[-1][1]["outcome"] == outcome
 
 
-def test_prompts_and_resources_have_records_and_uris_are_not_in_them(log: AuditLines) -> None:
+def test_prompts_and_resources_have_records_and_uris_are_not_in_them(log):
     player(log).prompt("greeting", {"name": SECRETS["argument"]})
     player(log).read(f"orders://{SECRETS['argument']}")
     found = [brief(record, "feature_kind", "feature", "outcome") for record in log.records()]
@@ -208,7 +201,7 @@ def test_prompts_and_resources_have_records_and_uris_are_not_in_them(log: AuditL
     assert SECRETS["argument"] not in json.dumps(log.lines)
 
 
-def test_lists_and_polls_have_no_record(log: AuditLines) -> None:
+def test_lists_and_polls_have_no_record(log):
     client = player(log, capabilities=WITH_TASKS)
     for method in ("tools/list", "prompts/list", "server/discover", "no/such/method"):
         client.request(method)
@@ -216,7 +209,7 @@ def test_lists_and_polls_have_no_record(log: AuditLines) -> None:
     assert log.lines == []
 
 
-def test_caller_client_and_used_scopes_are_in_the_record(log: AuditLines) -> None:
+def test_caller_client_and_used_scopes_are_in_the_record(log):
     claims = {"iss": "https://id", "sub": "alice", "client_id": "app", "scope": "orders:write profile"}
     event = http_event(call("protected"), authorizer={"jwt": {"claims": claims}})
     deployed(log).invoke(event, LambdaContext(aws_request_id="invocation-7"))
@@ -230,13 +223,13 @@ def test_caller_client_and_used_scopes_are_in_the_record(log: AuditLines) -> Non
     ]
 
 
-def test_the_trace_of_the_client_is_in_the_record(log: AuditLines) -> None:
+def test_the_trace_of_the_client_is_in_the_record(log):
     trace_id = "0af7651916cd43dd8448eb211c80319c"
     player(log, meta={"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}).call("plain")
     assert [line["trace_id"] for line in log.lines] == [trace_id, trace_id]
 
 
-def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log: AuditLines) -> None:
+def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log):
     assert deployed(log, scopes=("profile",)).send(call("protected")).status == 403
     assert log.phases == ["ended"]
     [record] = log.records()
@@ -247,14 +240,14 @@ def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log: Audi
     assert "scopes_used" not in record
 
 
-def test_a_caller_without_a_token_is_one_line_for_every_method(log: AuditLines) -> None:
+def test_a_caller_without_a_token_is_one_line_for_every_method(log):
     assert deployed(log, user=None, mode=AuthMode.JWT).send(message("tools/list")).status == 401
     [record] = log.records()
     assert brief(record, "phase", "outcome", "status", "principal") == ["ended", "refused", 401, None]
     assert record["reason"]
 
 
-def test_a_refused_state_is_one_line_with_its_reason(log: AuditLines) -> None:
+def test_a_refused_state_is_one_line_with_its_reason(log):
     played = player(log).call("order", {"card": "1"})
     log.lines.clear()
     body = call("order", {"card": "1"})
@@ -265,14 +258,14 @@ def test_a_refused_state_is_one_line_with_its_reason(log: AuditLines) -> None:
     assert record["reason"]
 
 
-def test_an_unknown_tool_is_one_line_without_its_name(log: AuditLines) -> None:
+def test_an_unknown_tool_is_one_line_without_its_name(log):
     deployed(log).send(call(SECRETS["argument"]))
     [record] = log.records()
     assert brief(record, "outcome", "code", "feature") == ["refused", -32602, None]
     assert SECRETS["argument"] not in json.dumps(log.lines)
 
 
-def test_what_is_no_task_id_is_not_in_a_record(log: AuditLines) -> None:
+def test_what_is_no_task_id_is_not_in_a_record(log):
     client = player(log, capabilities=WITH_TASKS)
     client.request("tasks/cancel", taskId=SECRETS["argument"])
     [record] = log.records()
@@ -280,7 +273,7 @@ def test_what_is_no_task_id_is_not_in_a_record(log: AuditLines) -> None:
     assert SECRETS["argument"] not in json.dumps(log.lines)
 
 
-def test_no_argument_answer_result_token_or_state_is_in_a_record(log: AuditLines) -> None:
+def test_no_argument_answer_result_token_or_state_is_in_a_record(log):
     meta = {"com.example/token": SECRETS["bearer"]}
     player(log, meta=meta).call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
     player(log, client="cursor").call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
@@ -292,7 +285,7 @@ def test_no_argument_answer_result_token_or_state_is_in_a_record(log: AuditLines
     assert "Where to" not in text, "no question"
 
 
-def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: AuditLines) -> None:
+def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log):
     log.fails = lambda phase: True
     context = LambdaContext(aws_request_id="invocation-7")
     response = response_of(deployed(log, user=None).invoke(http_event(call("plain")), context))
@@ -301,7 +294,7 @@ def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: Aud
     assert log.lines == []
 
 
-def test_a_call_is_recorded_also_if_it_names_the_uri_of_a_view(log: AuditLines) -> None:
+def test_a_call_is_recorded_also_if_it_names_the_uri_of_a_view(log):
     client = player(log, client="cursor")
     for more in ({}, {"uri": "ui://any"}):  # the second request runs no code: it repeats the question
         client.request("tools/call", name="order", arguments={"card": "1"}, **more)
@@ -309,7 +302,7 @@ def test_a_call_is_recorded_also_if_it_names_the_uri_of_a_view(log: AuditLines) 
 
 
 @pytest.mark.parametrize("error", [ValueError("fault"), OSError("fault")])
-def test_the_answer_leaves_whatever_prevents_the_last_line(log: AuditLines, error: Exception) -> None:
+def test_the_answer_leaves_whatever_prevents_the_last_line(log, error):
     def fail(phase: str) -> None:
         if phase == "ended":
             raise error
@@ -322,7 +315,7 @@ def test_the_answer_leaves_whatever_prevents_the_last_line(log: AuditLines, erro
     assert "audit_failed" in [event for event, _ in client.observer.events]
 
 
-def test_a_call_without_audit_records_makes_none(log: AuditLines) -> None:
+def test_a_call_without_audit_records_makes_none(log):
     assert Deployment(server).send(call("plain")).status == 200
     assert log.lines == []
 
@@ -331,18 +324,18 @@ def test_a_call_without_audit_records_makes_none(log: AuditLines) -> None:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> FrontDoor:
+def door(tmp_path):
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps(catalog_lists({"orders": server})))
     return FrontDoor("door", catalog)
 
 
-def test_a_forwarded_call_has_one_record_which_its_owner_writes(log: AuditLines) -> None:
+def test_a_forwarded_call_has_one_record_which_its_owner_writes(log):
     deployed(log, through_door=True).call("plain")
     assert [brief(record, "feature", "outcome") for record in log.records()] == [["plain", "complete"]]
 
 
-def test_the_front_door_records_what_it_refuses_or_answers_itself(log: AuditLines) -> None:
+def test_the_front_door_records_what_it_refuses_or_answers_itself(log):
     client = deployed(log, through_door=True)
     client.post_call("protected")
     client.post_call("unknown")
@@ -364,15 +357,7 @@ CALLS = {
 ALICE = {"jwt": {"claims": {"iss": "https://id", "sub": "alice", "scope": "orders:read"}}}
 
 
-def send_through(
-    door: FrontDoor,
-    log: AuditLines,
-    body: Mapping[str, Any],
-    path: str,
-    forward: Callable[..., Any],
-    authorizer: Mapping[str, Any] = ALICE,
-    deadline_ms: float = 1e18,
-) -> HttpResponse:
+def send_through(door, log, body, path, forward, authorizer=ALICE, deadline_ms=1e18):
     """Send a request of alice through the front door."""
     request = HttpRequest("POST", headers(body), json.dumps(body), authorizer, path=path)
     ports = make_ports(forward=forward, audit=log.log, auth=EventAuthenticator(AuthMode.JWT))
@@ -385,9 +370,7 @@ def cannot_forward(*given: Any) -> Any:
 
 @pytest.mark.parametrize("path", ["/mcp", "/tools/orders"])
 @pytest.mark.parametrize("method", CALLS)
-def test_a_call_that_cannot_be_forwarded_has_a_record_of_the_front_door(
-    door: FrontDoor, log: AuditLines, method: str, path: str
-) -> None:
+def test_a_call_that_cannot_be_forwarded_has_a_record_of_the_front_door(door, log, method, path):
     params, feature = CALLS[method]
     send_through(door, log, message(method, **params), path, cannot_forward)
     assert log.phases == ["ended"]
@@ -407,17 +390,13 @@ def test_a_call_that_cannot_be_forwarded_has_a_record_of_the_front_door(
         {"jsonrpc": "1.0", "method": "tools/call"},
     ],
 )
-def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_record(
-    door: FrontDoor, log: AuditLines, body: Mapping[str, Any]
-) -> None:
+def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_record(door, log, body):
     assert "error" in str(send_through(door, log, body, "/tools/orders", cannot_forward).body)
     assert log.lines == []
 
 
 @pytest.mark.parametrize("authorizer", [ALICE, {}], ids=["alice", "no token"])
-def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(
-    door: FrontDoor, log: AuditLines, authorizer: Any
-) -> None:
+def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(door, log, authorizer):
     send_through(
         door, log, call("plain"), "/tools/orders", cannot_forward, authorizer=authorizer, deadline_ms=0
     )
@@ -427,9 +406,7 @@ def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeou
 
 
 @pytest.mark.parametrize("deadline_ms", [0, 1e18])
-def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(
-    door: FrontDoor, log: AuditLines, deadline_ms: float
-) -> None:
+def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(door, log, deadline_ms):
     class Fetching:
         def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
             fetched.append("keys")
@@ -444,16 +421,14 @@ def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(
     assert brief(log.records()[0], "feature", "reason") == ["plain", "forwarding_failed"]
 
 
-def test_an_unread_change_of_a_task_that_cannot_be_forwarded_has_one_line(
-    door: FrontDoor, log: AuditLines
-) -> None:
+def test_an_unread_change_of_a_task_that_cannot_be_forwarded_has_one_line(door, log):
     body = message("tasks/cancel", taskId="A" * 32)
     send_through(door, log, body, "/tools/orders", cannot_forward)
     assert log.phases == ["ended"]
     assert brief(log.records()[0], "method", "task", "outcome") == ["tasks/cancel", "A" * 32, "error"]
 
 
-def test_an_unread_call_to_an_owner_without_a_function_has_a_record(door: FrontDoor, log: AuditLines) -> None:
+def test_an_unread_call_to_an_owner_without_a_function_has_a_record(door, log):
     def name_nothing(*given: Any) -> Any:
         raise SettingsError("MCP_OWNERS", "names no function for 'orders'")
 
@@ -462,27 +437,21 @@ def test_an_unread_call_to_an_owner_without_a_function_has_a_record(door: FrontD
     assert brief(record, "feature", "outcome", "code") == ["plain", "refused", -32603]
 
 
-def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(
-    door: FrontDoor, log: AuditLines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(door, log, monkeypatch):
     expected = send_through(door, log, call("plain"), "/tools/orders", cannot_forward)
     monkeypatch.setattr(EventAuthenticator, "authenticate", lambda *given: 1 / 0)
     response = send_through(door, log, call("plain"), "/tools/orders", cannot_forward)
     assert (response.status, response.body) == (expected.status, expected.body)
 
 
-def test_an_unread_call_of_an_unknown_tool_is_recorded_without_its_name(
-    door: FrontDoor, log: AuditLines
-) -> None:
+def test_an_unread_call_of_an_unknown_tool_is_recorded_without_its_name(door, log):
     send_through(door, log, call(SECRETS["argument"]), "/tools/orders", cannot_forward)
     [record] = log.records()
     assert brief(record, "method", "feature", "reason") == ["tools/call", None, "forwarding_failed"]
     assert SECRETS["argument"] not in str(record)
 
 
-def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(
-    door: FrontDoor, log: AuditLines
-) -> None:
+def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(door, log):
     def lose_answer(name: str, event: Any, custom: Mapping[str, Any], timeout_s: int) -> Any:
         ports = make_ports(audit=log.log)
         server.endpoint.respond(
@@ -512,7 +481,7 @@ def counted(ctx: Context) -> str:
     return "done"
 
 
-def test_each_pass_has_one_record_with_every_worker_killed_in_turn() -> None:
+def test_each_pass_has_one_record_with_every_worker_killed_in_turn():
     repetitions, unknown = 0, 0
     log = AuditLines()
     for client in crashes(lambda: player(log, capabilities=WITH_TASKS)):
@@ -532,7 +501,7 @@ def test_each_pass_has_one_record_with_every_worker_killed_in_turn() -> None:
 # Hooks and limits
 
 
-def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outcome(log: AuditLines) -> None:
+def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outcome(log):
     hooked = Server("hooked")
 
     @hooked.around
@@ -551,7 +520,7 @@ def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outc
     assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 
 
-def client_at_limit(log: AuditLines) -> Deployment:
+def client_at_limit(log):
     """Return a client whose caller has as many open tasks as the limit allows. The log is empty."""
     client = deployed(log, max_open=1)
     client.start("lasting")
@@ -559,13 +528,13 @@ def client_at_limit(log: AuditLines) -> Deployment:
     return client
 
 
-def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: AuditLines) -> None:
+def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log):
     client_at_limit(log).post_call("lasting")
     [record] = log.records()
     assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
 
 
-def test_a_call_that_is_refused_after_a_step_has_one_record_with_the_step(log: AuditLines) -> None:
+def test_a_call_that_is_refused_after_a_step_has_one_record_with_the_step(log):
     client_at_limit(log).post_call("charges")
     assert log.phases == ["begun", "ended"]
     [record] = log.records()

@@ -1,7 +1,5 @@
 """`icons=` and `website_url=` of a server: clients get them when they connect, and in no other result."""
 
-from __future__ import annotations
-
 import json
 from types import MappingProxyType
 from typing import Any
@@ -54,7 +52,7 @@ def of_front_door(**facets: Any) -> Deployment:
 
 
 @pytest.mark.parametrize("make", [of_function, of_front_door])
-def test_only_discovery_has_the_icons_and_the_website(make: Any) -> None:
+def test_only_discovery_has_the_icons_and_the_website(make):
     client = make()
     info = client.result("server/discover")["_meta"][META_SERVER_INFO]
     name = info["name"]
@@ -70,7 +68,7 @@ def test_only_discovery_has_the_icons_and_the_website(make: Any) -> None:
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
 @pytest.mark.parametrize("is_front_door", [False, True], ids=["function", "front door"])
-def test_initialize_has_the_icons_and_the_website(version: str, is_front_door: bool) -> None:
+def test_initialize_has_the_icons_and_the_website(version, is_front_door):
     options = {"through_door": True, "door_options": OPTIONS} if is_front_door else {}
     client = legacy(server, **options)
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -79,13 +77,13 @@ def test_initialize_has_the_icons_and_the_website(version: str, is_front_door: b
 
 
 @pytest.mark.parametrize("make", [of_function, of_front_door])
-def test_the_server_card_has_the_icons_and_the_website(make: Any) -> None:
+def test_the_server_card_has_the_icons_and_the_website(make):
     client = make(config={"server_card": "com.example/shop"})
     card = json.loads(client.respond(HttpRequest("GET", {}, "", path="/mcp/server-card")).body)
     assert {member: card[member] for member in BRANDING} == BRANDING
 
 
-def test_the_catalog_of_a_front_door_has_only_features() -> None:
+def test_the_catalog_of_a_front_door_has_only_features():
     catalog = render_servers({"shop": server})
     assert WEBSITE not in catalog
     assert ICON["src"] not in catalog
@@ -106,9 +104,7 @@ def test_the_catalog_of_a_front_door_has_only_features() -> None:
         ({"website_url": "https://\udc80"}, "website_url must be text without half of a surrogate pair"),
     ],
 )
-def test_a_value_that_clients_cannot_use_is_refused_when_the_server_is_created(
-    options: dict[str, Any], problem: str
-) -> None:
+def test_a_value_that_clients_cannot_use_is_refused_when_the_server_is_created(options, problem):
     for make in (Server, make_named_front_door):
         with pytest.raises(DefinitionError) as refused:
             make("shop", **options)
@@ -120,7 +116,7 @@ def make_named_front_door(name: str, **options: Any) -> FrontDoor:
     return make_front_door({name: Server(name)}, **options)
 
 
-def test_a_front_door_with_icons_loads_neither_the_engine_nor_pydantic() -> None:
+def test_a_front_door_with_icons_loads_neither_the_engine_nor_pydantic():
     catalog = str(ROOT / "functions/front_door/catalog.json")
     program = f"""
 import sys

@@ -1,8 +1,6 @@
 """What becomes of a call that runs out of time, by what its client can follow."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -26,13 +24,13 @@ ANSWERS_NONE = [{}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, T
 NO_OPTIONS: Mapping[str, Any] = {}
 
 
-def serving(body: Callable[[Context], Any], **options: Any) -> Server:
+def serving(body, **options):
     server = Server("long")
     server.tool(name="work", **options)(body)
     return server
 
 
-def six_steps(clock: FakeClock) -> Callable[[Context], int]:
+def six_steps(clock):
     """Return a tool of six steps that take ten seconds each; a request has 29."""
 
     def work(ctx: Context) -> int:
@@ -43,52 +41,50 @@ def six_steps(clock: FakeClock) -> Callable[[Context], int]:
     return work
 
 
-def slow(capabilities: Any = EVERYTHING, tool: Mapping[str, Any] = NO_OPTIONS, **given: Any) -> Player:
+def slow(capabilities=EVERYTHING, tool=NO_OPTIONS, **given):
     """Return a client of that tool, which has these options."""
     clock = FakeClock()
     return Player(serving(six_steps(clock), **tool), capabilities, clock=clock, **given)
 
 
-def signed_in(capabilities: Any, **tool: Any) -> Player:
+def signed_in(capabilities, **tool):
     """Return a client whose caller has signed in, so that its calls can be parked."""
     ports = {"auth": EventAuthenticator(AuthMode.JWT)}
     return slow(capabilities, {"channels": (), **tool}, ports=ports, authorizer=ADA)
 
 
-def rounds(player: Player) -> list[str]:
+def rounds(player):
     """Return the outcomes of all calls."""
     completed = [fields for event, fields in player.observer.events if event == "request_completed"]
     return [fields["outcome"] for fields in completed if "outcome" in fields]
 
 
-def test_a_client_without_a_known_defect_gets_a_round_without_questions() -> None:
+def test_a_client_without_a_known_defect_gets_a_round_without_questions():
     player = slow(meta=FOLLOWS)
     assert player.call("work").structured == 6
     assert rounds(player) == ["checkpoint", "complete"]
 
 
-def test_it_gets_one_also_if_its_call_could_become_a_task() -> None:
+def test_it_gets_one_also_if_its_call_could_become_a_task():
     player = slow(WITH_TASKS, {"task": "optional"}, meta=FOLLOWS)
     assert player.call("work").structured == 6
     assert rounds(player) == ["checkpoint", "complete"]
 
 
-def test_a_client_that_breaks_on_such_rounds_gets_all_the_time_there_is() -> None:
+def test_a_client_that_breaks_on_such_rounds_gets_all_the_time_there_is():
     player = slow(meta=BREAKS)
     assert player.call("work").structured == 6
     assert rounds(player) == ["complete"]
 
 
-def test_its_call_becomes_a_task_where_client_and_tool_allow_that() -> None:
+def test_its_call_becomes_a_task_where_client_and_tool_allow_that():
     player = slow(WITH_TASKS, {"task": "optional"}, meta=BREAKS)
     assert player.call("work").task.result["structuredContent"] == 6
     assert rounds(player) == ["task"]
 
 
 @pytest.mark.parametrize(("tool", "client"), [({}, WITH_TASKS), ({"task": "optional"}, EVERYTHING)])
-def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(
-    tool: dict[str, Any], client: dict[str, Any]
-) -> None:
+def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(tool, client):
     def insatiable(ctx: Context) -> str:
         ctx.step("one", lambda: None)
         ctx.checkpoint(needs_ms=float("inf"))
@@ -102,14 +98,14 @@ def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(
 
 
 @pytest.mark.parametrize("capabilities", ANSWERS_REQUESTS, ids=str)
-def test_a_client_that_answers_input_requests_gets_a_round_without_questions(capabilities: Any) -> None:
+def test_a_client_that_answers_input_requests_gets_a_round_without_questions(capabilities):
     player = signed_in(capabilities)
     assert player.call("work").structured == 6
     assert rounds(player) == ["checkpoint", "complete"]
 
 
 @pytest.mark.parametrize("capabilities", ANSWERS_NONE, ids=str)
-def test_a_client_that_answers_none_calls_again(capabilities: Any) -> None:
+def test_a_client_that_answers_none_calls_again(capabilities):
     player = signed_in(capabilities)
     first = player.send_round("tools/call", {"name": "work", "arguments": {}}, None, None)
     assert not first.failed
@@ -121,7 +117,7 @@ def test_a_client_that_answers_none_calls_again(capabilities: Any) -> None:
     assert rounds(player) == ["parked", "complete"]
 
 
-def test_its_call_becomes_a_task_if_tool_and_client_support_tasks() -> None:
+def test_its_call_becomes_a_task_if_tool_and_client_support_tasks():
     player = signed_in(TASKS_ONLY, task="optional")
     assert player.call("work").task.result["structuredContent"] == 6
     assert rounds(player) == ["task"]

@@ -1,7 +1,5 @@
 """A question whose text changes between rounds is logged by its key, without its text."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 
@@ -16,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionC
 SECRET = "4711 Hidden Lane"
 
 
-def changing(server: Server) -> Server:
+def changing(server):
     """Return a server whose questions change from pass to pass."""
     passes = count(1)
 
@@ -44,12 +42,12 @@ def changing(server: Server) -> Server:
     return server
 
 
-def changes(play: Player) -> list[tuple[str, str]]:
+def changes(play):
     events = [fields for event, fields in play.observer.events if event == "question_changed"]
     return [(fields["key"], fields["changed"]) for fields in events]
 
 
-def test_a_changed_text_is_logged_without_the_text() -> None:
+def test_a_changed_text_is_logged_without_the_text():
     play = Player(changing(Server("x")))
     asked = play.call("by_time")
     assert changes(play) == []
@@ -60,19 +58,19 @@ def test_a_changed_text_is_logged_without_the_text() -> None:
     assert fields["tool"] == "by_time"
 
 
-def test_a_changed_form_is_logged_even_without_an_answer() -> None:
+def test_a_changed_form_is_logged_even_without_an_answer():
     play = Player(changing(Server("x")))
     play.call("by_field").respond({})
     assert changes(play) == [("size", "form (method or parameters)")]
 
 
-def test_every_round_with_a_changed_question_is_logged() -> None:
+def test_every_round_with_a_changed_question_is_logged():
     play = Player(changing(Server("x")))
     play.call("one_of_two").respond(responses(name="Ann")).respond(responses(sure=True))
     assert changes(play) == [("sure", "message"), ("sure", "message")]
 
 
-def test_a_discarded_answer_is_logged() -> None:
+def test_a_discarded_answer_is_logged():
     server, texts = Server("x"), iter(["10 EUR?", "10 EUR?", "11 EUR?"])
 
     @server.tool
@@ -85,14 +83,14 @@ def test_a_discarded_answer_is_logged() -> None:
     assert changes(play) == [("price", "message")]
 
 
-def test_a_changed_question_of_a_task_is_logged() -> None:
+def test_a_changed_question_of_a_task_is_logged():
     play = Player(changing(Server("x")), WITH_TASKS)
     task = play.call("later").task
     task.respond(responses(sure=True))
     assert ("sure", "message") in changes(play)
 
 
-def test_invalid_answers_and_new_questions_are_not_logged_as_changes() -> None:
+def test_invalid_answers_and_new_questions_are_not_logged_as_changes():
     play = Player(changing(Server("x")))
     again = play.call("steady").respond(responses(size="many"))
     assert "not accepted" in again.question("size")

@@ -1,7 +1,5 @@
 """How the questions of a call reach somebody, through a whole server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import permutations
@@ -32,7 +30,7 @@ async def order_later(ctx: AsyncContext, item: str) -> dict[str, Any]:
     return {"amount": amount, "paid": paid}
 
 
-def server(**options: Any) -> Server:
+def server(**options):
     return server_of(order, order_later, **options)
 
 
@@ -40,7 +38,7 @@ TOOLS = pytest.mark.parametrize("tool", ["order", "order_later"])
 
 
 @TOOLS
-def test_a_client_without_forms_is_asked_through_the_model_in_2026_too(tool: str) -> None:
+def test_a_client_without_forms_is_asked_through_the_model_in_2026_too(tool):
     player = Player(server(channels=("model", "default")), {})
     asked = player.call(tool, {"item": "apples"})
     assert not asked.failed
@@ -52,7 +50,7 @@ def test_a_client_without_forms_is_asked_through_the_model_in_2026_too(tool: str
 
 @TOOLS
 @pytest.mark.parametrize("answers", [{"amount": 3, "sure": True}, {"amount": 3, "sure": {"value": True}}])
-def test_a_model_cannot_confirm_for_the_user(tool: str, answers: dict[str, Any]) -> None:
+def test_a_model_cannot_confirm_for_the_user(tool, answers):
     player = Player(server(channels=("model",)), {})
     refused = player.call(tool, {"item": "apples", "input_responses": answers})
     assert refused.error["code"] == -32021
@@ -62,7 +60,7 @@ def test_a_model_cannot_confirm_for_the_user(tool: str, answers: dict[str, Any])
 
 
 @TOOLS
-def test_a_client_that_shows_forms_is_asked_itself_and_knows_no_answers_of_a_model(tool: str) -> None:
+def test_a_client_that_shows_forms_is_asked_itself_and_knows_no_answers_of_a_model(tool):
     player = Player(server(channels=("model", "default")), FORMS)
     asked = player.call(tool, {"item": "apples"})
     assert asked.asked.keys() == {"amount"}
@@ -72,7 +70,7 @@ def test_a_client_that_shows_forms_is_asked_itself_and_knows_no_answers_of_a_mod
     assert "input_responses" in smuggled.text
 
 
-def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions() -> None:
+def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions():
     def summarize(ctx: Context) -> str:
         summary = ctx.sample("summary", "Summarize.", max_tokens=10).text
         return summary + ctx.elicit("title", "Which title?", str)
@@ -85,7 +83,7 @@ def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questio
     assert asked.respond({"summary": sampled}).text == "short!"
 
 
-def test_a_question_after_a_step_is_not_asked_through_the_model() -> None:
+def test_a_question_after_a_step_is_not_asked_through_the_model():
     def late(ctx: Context) -> str:
         ctx.step("begin", lambda: None)
         return ctx.elicit("name", "Who?", str)
@@ -96,14 +94,14 @@ def test_a_question_after_a_step_is_not_asked_through_the_model() -> None:
 
 
 @pytest.mark.parametrize("answers", [[], "x", 7])
-def test_answers_that_are_no_object_are_a_tool_error_in_2026_too(answers: Any) -> None:
+def test_answers_that_are_no_object_are_a_tool_error_in_2026_too(answers):
     player = Player(server(channels=("model",)), {})
     refused = player.call("order", {"item": "apples", "input_responses": answers})
     assert refused.failed
     assert "input_responses" in refused.text
 
 
-def test_a_state_is_bound_to_the_arguments_without_the_models_answers() -> None:
+def test_a_state_is_bound_to_the_arguments_without_the_models_answers():
     def summarize(ctx: Context, word: str) -> str:
         ctx.sample("summary", "Summarize.", max_tokens=10)
         return word + ctx.elicit("title", "Which title?", str)
@@ -120,7 +118,7 @@ def test_a_state_is_bound_to_the_arguments_without_the_models_answers() -> None:
 # -- capabilities that a tool requires ------------------------------------------------------------------
 
 
-def requiring(capability: str, **options: Any) -> Server:
+def requiring(capability, **options):
     made = Server("strict", **options)
 
     @made.tool(requires=[capability])
@@ -134,7 +132,7 @@ def requiring(capability: str, **options: Any) -> Server:
     return made
 
 
-def test_a_required_form_may_go_through_a_channel() -> None:
+def test_a_required_form_may_go_through_a_channel():
     player = Player(requiring("elicitation.form", channels=("model",)), {})
     assert "Who?" in player.call("ask").text
     assert player.call("never_asks").error["code"] == -32021, "it has no context, so it has no channels"
@@ -159,9 +157,7 @@ answers = st.dictionaries(
 
 
 @given(capabilities, ladders, users, tools)
-def test_a_form_goes_to_the_first_channel_that_can_carry_it(
-    declared: dict[str, Any], ladder: tuple[Fallback, ...], user: str | None, tool: str
-) -> None:
+def test_a_form_goes_to_the_first_channel_that_can_carry_it(declared, ladder, user, tool):
     shows_forms, shows_urls = (declares(declared, each) for each in (ELICITATION_FORM, ELICITATION_URL))
     usable = {
         "app": "extensions" in declared,
@@ -185,9 +181,7 @@ def test_a_form_goes_to_the_first_channel_that_can_carry_it(
 
 
 @given(capabilities, ladders, answers, users, tools)
-def test_nothing_is_paid_unless_a_user_was_shown_the_question(
-    declared: dict[str, Any], ladder: tuple[Fallback, ...], given_answers: Any, user: str | None, tool: str
-) -> None:
+def test_nothing_is_paid_unless_a_user_was_shown_the_question(declared, ladder, given_answers, user, tool):
     made = server(channels=ladder)
     client = Deployment(made, user=user, capabilities=declared)
     for params in ({}, {"inputResponses": {key: accepted(value) for key, value in given_answers.items()}}):
@@ -199,7 +193,7 @@ def test_nothing_is_paid_unless_a_user_was_shown_the_question(
         assert '"paid":true' not in text(result).replace(" ", "")
 
 
-def test_the_protocols_own_questions_come_before_every_channel() -> None:
+def test_the_protocols_own_questions_come_before_every_channel():
     for channels in ((), ("default",), ("model", "default"), ("app", "page", "model", "default")):
         player = Player(server(channels=channels), EVERYTHING)
         asked = player.call("order", {"item": "apples"})

@@ -1,7 +1,5 @@
 """Questions on a page or in a view reach only their caller, behind each event source and AuthMode."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pytest
@@ -44,22 +42,22 @@ def order(ctx: Context, item: str) -> dict[str, Any]:
 
 
 @pytest.fixture(params=[False, True], ids=["direct", "door"])
-def door(request: pytest.FixtureRequest) -> bool:
+def door(request):
     return bool(request.param)
 
 
 @pytest.fixture(autouse=True)
-def nothing_charged() -> None:
+def nothing_charged():
     CHARGED.clear()
 
 
-def token_of(caller: Deployment) -> str:
+def token_of(caller):
     """Return the token of the link in the result of the call."""
     return caller.token(caller.text("order", item="tea"))
 
 
 @pytest.mark.parametrize("deploy", DEPLOYMENTS)
-def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy: Any, door: bool) -> None:
+def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy, door):
     alice = Deployment(server, through_door=door, capabilities={}, **deploy).connected()
     eve = alice.by(user="eve").connected()
     page = QuestionPage(alice)
@@ -76,7 +74,7 @@ def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy: A
 
 
 @pytest.mark.parametrize("deploy", DEPLOYMENTS)
-def test_a_view_answers_the_call_of_its_own_caller_and_no_other(deploy: Any, door: bool) -> None:
+def test_a_view_answers_the_call_of_its_own_caller_and_no_other(deploy, door):
     alice = Deployment(server, through_door=door, capabilities=APPS, **deploy).connected()
     eve = alice.by(user="eve").connected()
     asked, other = alice.call("order", item="tea"), eve.call("order", item="tea")
@@ -97,7 +95,7 @@ def test_a_view_answers_the_call_of_its_own_caller_and_no_other(deploy: Any, doo
 
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
-def test_the_session_of_another_user_shows_neither_their_link_nor_their_result(mode: AuthMode) -> None:
+def test_the_session_of_another_user_shows_neither_their_link_nor_their_result(mode):
     alice = Deployment(server, source="http_api", mode=mode, version=LEGACY_VERSION, capabilities={})
     alice.initialize()
     link = token_of(alice)

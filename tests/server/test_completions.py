@@ -1,9 +1,7 @@
 """Completion of arguments: suggestions, their number, and refused requests."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 import pytest
 
@@ -49,12 +47,12 @@ def names(value: str) -> list[str]:
     raise RuntimeError("secret")
 
 
-def complete(ref: Any, argument: str, value: str, on: Server = server, **more: Any) -> Any:
+def complete(ref, argument, value, on=server, **more):
     params = {"ref": ref, "argument": {"name": argument, "value": value}, **more}
     return Player(on).request("completion/complete", **params)
 
 
-def suggesting(suggest: Callable[..., Any] | None) -> Server:
+def suggesting(suggest):
     """Return a server whose prompt `p` has this completion of `language`."""
     other = Server("other")
     other.prompt("p")(review)
@@ -70,7 +68,7 @@ PROMPT = {"type": "ref/prompt", "name": "review"}
 TEMPLATE = {"type": "ref/resource", "uri": "repo://{owner}/{name}"}
 
 
-def test_a_prefix_is_completed() -> None:
+def test_a_prefix_is_completed():
     assert complete(PROMPT, "language", "py")["result"]["completion"] == {
         "values": ["python", "pytorch", "pyside"],
         "total": 3,
@@ -78,21 +76,21 @@ def test_a_prefix_is_completed() -> None:
     }
 
 
-def test_a_completion_gets_the_other_arguments() -> None:
+def test_a_completion_gets_the_other_arguments():
     found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
     assert found["result"]["completion"] == {"values": ["python-fl"], "total": 7, "hasMore": True}
 
 
-def test_at_most_100_suggestions_are_sent() -> None:
+def test_at_most_100_suggestions_are_sent():
     completion = complete(TEMPLATE, "owner", "a")["result"]["completion"]
     assert (len(completion["values"]), completion["hasMore"]) == (100, True)
 
 
-def test_choices_of_a_literal_are_suggested() -> None:
+def test_choices_of_a_literal_are_suggested():
     assert complete(PROMPT, "tone", "ke")["result"]["completion"]["values"] == ["keen"]
 
 
-def test_an_argument_without_a_completion_has_no_suggestions() -> None:
+def test_an_argument_without_a_completion_has_no_suggestions():
     found = complete(P, "language", "x", suggesting(None))["result"]["completion"]
     assert (found["values"], found["hasMore"]) == ([], False)
 
@@ -110,7 +108,7 @@ def test_an_argument_without_a_completion_has_no_suggestions() -> None:
     ],
     ids=str,
 )
-def test_an_unknown_reference_or_argument_is_invalid_params(ref: Any, argument: str) -> None:
+def test_an_unknown_reference_or_argument_is_invalid_params(ref, argument):
     assert complete(ref, argument, "x")["error"]["code"] == -32602
 
 
@@ -126,11 +124,11 @@ def test_an_unknown_reference_or_argument_is_invalid_params(ref: Any, argument: 
     ],
     ids=str,
 )
-def test_malformed_params_are_invalid_params(params: Any) -> None:
+def test_malformed_params_are_invalid_params(params):
     assert Player(server).request("completion/complete", ref=PROMPT, **params)["error"]["code"] == -32602
 
 
-def test_a_completion_that_raises_is_a_logged_internal_error() -> None:
+def test_a_completion_that_raises_is_a_logged_internal_error():
     play = Player(server)
     params = {"ref": TEMPLATE, "argument": {"name": "name", "value": "s"}}
     failed = play.request("completion/complete", **params)["error"]
@@ -150,22 +148,22 @@ def test_a_completion_that_raises_is_a_logged_internal_error() -> None:
         lambda value: Completion(["a"], total=True),
     ],
 )
-def test_a_malformed_suggestion_is_an_internal_error(suggest: Callable[[str], Any]) -> None:
+def test_a_malformed_suggestion_is_an_internal_error(suggest):
     assert complete(P, "language", "", suggesting(suggest))["error"]["code"] == -32603
 
 
-def test_suggestions_may_be_a_set() -> None:
+def test_suggestions_may_be_a_set():
     found = complete(P, "language", "", suggesting(lambda value: {"python"}))["result"]["completion"]
     assert (found["values"], found["total"]) == (["python"], 1)
 
 
-def test_an_argument_has_at_most_one_completion() -> None:
+def test_an_argument_has_at_most_one_completion():
     other = suggesting(languages)
     with pytest.raises(DefinitionError):
         other.completion("p", "language")(languages)
 
 
-def test_a_completion_requires_an_existing_argument() -> None:
+def test_a_completion_requires_an_existing_argument():
     other = Server("other")
     other.prompt("p")(lambda: "x")
     for reference, argument in [("unknown", "x"), ("p", "x")]:

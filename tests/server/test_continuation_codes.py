@@ -1,9 +1,6 @@
 """A waiting call of an anonymous caller is continued by everyone who has its code and knows its arguments."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -56,12 +53,12 @@ def add(a: int, b: int) -> int:
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran() -> None:
+def nothing_ran():
     ran.clear()
 
 
 @pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
-def client(request: pytest.FixtureRequest) -> Deployment:
+def client(request):
     """An anonymous caller without a session, or with another one in each call."""
     return Deployment(server, user=None, version=request.param, capabilities={})
 
@@ -72,19 +69,17 @@ both = pytest.mark.parametrize("through_door", [False, True], ids=["direct", "th
 TEA = {"item": "tea"}
 
 
-def again(client: Deployment, asked: str, tool: str = "order", arguments: Mapping[str, Any] = TEA) -> Any:
+def again(client, asked, tool="order", arguments=TEA):
     """Make the call that a text asks for, in a new session."""
     return call_with(client, code_in(asked), tool, arguments)
 
 
-def call_with(client: Deployment, code: Any, tool: str = "order", arguments: Mapping[str, Any] = TEA) -> Any:
+def call_with(client, code, tool="order", arguments=TEA):
     return client.by().connected().call(tool, **arguments, continuation_code=code)
 
 
 @both
-def test_the_call_continues_in_another_session_and_repeats_no_step(
-    client: Deployment, through_door: bool
-) -> None:
+def test_the_call_continues_in_another_session_and_repeats_no_step(client, through_door):
     client = client.by(through_door=through_door).connected()
     first = client.text("order", item="tea")
     client.answer(first, count=3)
@@ -94,7 +89,7 @@ def test_the_call_continues_in_another_session_and_repeats_no_step(
     assert ran == ["tea", "3 tea"]
 
 
-def test_programs_find_the_code_among_the_arguments_of_the_next_call(client: Deployment) -> None:
+def test_programs_find_the_code_among_the_arguments_of_the_next_call(client):
     asked = client.call("order", item="tea")
     [added] = [asked["_meta"][META_PARKED_CALL]["arguments"]]
     assert added == {"continuation_code": code_in(text(asked))}
@@ -102,13 +97,13 @@ def test_programs_find_the_code_among_the_arguments_of_the_next_call(client: Dep
     assert client.token(text(repeated)) == client.token(text(asked))
 
 
-def test_the_code_stays_the_same_until_the_call_ends(client: Deployment) -> None:
+def test_the_code_stays_the_same_until_the_call_ends(client):
     first = client.text("order", item="tea")
     client.answer(first, count=3)
     assert code_in(text(again(client, first))) == code_in(first)
 
 
-def test_a_call_of_the_model_continues_with_answers_and_code() -> None:
+def test_a_call_of_the_model_continues_with_answers_and_code():
     client = Deployment(server, user=None, capabilities={})
     asked = client.text("relayed")
     answered = {"input_responses": {"count": 3}, "continuation_code": code_in(asked)}
@@ -116,13 +111,13 @@ def test_a_call_of_the_model_continues_with_answers_and_code() -> None:
     assert ran == ["tea"]
 
 
-def test_the_order_and_the_spelling_of_the_arguments_do_not_matter(client: Deployment) -> None:
+def test_the_order_and_the_spelling_of_the_arguments_do_not_matter(client):
     asked = client.text("order", item="tea", note="")
     repeated = client.by().connected().call("order", note="", continuation_code=code_in(asked), item="tea")
     assert client.token(text(repeated)) == client.token(asked)
 
 
-def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client: Deployment) -> None:
+def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client):
     first = client.text("order", item="tea")
     client.answer(first, count=3)
     client.answer(text(again(client, first)), sure=True)
@@ -133,16 +128,16 @@ def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client:
 
 
 @pytest.mark.parametrize("code", [None, ""])
-def test_an_empty_code_is_none(client: Deployment, code: Any) -> None:
+def test_an_empty_code_is_none(client, code):
     assert client.token(client.text("order", item="tea", continuation_code=code))
 
 
-def test_a_session_finds_the_call_without_the_code() -> None:
+def test_a_session_finds_the_call_without_the_code():
     client = Deployment(server, user=None, version=LEGACY_VERSION, capabilities={}).connected()
     assert client.token(client.text("order", item="tea")) == client.token(client.text("order", item="tea"))
 
 
-def test_the_argument_is_dropped_from_a_lenient_tool_too(client: Deployment) -> None:
+def test_the_argument_is_dropped_from_a_lenient_tool_too(client):
     asked = client.text("lenient", item="tea")
     client.answer(asked, count=3)
     assert text(again(client, asked, "lenient")) == "3"
@@ -151,7 +146,7 @@ def test_the_argument_is_dropped_from_a_lenient_tool_too(client: Deployment) -> 
 # -- attacks ----------------------------------------------------------------------------------------------
 
 
-def is_refused(client: Deployment, result: Any) -> bool:
+def is_refused(client, result):
     """Return whether the result says that the code continues no call, and nothing about another one."""
     assert result["isError"] is True
     assert META_PARKED_CALL not in result.get("_meta", {})
@@ -176,7 +171,7 @@ GUESSES = [
 
 
 @pytest.mark.parametrize("guess", GUESSES, ids=lambda guess: repr(guess)[:12])
-def test_a_guessed_code_is_refused_and_nothing_runs(client: Deployment, guess: Any) -> None:
+def test_a_guessed_code_is_refused_and_nothing_runs(client, guess):
     client.text("order", item="tea")
     ran.clear()
     assert is_refused(client, call_with(client, guess))
@@ -184,7 +179,7 @@ def test_a_guessed_code_is_refused_and_nothing_runs(client: Deployment, guess: A
     assert client.outcome == "call_ended"
 
 
-def test_a_code_counts_for_its_tool_and_its_arguments_only(client: Deployment) -> None:
+def test_a_code_counts_for_its_tool_and_its_arguments_only(client):
     asked = client.text("order", item="tea")
     for tool, arguments in (
         ("order", {"item": "milk"}),
@@ -197,7 +192,7 @@ def test_a_code_counts_for_its_tool_and_its_arguments_only(client: Deployment) -
     assert client.token(text(again(client, asked))) == client.token(asked), "it still counts for its own call"
 
 
-def test_all_refusals_of_a_tool_are_equal(client: Deployment) -> None:
+def test_all_refusals_of_a_tool_are_equal(client):
     asked = client.text("order", item="tea")
     other = client.text("refund", item="tea")
     refusals = [call_with(client, code) for code in (code_in(other), "A" * 32, "x")]
@@ -205,7 +200,7 @@ def test_all_refusals_of_a_tool_are_equal(client: Deployment) -> None:
     assert len({text(each) for each in refusals}) == 1
 
 
-def test_a_code_ends_with_its_call(client: Deployment) -> None:
+def test_a_code_ends_with_its_call(client):
     asked = client.text("order", item="tea")
     client.clock.advance(TTL_MS / 1000 + 1)
     assert is_refused(client, again(client, asked))
@@ -213,7 +208,7 @@ def test_a_code_ends_with_its_call(client: Deployment) -> None:
 
 
 @pytest.mark.parametrize("signed_in_first", [False, True])
-def test_a_code_does_not_cross_the_border_of_signing_in(client: Deployment, signed_in_first: bool) -> None:
+def test_a_code_does_not_cross_the_border_of_signing_in(client, signed_in_first):
     signed_in = client.by(user="alice").connected()
     if signed_in_first:
         mine = client.call("order", item="tea")
@@ -228,7 +223,7 @@ def test_a_code_does_not_cross_the_border_of_signing_in(client: Deployment, sign
         assert signed_in.token(text(hers)) != client.token(asked), "her call is a new one"
 
 
-def test_a_code_sent_twice_at_the_same_time_runs_each_step_once() -> None:
+def test_a_code_sent_twice_at_the_same_time_runs_each_step_once():
     client = Deployment(server, user=None, capabilities={}, stands_still=True)
     first = client.text("order", item="tea")
     client.answer(first, count=3)
@@ -243,7 +238,7 @@ def test_a_code_sent_twice_at_the_same_time_runs_each_step_once() -> None:
     assert ran == ["tea", "3 tea"]
 
 
-def test_the_log_has_no_code(client: Deployment, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_has_no_code(client, capsys):
     observer: Any = LogObserver()
     logging = client.by(observer=observer)
     observer.begin("request-1")
@@ -259,7 +254,7 @@ def test_the_log_has_no_code(client: Deployment, capsys: pytest.CaptureFixture[s
 # -- definitions ------------------------------------------------------------------------------------------
 
 
-def test_no_parameter_of_a_tool_that_asks_has_the_name_of_the_argument() -> None:
+def test_no_parameter_of_a_tool_that_asks_has_the_name_of_the_argument():
     made = Server("x")
 
     def asks(ctx: Context, continuation_code: str) -> str:
@@ -276,5 +271,5 @@ def test_no_parameter_of_a_tool_that_asks_has_the_name_of_the_argument() -> None
     assert client.text("plain", continuation_code="A" * 32) == "A" * 32
 
 
-def test_a_tool_that_asks_nothing_refuses_the_argument(client: Deployment) -> None:
+def test_a_tool_that_asks_nothing_refuses_the_argument(client):
     assert "unknown argument" in client.error_text("add", a=1, b=2, continuation_code="A" * 32)

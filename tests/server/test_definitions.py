@@ -1,13 +1,10 @@
 """A definition without JSON Schema is reported early and does not hide others."""
 
-from __future__ import annotations
-
 import linecache
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -28,7 +25,7 @@ class Holder:
     connection: Connection
 
 
-def make_server() -> Server:
+def make_server():
     """Return a server with one broken feature between two valid ones in each list."""
     server = Server("x")
 
@@ -76,16 +73,16 @@ def make_server() -> Server:
 
 
 @pytest.fixture
-def client() -> Deployment:
+def client():
     """Return a client of this server. `Player` refuses such a server."""
     return Deployment(make_server(), user=None)
 
 
-def names(client: Deployment, member: str) -> list[str]:
+def names(client, member):
     return [item["name"] for item in client.result(f"{member}/list")[member]]
 
 
-def test_only_broken_tools_are_missing_in_the_list(client: Deployment) -> None:
+def test_only_broken_tools_are_missing_in_the_list(client):
     for _ in range(2):
         assert names(client, "tools") == ["first", "wrong_schema", "last"]
         assert names(client, "prompts") == ["greeting"]
@@ -100,16 +97,14 @@ def test_only_broken_tools_are_missing_in_the_list(client: Deployment) -> None:
     ], "each tool once, by name"
 
 
-def test_legacy_clients_get_the_same_tools() -> None:
+def test_legacy_clients_get_the_same_tools():
     assert names(legacy(make_server()), "tools") == ["first", "wrong_schema", "last"]
 
 
 @pytest.mark.parametrize(
     ("name", "arguments"), [("broken", {"number": 1, "inside": []}), ("wrong_schema", {"a": 1})]
 )
-def test_a_call_of_a_broken_tool_is_an_error_that_names_the_place_in_the_log(
-    client: Deployment, name: str, arguments: dict[str, Any]
-) -> None:
+def test_a_call_of_a_broken_tool_is_an_error_that_names_the_place_in_the_log(client, name, arguments):
     refused = client.error("tools/call", name=name, **arguments)
     assert refused["code"] == -32603
     assert re.fullmatch(r"Internal error\. Quote \S+ to the server's operator\.", refused["message"])
@@ -120,7 +115,7 @@ def test_a_call_of_a_broken_tool_is_an_error_that_names_the_place_in_the_log(
     assert client.text("first") == "first"
 
 
-def test_all_errors_are_named_together_with_their_parameters() -> None:
+def test_all_errors_are_named_together_with_their_parameters():
     with pytest.raises(DefinitionError) as caught:
         make_server().check_definitions()
     lines = str(caught.value).splitlines()
@@ -131,12 +126,12 @@ def test_all_errors_are_named_together_with_their_parameters() -> None:
     assert lines[1].startswith("undescribed: parameter 'call': JSON Schema cannot describe ")
 
 
-def test_player_refuses_a_server_with_a_broken_tool() -> None:
+def test_player_refuses_a_server_with_a_broken_tool():
     with pytest.raises(DefinitionError, match="broken: parameter 'inside'"):
         Player(make_server()).call("first")
 
 
-def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path: Path) -> None:
+def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path):
     source = """
         from mcp_roundtrip import Server
 
@@ -157,7 +152,7 @@ def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path: Path) -> No
     assert load_module(path).fetch("") == ""
 
 
-def refused_by_models() -> Server:
+def refused_by_models():
     server = Server("s")
 
     @server.tool(input_schema={"type": "object", "properties": {"filter[state]": {"type": "string"}}})
@@ -167,7 +162,7 @@ def refused_by_models() -> Server:
     return server
 
 
-def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works() -> None:
+def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
     server = refused_by_models()
     with pytest.warns(DefinitionWarning, match=r"orders: models refuse .*'filter\[state\]'") as caught:
         server.check_definitions()
@@ -177,11 +172,11 @@ def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works() -> N
     assert Deployment(server).text("orders", **{"filter[state]": "open"}) == "open"
 
 
-def test_a_tool_whose_schema_cannot_be_built_is_an_error_and_no_warning() -> None:
+def test_a_tool_whose_schema_cannot_be_built_is_an_error_and_no_warning():
     assert {tool.name for tool, _ in definition_warnings(make_server().features)} == set()
 
 
-def test_a_tool_without_code_of_its_own_has_its_warning() -> None:
+def test_a_tool_without_code_of_its_own_has_its_warning():
     def repeat(item: str, count: int) -> str:
         return item * count
 

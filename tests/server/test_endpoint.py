@@ -1,10 +1,7 @@
 """The endpoint over HTTP: order of checks, status codes, and error replies."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, HttpResponse
+from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import refused, text
@@ -50,7 +47,7 @@ OPENING = message("initialize", meta=None, protocolVersion="2025-11-25")
 # -- discovery and lists ----------------------------------------------------------------------------------
 
 
-def test_discovery_names_versions_capabilities_and_instructions() -> None:
+def test_discovery_names_versions_capabilities_and_instructions():
     assert client.result("server/discover") == {
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
@@ -62,7 +59,7 @@ def test_discovery_names_versions_capabilities_and_instructions() -> None:
     }
 
 
-def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints() -> None:
+def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints():
     result = client.result("tools/list")
     # `echo` may ask, so its definition depends on what the client declared, and on whether it has signed in.
     assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (300_000, "private", "complete")
@@ -91,11 +88,11 @@ def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints()
     ]
 
 
-def test_a_cursor_that_the_server_did_not_issue_is_invalid() -> None:
+def test_a_cursor_that_the_server_did_not_issue_is_invalid():
     assert client.refusal("tools/list", cursor="x") == (400, -32602)
 
 
-def test_a_response_is_a_single_line() -> None:
+def test_a_response_is_a_single_line():
     response = client.request("tools/list")
     assert "\n" not in response.body
     assert response.headers["content-type"] == "application/json"
@@ -105,18 +102,18 @@ def test_a_response_is_a_single_line() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS"])
-def test_only_post_is_accepted(method: str) -> None:
+def test_only_post_is_accepted(method):
     response = client.send("", http_method=method)
     assert (response.status, response.headers["allow"]) == (405, "POST")
 
 
-def test_a_foreign_origin_is_forbidden_before_any_other_check() -> None:
+def test_a_foreign_origin_is_forbidden_before_any_other_check():
     response = client.send("not json", http_method="GET", Origin="https://evil.test")
     assert response.status == 403
     assert "id" not in json.loads(response.body)
 
 
-def test_an_allowed_origin_and_a_missing_origin_are_accepted() -> None:
+def test_an_allowed_origin_and_a_missing_origin_are_accepted():
     open_client = client.by(config={"allowed_origins": frozenset({"https://good.test"})})
     body = message("tools/list")
     for origin in (None, "https://good.test"):
@@ -125,25 +122,25 @@ def test_an_allowed_origin_and_a_missing_origin_are_accepted() -> None:
         assert open_client.send(body, origin=origin).status == 403
 
 
-def test_an_unauthenticated_caller_is_refused_before_the_body_is_read() -> None:
+def test_an_unauthenticated_caller_is_refused_before_the_body_is_read():
     response = client.by(mode=AuthMode.JWT).send("not json")
     assert response.status == 401
     assert "www-authenticate" in response.headers
 
 
-def test_a_body_over_the_limit_is_refused_unread() -> None:
+def test_a_body_over_the_limit_is_refused_unread():
     assert client.send("x" * (MAX_BODY_BYTES + 1)).status == 413
 
 
-def sent(event: dict[str, Any], to: Deployment = client) -> HttpResponse:
+def sent(event, to=client):
     return response_of(to.invoke(event))
 
 
-def test_an_invalid_base64_body_is_a_parse_error() -> None:
+def test_an_invalid_base64_body_is_a_parse_error():
     assert refused(sent(http_event("%%%", base64=True))) == (400, -32700)
 
 
-def test_a_base64_body_is_read() -> None:
+def test_a_base64_body_is_read():
     body = message("tools/list")
     encoded = b64encode(json.dumps(body).encode()).decode()
     assert sent(http_event(encoded, headers=headers(body), base64=True)).status == 200
@@ -174,11 +171,11 @@ def test_a_base64_body_is_read() -> None:
         ('{"jsonrpc":"2.0","id":1,"result":{}}', -32600),
     ],
 )
-def test_a_body_that_is_not_a_message_is_refused(body: str, expected: int) -> None:
+def test_a_body_that_is_not_a_message_is_refused(body, expected):
     assert refused(client.send(body, mcp_method="tools/list")) == (400, expected)
 
 
-def test_a_notification_is_accepted_without_a_body() -> None:
+def test_a_notification_is_accepted_without_a_body():
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     response = sent(http_event(body, headers={}))
     assert (response.status, response.body) == (202, "")
@@ -193,11 +190,11 @@ def test_a_notification_is_accepted_without_a_body() -> None:
         {"mcp_protocol_version": "2025-06-18"},
     ],
 )
-def test_missing_and_mismatching_headers_are_refused(changes: dict[str, str | None]) -> None:
+def test_missing_and_mismatching_headers_are_refused(changes):
     assert refused(client.send(message("tools/list"), **changes)) == (400, -32020)
 
 
-def test_header_names_are_case_insensitive() -> None:
+def test_header_names_are_case_insensitive():
     body = message("tools/list")
     event = http_event(body, headers={name.upper(): value for name, value in headers(body).items()})
     assert sent(event).status == 200
@@ -215,24 +212,24 @@ def test_header_names_are_case_insensitive() -> None:
         "prompts/list",
     ],
 )
-def test_an_unknown_method_is_not_found_and_echoes_the_id(method: str) -> None:
+def test_an_unknown_method_is_not_found_and_echoes_the_id(method):
     response = client.request(method, id="mine")
     assert (refused(response), json.loads(response.body)["id"]) == ((404, -32601), "mine")
 
 
-def test_a_body_with_a_content_coding_is_an_unsupported_media_type() -> None:
+def test_a_body_with_a_content_coding_is_an_unsupported_media_type():
     body = call("echo", {"text": "x"})
     response = client.send(body, content_encoding="gzip")
     assert (response.status, response.headers["accept-encoding"]) == (415, "identity")
     assert client.send(body, content_encoding="identity").status == 200
 
 
-def test_an_unknown_tool_is_invalid_params() -> None:
+def test_an_unknown_tool_is_invalid_params():
     assert client.refusal("tools/call", name="no_such_tool") == (400, -32602)
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
-def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served(version: str | None) -> None:
+def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served(version):
     modern = legacy(Server("modern", legacy_clients=False))
     response = modern.send(OPENING, mcp_protocol_version=version)
     assert refused(response) == (400, -32022)
@@ -244,7 +241,7 @@ def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served
 # -- answers ----------------------------------------------------------------------------------------------
 
 
-def test_notifications_are_sent_as_an_event_stream_that_ends_with_the_response() -> None:
+def test_notifications_are_sent_as_an_event_stream_that_ends_with_the_response():
     response = client.send(call("echo", {"text": "x"}, meta={**META, "progressToken": "t"}))
     assert response.headers["content-type"] == "text/event-stream"
     messages = read_messages(response)
@@ -252,22 +249,22 @@ def test_notifications_are_sent_as_an_event_stream_that_ends_with_the_response()
     assert text(messages[-1]["result"]) == "x"
 
 
-def test_a_client_that_accepts_no_event_stream_gets_only_the_response() -> None:
+def test_a_client_that_accepts_no_event_stream_gets_only_the_response():
     body = call("echo", {"text": "x"}, meta={**META, "progressToken": "t"})
     response = client.send(body, accept="application/json")
     assert text(json.loads(response.body)["result"]) == "x"
 
 
-def test_a_lone_surrogate_in_an_argument_is_a_tool_error_and_other_text_is_accepted() -> None:
+def test_a_lone_surrogate_in_an_argument_is_a_tool_error_and_other_text_is_accepted():
     assert client.error_text("echo", text="\ud800")
     assert client.text("echo", text="é 世界") == "é 世界"
 
 
-def test_a_name_with_a_lone_surrogate_is_an_unknown_tool() -> None:
+def test_a_name_with_a_lone_surrogate_is_an_unknown_tool():
     assert refused(sent(http_event(call("\ud800"), headers=headers(call("x"))))) == (400, -32020)
 
 
-def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id() -> None:
+def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():
     def asks(ctx: Context) -> str:
         return ctx.elicit("q", "?", str)
 
@@ -303,7 +300,7 @@ JSON = any_json()
     ),
     st.booleans(),
 )
-def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body: Any, mirrored: bool) -> None:
+def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body, mirrored):
     params = body.get("params")
     name = params.get("name") if isinstance(params, dict) else None
     event = http_event(
@@ -334,13 +331,11 @@ def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body: Any, mi
         (http_event("!!!", base64=True), AuthMode.NONE, 400),
     ],
 )
-def test_an_unreadable_body_does_not_change_the_order_of_checks(
-    event: dict[str, Any], auth: AuthMode, status: int
-) -> None:
+def test_an_unreadable_body_does_not_change_the_order_of_checks(event, auth, status):
     assert sent(event, client.by(mode=auth)).status == status
 
 
-def test_the_body_limit_counts_decoded_bytes() -> None:
+def test_the_body_limit_counts_decoded_bytes():
     text = "\u4e16" * (MAX_BODY_BYTES // 3 + 1)
     assert len(text) < MAX_BODY_BYTES
     assert client.send(text).status == 413
@@ -348,7 +343,7 @@ def test_the_body_limit_counts_decoded_bytes() -> None:
 
 
 @pytest.mark.parametrize("base64", [False, True])
-def test_a_refused_body_is_logged_with_the_limit_and_its_setting(base64: bool) -> None:
+def test_a_refused_body_is_logged_with_the_limit_and_its_setting(base64):
     small = Deployment(server, user=None, config={"max_body_bytes": 2_000, "max_json_values": 100})
     limits = {"2000 bytes": "MCP_MAX_BODY_BYTES", "100 JSON values": "MCP_MAX_JSON_VALUES"}
     for padding, limit in ((["x" * 2_000], "2000 bytes"), ([0] * 100, "100 JSON values")):
@@ -362,26 +357,26 @@ def test_a_refused_body_is_logged_with_the_limit_and_its_setting(base64: bool) -
 
 
 @pytest.mark.parametrize("id", ["x" * 1_025, "\ud800", '"' * 2_000_000, 10**1_024])
-def test_an_id_that_cannot_be_echoed_is_refused(id: Any) -> None:  # noqa: A002 - JSON-RPC's name
+def test_an_id_that_cannot_be_echoed_is_refused(id):  # noqa: A002 - JSON-RPC's name
     response = client.request("tools/list", id=id)
     assert refused(response) == (400, -32600)
     assert "id" not in json.loads(response.body)
 
 
-def test_a_name_in_an_error_message_is_truncated() -> None:
+def test_a_name_in_an_error_message_is_truncated():
     long = "x" * 1_000_000
     for body in (call(long), call("echo", {"text": "x", long: 1})):
         assert len(client.send(body).body) < 1_000
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-03-26"])
-def test_initialize_with_a_modern_version_header_gets_the_supported_versions(version: str) -> None:
+def test_initialize_with_a_modern_version_header_gets_the_supported_versions(version):
     response = legacy(server).send(OPENING, mcp_protocol_version=version)
     assert refused(response) == (400, -32022)
     assert "2026-07-28" in json.loads(response.body)["error"]["message"]
 
 
-def test_the_trace_context_of_a_request_is_on_its_log_lines() -> None:
+def test_the_trace_context_of_a_request_is_on_its_log_lines():
     server = Server("traced")
     server.tool(name="nothing")(lambda: None)
     play = Player(server, meta={

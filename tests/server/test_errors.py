@@ -1,7 +1,5 @@
 """The error reply and the log record of an exception raised by a feature."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -14,7 +12,7 @@ from support.deployment import legacy
 from support.servers import server_of
 
 
-def raising(error: Exception) -> Server:
+def raising(error):
     server = Server("raises")
 
     @server.tool(task="optional")
@@ -55,9 +53,7 @@ FORBIDDEN: list[tuple[Exception, str]] = [
 
 
 @pytest.mark.parametrize(("error", "instead"), FORBIDDEN, ids=range(len(FORBIDDEN)))
-def test_an_error_code_forbidden_by_the_specification_is_replaced_and_the_log_has_the_remedy(
-    error: Exception, instead: str
-) -> None:
+def test_an_error_code_forbidden_by_the_specification_is_replaced_and_the_log_has_the_remedy(error, instead):
     play = Player(raising(error))
     tool, prompt, resource = play.call("tool"), play.prompt("prompt"), play.read("test://text")
     assert tool.failed
@@ -82,7 +78,7 @@ def test_an_error_code_forbidden_by_the_specification_is_replaced_and_the_log_ha
     ],
     ids=str,
 )
-def test_every_other_protocol_error_is_sent_unchanged(error: ProtocolError) -> None:
+def test_every_other_protocol_error_is_sent_unchanged(error):
     play = Player(raising(error))
     for played in (play.call("tool"), play.prompt("prompt"), play.read("test://text")):
         assert (played.error["code"], played.error["message"]) == (error.code, error.message)
@@ -90,7 +86,7 @@ def test_every_other_protocol_error_is_sent_unchanged(error: ProtocolError) -> N
     assert play.observer.failures == []
 
 
-def test_a_forbidden_error_code_of_a_task_is_replaced_too() -> None:
+def test_a_forbidden_error_code_of_a_task_is_replaced_too():
     task = Player(raising(ProtocolError(-32002, "x")), WITH_TASKS).call("tool").task
     assert task.failed
     assert "Quote" in task.result["content"][0]["text"]
@@ -99,7 +95,7 @@ def test_a_forbidden_error_code_of_a_task_is_replaced_too() -> None:
 # -- capabilities -----------------------------------------------------------------------------------------
 
 
-def asking() -> Server:
+def asking():
     def order(ctx: Context, early: bool = False) -> str:
         if early:
             ctx.elicit("size", "How large?", int)
@@ -125,7 +121,7 @@ def asking() -> Server:
     return server
 
 
-async def work(ctx: AsyncContext) -> None:
+async def work(ctx):
     await ctx.step("work", int)
     await ctx.elicit("q", "?", int)
 
@@ -146,9 +142,7 @@ ELICITATION = "client capabilities that this request does not declare: elicitati
                       "sampling.tools, extensions.com.example/x."),
     ],
 )  # fmt: skip
-def test_a_missing_capability_is_named_with_its_cause_and_remedy(
-    tool: str, arguments: dict[str, Any], said: str
-) -> None:
+def test_a_missing_capability_is_named_with_its_cause_and_remedy(tool, arguments, said):
     error = Player(asking(), {}, ports=NO_TABLE).call(tool, arguments).error
     assert error["code"] == -32021
     assert error["message"].startswith(said)
@@ -156,7 +150,7 @@ def test_a_missing_capability_is_named_with_its_cause_and_remedy(
     assert "that declares them." in error["message"]
 
 
-def test_a_task_method_names_the_required_extension() -> None:
+def test_a_task_method_names_the_required_extension():
     refused = Player(asking(), {}).request("tasks/get", taskId="x")["error"]
     assert refused["code"] == -32601, "a server without tasks"
     refused = Player(raising(ValueError()), {}).request("tasks/get", taskId="x")["error"]
@@ -164,11 +158,11 @@ def test_a_task_method_names_the_required_extension() -> None:
     assert "extensions.io.modelcontextprotocol/tasks" in refused["message"]
 
 
-def too_late(play: Player) -> list[Any]:
+def too_late(play):
     return [fields for event, fields in play.observer.events if event == "asked_after_steps"]
 
 
-def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask() -> None:
+def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask():
     play = Player(asking(), {})
     error = play.call("order").error
     assert "had done part of its work" in error["message"]
@@ -176,7 +170,7 @@ def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask() -> None:
     assert too_late(play) == [{"tool": "order", "asked": ["advice"], "after": ["reserve", "when"]}]
 
 
-def test_the_log_omits_steps_that_are_in_the_clients_state() -> None:
+def test_the_log_omits_steps_that_are_in_the_clients_state():
     play = Player(asking(), {"elicitation": {}, "sampling": {}})
     error = play.call("in_rounds", size=1).error
     assert "'advice'" in error["message"]
@@ -184,13 +178,13 @@ def test_the_log_omits_steps_that_are_in_the_clients_state() -> None:
     assert too_late(play) == []
 
 
-def test_the_log_names_the_lost_steps_of_all_branches() -> None:
+def test_the_log_names_the_lost_steps_of_all_branches():
     play = Player(asking(), {}, ports=NO_TABLE)
     assert "had done" in play.call("branches").error["message"]
     assert too_late(play) == [{"tool": "branches", "asked": ["a/q", "b/q"], "after": ["a/work", "b/work"]}]
 
 
-def test_the_log_names_the_lost_steps_of_a_task() -> None:
+def test_the_log_names_the_lost_steps_of_a_task():
     server = Server("asks")
 
     @server.tool(task="required", channels=())
@@ -204,5 +198,5 @@ def test_the_log_names_the_lost_steps_of_a_task() -> None:
     assert too_late(play) == [{"tool": "order", "asked": ["sure"], "after": ["reserve"]}]
 
 
-def test_legacy_clients_are_warned_not_to_repeat_a_call_after_a_step() -> None:
+def test_legacy_clients_are_warned_not_to_repeat_a_call_after_a_step():
     assert "do not call it again" in legacy(asking()).text("order")

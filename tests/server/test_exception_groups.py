@@ -1,15 +1,13 @@
 """The error reply when several branches fail."""
 
-from __future__ import annotations
-
 import asyncio
 
-from mcp_roundtrip import AsyncContext, Server, ToolError
+from mcp_roundtrip import AsyncContext, ToolError
 from mcp_roundtrip_testing import Player
 from support.servers import server_of
 
 
-def branches(*kinds: type[Exception] | None) -> Server:
+def branches(*kinds):
     """Return a tool with a branch per kind. A branch raises an exception of its kind, or asks."""
 
     async def tool(ctx: AsyncContext) -> None:
@@ -27,19 +25,19 @@ def branches(*kinds: type[Exception] | None) -> Server:
     return server_of(tool)
 
 
-def test_missing_capabilities_of_several_branches_are_named_together() -> None:
+def test_missing_capabilities_of_several_branches_are_named_together():
     refused = Player(branches(None, None), capabilities={}).call("tool")
     assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
 
 
-def test_tool_errors_of_several_branches_are_joined() -> None:
+def test_tool_errors_of_several_branches_are_joined():
     class Other(ToolError):
         pass
 
     assert Player(branches(ToolError, Other)).call("tool").text == "ToolError\nOther"
 
 
-def test_different_exceptions_of_branches_are_a_failed_tool() -> None:
+def test_different_exceptions_of_branches_are_a_failed_tool():
     playing = Player(branches(ToolError, RuntimeError))
     assert playing.call("tool").failed
     assert playing.observer.failures[0][0] == "tool_raised"

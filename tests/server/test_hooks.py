@@ -1,9 +1,7 @@
 """Hooks run around every pass: in rounds, replays, workers and parked calls, and for every client."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -30,7 +28,7 @@ from support.deployment import Deployment, legacy
 Seen = list[Any]
 
 
-def shop(seen: Seen | None = None) -> Server:
+def shop(seen=None):
     """Return a server with a feature of each kind; `seen` receives what their functions do."""
     server, ran = Server("shop"), [] if seen is None else seen
 
@@ -75,28 +73,28 @@ def shop(seen: Seen | None = None) -> Server:
 
 
 @pytest.fixture
-def ran() -> Seen:
+def ran():
     """What the functions of `server` do."""
     return Seen()
 
 
 @pytest.fixture
-def server(ran: Seen) -> Server:
+def server(ran):
     return shop(ran)
 
 
 @pytest.fixture
-def seen() -> Seen:
+def seen():
     return Seen()
 
 
-def recorded(read: Callable[[Call], Any] = lambda call: call.outcome) -> tuple[Server, Seen]:
+def recorded(read=lambda call: call.outcome):
     """Return a server with a hook that records what `read` returns at the end of each pass."""
     server = shop()
     return server, record_passes(server, read)
 
 
-def record_passes(server: Server, read: Callable[[Call], Any] = lambda call: call.outcome) -> Seen:
+def record_passes(server, read=lambda call: call.outcome):
     seen = Seen()
 
     @server.around
@@ -112,7 +110,7 @@ def closed(call: Call) -> Iterator[None]:
     yield
 
 
-def refusing(error: BaseException, ran: Seen | None = None) -> Server:
+def refusing(error, ran=None):
     """Return a server with a hook that raises this error."""
     server = shop(ran)
 
@@ -127,20 +125,20 @@ def refusing(error: BaseException, ran: Seen | None = None) -> Server:
 # -- which passes -------------------------------------------------------------------------------------------
 
 
-def test_a_hook_runs_around_each_round_and_learns_how_it_ended() -> None:
+def test_a_hook_runs_around_each_round_and_learns_how_it_ended():
     server, seen = recorded(lambda call: (call.is_first_pass, call.outcome))
     Player(server).call("order", sure=True)
     assert seen == [(True, "input_required"), (False, "complete")]
 
 
-def test_a_hook_runs_in_replays() -> None:
+def test_a_hook_runs_in_replays():
     server, seen = recorded()
     Player(server, always_replay=True).call("order", sure=True)
     assert len(seen) > 2
     assert seen[-1] == "complete"
 
 
-def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker() -> None:
+def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
     server, seen = recorded(lambda call: (call.outcome, call.task_id, call.scopes, call.method))
     task = Player(server, WITH_TASKS).call("export").task
     assert task.status == "completed"
@@ -150,7 +148,7 @@ def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker() -> None:
     ]
 
 
-def test_a_hook_runs_around_prompts_and_resources() -> None:
+def test_a_hook_runs_around_prompts_and_resources():
     server, seen = recorded(lambda call: (call.kind, call.name, call.arguments, call.outcome))
     player = Player(server)
     player.prompt("letter", {"name": "Ada"})
@@ -161,7 +159,7 @@ def test_a_hook_runs_around_prompts_and_resources() -> None:
     ]
 
 
-def test_no_hook_runs_around_lists_completions_and_discovery(server: Server) -> None:
+def test_no_hook_runs_around_lists_completions_and_discovery(server):
     server.completion("letter", "name")(lambda typed: ["Ada"])
     seen, player = record_passes(server), Player(server)
     completed = player.request(
@@ -175,7 +173,7 @@ def test_no_hook_runs_around_lists_completions_and_discovery(server: Server) -> 
     assert seen == []
 
 
-def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server: Server, seen: Seen) -> None:
+def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server, seen):
     @server.around
     def begin(call: Call) -> Iterator[None]:
         seen.append(call.task_id is not None)
@@ -189,7 +187,7 @@ def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server: Server
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
-def test_a_hook_runs_around_the_passes_of_a_parked_call(version: str) -> None:
+def test_a_hook_runs_around_the_passes_of_a_parked_call(version):
     server, seen = recorded(lambda call: (call.is_first_pass, call.outcome, call.task_id))
     deployment = Deployment(server, version=version, capabilities={})
     deployment.answer(deployment.text("order"), sure=True)
@@ -197,27 +195,27 @@ def test_a_hook_runs_around_the_passes_of_a_parked_call(version: str) -> None:
     assert seen == [(True, "input_required", None), (False, "complete", None)]
 
 
-def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app() -> None:
+def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app():
     server, seen = recorded(lambda call: (call.name, call.is_first_pass, call.outcome))
     app = Deployment(server, capabilities=APPS, has_table=False)
     assert text(app.answer_in_app(app.call("order"), sure=True)) == "paid tea"
     assert seen == [("order", True, "input_required"), ("order", False, "complete")]
 
 
-def test_a_refusal_after_answers_from_an_app_reaches_the_app(server: Server) -> None:
+def test_a_refusal_after_answers_from_an_app_reaches_the_app(server):
     app = Deployment(server, capabilities=APPS, has_table=False)
     asked = app.call("order")
     server.around(closed)
     assert text(app.answer_in_app(asked, sure=True)) == "The shop is closed."
 
 
-def test_a_hook_runs_for_clients_that_open_with_initialize() -> None:
+def test_a_hook_runs_for_clients_that_open_with_initialize():
     server, seen = recorded(lambda call: (call.protocol_version, call.outcome))
     legacy(server).call("fail", text="no luck")
     assert seen == [("2025-11-25", "tool_error")]
 
 
-def test_a_hook_also_runs_around_features_that_are_registered_below_it() -> None:
+def test_a_hook_also_runs_around_features_that_are_registered_below_it():
     server = Server("late")
     seen = record_passes(server, lambda call: call.name)
     server.tool("late")(lambda: "done")
@@ -225,7 +223,7 @@ def test_a_hook_also_runs_around_features_that_are_registered_below_it() -> None
     assert seen == ["late"]
 
 
-def test_a_front_door_runs_no_hooks() -> None:
+def test_a_front_door_runs_no_hooks():
     assert not hasattr(FrontDoor, "around")
 
 
@@ -241,15 +239,13 @@ def test_a_front_door_runs_no_hooks() -> None:
         ("order", {}, ("input_required", None)),
     ],
 )
-def test_a_hook_learns_the_outcome_and_the_type_of_the_error(
-    tool: str, arguments: Mapping[str, Any], expected: object
-) -> None:
+def test_a_hook_learns_the_outcome_and_the_type_of_the_error(tool, arguments, expected):
     server, seen = recorded(lambda call: (call.outcome, call.error_type))
     Player(server).send(tool, arguments, None, None)
     assert seen == [expected]
 
 
-def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
+def test_a_call_above_the_limit_of_tasks_runs_no_hooks():
     server, seen = recorded()
 
     def full(call: Any, run: Any) -> None:
@@ -262,7 +258,7 @@ def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
     assert seen == []
 
 
-def test_before_its_yield_a_hook_knows_no_outcome(server: Server, seen: Seen) -> None:
+def test_before_its_yield_a_hook_knows_no_outcome(server, seen):
     @server.around
     def look(call: Call) -> Iterator[None]:
         seen.append((call.outcome, call.error_type))
@@ -275,7 +271,7 @@ def test_before_its_yield_a_hook_knows_no_outcome(server: Server, seen: Seen) ->
 # -- refusals -----------------------------------------------------------------------------------------------
 
 
-def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run() -> None:
+def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run():
     ran = Seen()
     played = Player(refusing(ToolError("The shop is closed."), ran)).send("order", {}, None, None)
     assert played.result["isError"] is True
@@ -284,24 +280,24 @@ def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run() ->
     assert ran == []
 
 
-def test_a_hook_refuses_before_the_arguments_are_validated() -> None:
+def test_a_hook_refuses_before_the_arguments_are_validated():
     server = refusing(ToolError("The shop is closed."))
     assert Player(server).send("fail", {"text": 7}, None, None).outcome == "tool_error"
 
 
-def test_a_protocol_error_of_a_hook_becomes_the_json_rpc_error_with_its_status() -> None:
+def test_a_protocol_error_of_a_hook_becomes_the_json_rpc_error_with_its_status():
     server = refusing(ProtocolError(-32603, "Later", http_status=429))
     played = Player(server).send("order", {}, None, None)
     assert (played.status, played.error["code"], played.error["message"]) == (429, -32603, "Later")
 
 
-def test_a_prompt_and_a_resource_report_a_refusal_as_a_json_rpc_error() -> None:
+def test_a_prompt_and_a_resource_report_a_refusal_as_a_json_rpc_error():
     player = Player(refusing(ToolError("The shop is closed.")))
     assert player.prompt("letter", {"name": "Ada"}).error["message"] == "The shop is closed."
     assert player.read("orders://7").error["message"] == "The shop is closed."
 
 
-def test_a_refusal_in_a_later_round_ends_the_call(server: Server) -> None:
+def test_a_refusal_in_a_later_round_ends_the_call(server):
     @server.around
     def first_pass_only(call: Call) -> Iterator[None]:
         if not call.is_first_pass:
@@ -323,9 +319,7 @@ def test_a_refusal_in_a_later_round_ends_the_call(server: Server) -> None:
     ],
     ids=["ToolError", "ProtocolError", "OSError"],
 )
-def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(
-    server: Server, error: Exception, status: str
-) -> None:
+def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(server, error, status):
     @server.around
     def no_worker(call: Call) -> Iterator[None]:
         if call.task_id is not None:
@@ -339,7 +333,7 @@ def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(
 
 
 @pytest.mark.parametrize("error", [OSError("no policy"), SystemExit()], ids=["OSError", "SystemExit"])
-def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error: BaseException) -> None:
+def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error):
     ran = Seen()
     player = Player(refusing(error, ran))
     played = player.send("order", {}, None, None)
@@ -349,7 +343,7 @@ def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error:
     assert ran == []
 
 
-def test_a_hook_that_returns_before_its_yield_refuses_the_call(server: Server, ran: Seen) -> None:
+def test_a_hook_that_returns_before_its_yield_refuses_the_call(server, ran):
     @server.around
     def forgets(call: Call) -> Iterator[None]:
         if call.name != "order":
@@ -366,7 +360,7 @@ def test_a_hook_that_returns_before_its_yield_refuses_the_call(server: Server, r
 # -- order --------------------------------------------------------------------------------------------------
 
 
-def test_the_first_registered_hook_is_the_outermost(server: Server, ran: Seen) -> None:
+def test_the_first_registered_hook_is_the_outermost(server, ran):
     def hook(name: str, call: Call) -> Iterator[None]:
         ran.append(f"{name} begins")
         yield
@@ -378,7 +372,7 @@ def test_the_first_registered_hook_is_the_outermost(server: Server, ran: Seen) -
     assert ran == ["a begins", "b begins", "letter", "b ends", "a ends"]
 
 
-def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begins() -> None:
+def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begins():
     ran = Seen()
     server = shop(ran)
     seen = record_passes(server, lambda call: (call.outcome, call.error_type))
@@ -390,7 +384,7 @@ def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begi
     assert ran == []
 
 
-def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server: Server, seen: Seen) -> None:
+def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server, seen):
     @server.around
     def closing(call: Call) -> Iterator[None]:
         try:
@@ -405,7 +399,7 @@ def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server: Server, se
 # -- after the pass -----------------------------------------------------------------------------------------
 
 
-def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves() -> None:
+def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves():
     server, seen = recorded()
 
     @server.around
@@ -420,7 +414,7 @@ def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves() ->
     assert seen == ["complete"]
 
 
-def test_a_second_yield_is_logged_and_the_answer_still_leaves(server: Server) -> None:
+def test_a_second_yield_is_logged_and_the_answer_still_leaves(server):
     @server.around
     def twice(call: Call) -> Iterator[None]:
         yield
@@ -434,7 +428,7 @@ def test_a_second_yield_is_logged_and_the_answer_still_leaves(server: Server) ->
 # -- what a hook cannot do ----------------------------------------------------------------------------------
 
 
-def test_a_hook_cannot_change_the_call(server: Server) -> None:
+def test_a_hook_cannot_change_the_call(server):
     @server.around
     def meddle(call: Call) -> Iterator[None]:
         call.arguments["item"] = "gin"
@@ -447,7 +441,7 @@ def test_a_hook_cannot_change_the_call(server: Server) -> None:
     assert "Order tea?" in str(asked.asked["sure"])
 
 
-def test_a_hook_sees_neither_headers_nor_answers_nor_results() -> None:
+def test_a_hook_sees_neither_headers_nor_answers_nor_results():
     members = {name for name in vars(Call) if not name.startswith("_")}
     assert members == {
         *("kind", "name", "method", "arguments", "principal", "scopes", "client", "protocol_version"),
@@ -456,7 +450,7 @@ def test_a_hook_sees_neither_headers_nor_answers_nor_results() -> None:
     }
 
 
-def test_a_hook_does_not_change_what_a_replay_records() -> None:
+def test_a_hook_does_not_change_what_a_replay_records():
     plain, hooked = shop(), shop()
     record_passes(hooked, lambda call: call.add_fields(tenant="a"))
     first, second = (Player(server).call("order").journal for server in (plain, hooked))
@@ -483,7 +477,7 @@ async def async_tenant(call: Call) -> AsyncIterator[None]:
     tenant.reset(token)
 
 
-def test_an_async_hook_runs_around_async_and_plain_tools(server: Server, seen: Seen) -> None:
+def test_an_async_hook_runs_around_async_and_plain_tools(server, seen):
     @server.around
     async def open_later(call: Call) -> AsyncIterator[None]:
         yield
@@ -496,7 +490,7 @@ def test_an_async_hook_runs_around_async_and_plain_tools(server: Server, seen: S
 
 
 @pytest.mark.parametrize("hook", [plain_tenant, async_tenant])
-def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook: Any) -> None:
+def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook):
     server = Server("tenants")
     server.around(hook)
 
@@ -517,7 +511,7 @@ def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook: Any) -> Non
 
 
 @pytest.mark.parametrize("error", [ToolError("closed"), SystemExit()], ids=["ToolError", "SystemExit"])
-def test_an_async_hook_refuses_and_the_next_call_runs(error: BaseException) -> None:
+def test_an_async_hook_refuses_and_the_next_call_runs(error):
     server, is_closed = shop(), [True]
 
     @server.around
@@ -531,7 +525,7 @@ def test_an_async_hook_refuses_and_the_next_call_runs(error: BaseException) -> N
     assert "sure" in Player(server).send("order_later", {}, None, None).asked
 
 
-def test_an_async_hook_that_fails_after_its_yield_is_logged(server: Server) -> None:
+def test_an_async_hook_that_fails_after_its_yield_is_logged(server):
     @server.around
     async def fails(call: Call) -> AsyncIterator[None]:
         yield
@@ -542,7 +536,7 @@ def test_an_async_hook_that_fails_after_its_yield_is_logged(server: Server) -> N
     assert [event for event, _ in player.observer.failures] == ["hook_failed"]
 
 
-def test_exceptions_of_hooks_are_redacted_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_exceptions_of_hooks_are_redacted_in_the_log(capsys):
     server, secret = shop(), "argument-4711"
 
     @server.around
@@ -564,7 +558,7 @@ def test_exceptions_of_hooks_are_redacted_in_the_log(capsys: pytest.CaptureFixtu
 # -- fields -------------------------------------------------------------------------------------------------
 
 
-def adding(**fields: Any) -> tuple[Server, Seen]:
+def adding(**fields):
     """Return a server with a hook that adds these fields, and the errors of `add_fields`."""
     server, errors = shop(), Seen()
 
@@ -579,7 +573,7 @@ def adding(**fields: Any) -> tuple[Server, Seen]:
     return server, errors
 
 
-def test_fields_are_in_the_lines_of_the_log_below_one_member(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fields_are_in_the_lines_of_the_log_below_one_member(capsys):
     server, errors = adding(tenant="a", message="mine", size=3, ratio=0.5, beta=True)
     observer: Any = LogObserver()
     observer.begin("request-1")
@@ -590,7 +584,7 @@ def test_fields_are_in_the_lines_of_the_log_below_one_member(capsys: pytest.Capt
     assert errors == []
 
 
-def test_fields_end_with_the_request(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fields_end_with_the_request(capsys):
     server, _ = adding(tenant="a")
     observer: Any = LogObserver()
     player = Player(server, observer=observer)
@@ -602,7 +596,7 @@ def test_fields_end_with_the_request(capsys: pytest.CaptureFixture[str]) -> None
     assert ["fields" in line for line in lines] == [True, False]
 
 
-def test_fields_are_in_the_audit_record() -> None:
+def test_fields_are_in_the_audit_record():
     server, _ = adding(tenant="a")
     audited = AuditLines()
     Player(server, ports={"audit": audited.log}).read("orders://7")
@@ -610,7 +604,7 @@ def test_fields_are_in_the_audit_record() -> None:
     assert record["fields"] == {"tenant": "a"}
 
 
-def test_the_audit_record_begins_before_the_hooks() -> None:
+def test_the_audit_record_begins_before_the_hooks():
     server, audited, seen = shop(), AuditLines(), Seen()
 
     @server.around
@@ -622,7 +616,7 @@ def test_the_audit_record_begins_before_the_hooks() -> None:
     assert seen == ["begun"]
 
 
-def test_the_text_of_a_field_is_cut() -> None:
+def test_the_text_of_a_field_is_cut():
     server, errors = adding(tenant="é" * 300)
     player = Player(server)
     player.read("orders://7")
@@ -644,7 +638,7 @@ def test_the_text_of_a_field_is_cut() -> None:
     ],
     ids=["upper case", "empty", "long", "None", "object", "nan", "large", "many"],
 )
-def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook(fields: Mapping[str, Any]) -> None:
+def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook(fields):
     server, errors = adding(**fields)
     player = Player(server)
     player.read("orders://7")
@@ -668,7 +662,7 @@ class Quota:
         yield
 
 
-def test_an_instance_and_a_bound_method_are_hooks() -> None:
+def test_an_instance_and_a_bound_method_are_hooks():
     server, quota = shop(), Quota(3)
     assert server.around(quota) is quota
     server.around(Quota(3).__call__)
@@ -696,14 +690,14 @@ def with_keyword(*, call: Call) -> Iterator[None]:
     [without_yield, without_argument, with_two, with_keyword, Quota, 7, lambda call: None, print],
     ids=lambda hook: getattr(hook, "__name__", "number"),
 )
-def test_a_function_that_is_no_hook_is_refused_when_it_is_registered(hook: Any) -> None:
+def test_a_function_that_is_no_hook_is_refused_when_it_is_registered(hook):
     server = Server("refusing")
     with pytest.raises(DefinitionError):
         server.around(hook)
     assert server.hooks == []
 
 
-def test_a_hook_is_registered_once() -> None:
+def test_a_hook_is_registered_once():
     server = Server("once")
     server.around(closed)
     with pytest.raises(DefinitionError, match="closed is registered twice"):
@@ -713,7 +707,7 @@ def test_a_hook_is_registered_once() -> None:
 # -- the caller ---------------------------------------------------------------------------------------------
 
 
-def test_a_hook_sees_the_caller_and_the_client() -> None:
+def test_a_hook_sees_the_caller_and_the_client():
     server, seen = recorded(lambda call: (call.principal, call.scopes, call.client and call.client["name"]))
     Deployment(server, user="ada").call("fail", text="x")
     [(principal, scopes, _)] = seen

@@ -1,7 +1,5 @@
 """The metadata of a forwarded call, and how its owner uses it."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from itertools import count
 from types import SimpleNamespace
@@ -21,12 +19,12 @@ from support.messages import call
 from support.servers import server_of
 
 
-def forwarded(*members: Any, **named: Any) -> LambdaContext:
+def forwarded(*members, **named):
     """Return the context of a call that a front door forwarded."""
     return LambdaContext(custom=Forwarded(*members, **named).custom())
 
 
-def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
+def test_the_metadata_of_a_forwarded_call_round_trips():
     sent = Forwarded(1_795_000_000_000, "request-0", {"name": "door", "version": "1"}, True, "digest")
     assert Forwarded.read(LambdaContext(custom=sent.custom())) == sent
 
@@ -45,11 +43,11 @@ def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
         LambdaContext(custom={"mcpDeadlineMs": "soon", "mcpCatalogDigest": 7, "mcpCorrelationId": []}),
     ],
 )
-def test_malformed_metadata_means_that_a_call_was_not_forwarded(context: Any) -> None:
+def test_malformed_metadata_means_that_a_call_was_not_forwarded(context):
     assert Forwarded.read(context) == Forwarded()
 
 
-def is_refused(title: str) -> bool:
+def is_refused(title):
     try:
         make_server_info("door", "1", title)
     except DefinitionError:
@@ -58,7 +56,7 @@ def is_refused(title: str) -> bool:
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "\U0001f600"])
-def test_the_longest_server_name_fits_into_a_client_context(letter: str) -> None:
+def test_the_longest_server_name_fits_into_a_client_context(letter):
     length = next(length for length in count(1) if is_refused(letter * length)) - 1
     info = make_server_info("door", "1", letter * length)
     custom = Forwarded(1_795_000_000_000.5, str(uuid4()), info, True, "f" * 16).custom()
@@ -71,9 +69,7 @@ def test_the_longest_server_name_fits_into_a_client_context(letter: str) -> None
     ("cataloged", "deployed", "differ"),
     [("a", "b", True), ("a", "a", False), (None, "b", False), ("a", None, False)],
 )
-def test_an_owner_reports_that_it_was_deployed_with_another_catalog(
-    cataloged: str | None, deployed: str | None, differ: bool
-) -> None:
+def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, deployed, differ):
     def one() -> str:
         return "x"
 
@@ -82,7 +78,7 @@ def test_an_owner_reports_that_it_was_deployed_with_another_catalog(
     assert ("catalog_drift" in owner.events) is differ
 
 
-def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have() -> None:
+def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have():
     owner = Deployment(Server("x"), user=None)
     through_door = forwarded(server_info={"name": "door", "version": "1"})
     assert owner.invoke(call("gone"), through_door)["error"]["code"] == -32602
@@ -92,7 +88,7 @@ def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have() -> None:
     assert "catalog_drift" not in owner.events
 
 
-def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
+def test_log_lines_before_the_body_of_a_tool_have_the_flow():
     tags: dict[str, dict[str, str]] = {}
 
     class Tagged(RecordingObserver):
@@ -108,7 +104,7 @@ def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
     assert len(flows) == 1
 
 
-def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door() -> None:
+def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door():
     def fails() -> None:
         raise RuntimeError
 
@@ -121,13 +117,11 @@ def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door() -> Non
     ("remaining_ms", "waits_s"),
     [(60_000, 26), (28_000, 26), (27_999, 26), (26_999, 25), (24_050, 23), (900, 1)],
 )
-def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(
-    remaining_ms: float, waits_s: int
-) -> None:
+def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(remaining_ms, waits_s):
     assert owner_timeout_s(remaining_ms) == waits_s
 
 
-def test_an_owner_responds_with_the_name_of_the_front_door() -> None:
+def test_an_owner_responds_with_the_name_of_the_front_door():
     def one() -> str:
         return "x"
 

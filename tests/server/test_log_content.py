@@ -1,9 +1,6 @@
 """Logs of a call: one line per request, without arguments, answers or results."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -79,14 +76,14 @@ def lasting(ctx: Context, card: Annotated[str, BeforeValidator(stricter)]) -> st
     return card
 
 
-def playing(capabilities: Mapping[str, Any] = EVERYTHING, **options: Any) -> Player:
+def playing(capabilities=EVERYTHING, **options):
     observer: Any = LogObserver()
     observer.begin("request-1")
     meta = {"com.example/token": SECRETS["bearer"]}
     return Player(server, capabilities, observer=observer, log_level="debug", meta=meta, **options)
 
 
-def logged(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+def logged(capsys):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -97,7 +94,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("fails", ["", "tool error", "bug"])
-def test_no_value_of_a_call_is_logged(capsys: pytest.CaptureFixture[str], fails: str) -> None:
+def test_no_value_of_a_call_is_logged(capsys, fails):
     played = playing().call("order", {"card": SECRETS["argument"], "fails": fails}, **ANSWERS)
     assert played.result.get("isError", False) is bool(fails)
     said = capsys.readouterr().out
@@ -107,9 +104,7 @@ def test_no_value_of_a_call_is_logged(capsys: pytest.CaptureFixture[str], fails:
     assert ("RuntimeError" in said) is (fails == "bug")
 
 
-def test_caller_and_client_in_an_exception_are_redacted_in_the_log(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_caller_and_client_in_an_exception_are_redacted_in_the_log(capsys):
     client = Deployment(server, user=SECRETS["bearer"], observer=LogObserver(), source="http_api")
     info = {"name": SECRETS["argument"], "version": "1"}
     assert client.send(call("raises_with_values", meta={**META, META_CLIENT_INFO: info})).status == 200
@@ -136,9 +131,7 @@ SECRET = {"card": SECRETS["argument"]}
         ),
     ],
 )
-def test_exceptions_before_a_call_starts_are_redacted(
-    capsys: pytest.CaptureFixture[str], method: str, params: Mapping[str, Any]
-) -> None:
+def test_exceptions_before_a_call_starts_are_redacted(capsys, method, params):
     response = playing().request(method, **params)
     assert response["error"]["code"] == -32603
     said = capsys.readouterr().out
@@ -146,7 +139,7 @@ def test_exceptions_before_a_call_starts_are_redacted(
     assert SECRETS["argument"] not in said
 
 
-def test_an_unreadable_event_of_a_worker_is_redacted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_event_of_a_worker_is_redacted(capsys):
     deployments.clear()
     deployment = Deployment(server, observer=LogObserver())
     deployment.start("lasting", **SECRET)
@@ -157,7 +150,7 @@ def test_an_unreadable_event_of_a_worker_is_redacted(capsys: pytest.CaptureFixtu
     assert SECRETS["argument"] not in said
 
 
-def test_each_request_is_one_log_line_with_flow_round_and_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_request_is_one_log_line_with_flow_round_and_outcome(capsys):
     playing().call("order", {"card": "x"}, **ANSWERS)
     lines = [line for line in logged(capsys) if line.get("message") == "request_completed"]
     assert [(line["round"], line["outcome"]) for line in lines] == [
@@ -168,13 +161,13 @@ def test_each_request_is_one_log_line_with_flow_round_and_outcome(capsys: pytest
     assert [line.get("questions", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
 
 
-def test_a_declined_question_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_declined_question_is_counted(capsys):
     playing().call("order", {"card": "x"}).answer(address=DECLINE)
     last = logged(capsys)[-1]
     assert (last["declined"], last["declines"], last["rounds"]) == (1, [1.0], [2.0])
 
 
-def test_the_log_line_of_an_error_has_the_round(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_line_of_an_error_has_the_round(capsys):
     playing({}, ports={"tasks": None}).call("order", {"card": "x"})
     [line] = [line for line in logged(capsys) if line.get("message") == "request_refused"]
     assert (line["round"], line["tool"], line["code"], line["refusals"]) == (1, "order", "-32021", [1.0])
@@ -188,9 +181,7 @@ def test_the_log_line_of_an_error_has_the_round(capsys: pytest.CaptureFixture[st
     ],
     ids=["metadata", "notification"],
 )
-def test_a_request_without_result_is_one_log_line(
-    capsys: pytest.CaptureFixture[str], request_: HttpRequest, outcome: str
-) -> None:
+def test_a_request_without_result_is_one_log_line(capsys, request_, outcome):
     config = {"authorization_server": "https://id.test"}
     Deployment(server, user=None, observer=LogObserver(), config=config).respond(request_)
     [line] = logged(capsys)

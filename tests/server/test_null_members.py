@@ -1,8 +1,5 @@
 """A member that a client may leave out may be null: official types write it so."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +7,6 @@ from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.deployment import Deployment
@@ -79,9 +75,7 @@ IMAGE = types.ImageContent(type="image", data="", mimeType="image/png", annotati
         ("roots", "roots", types.ListRootsResult(roots=[types.Root(uri="file:///a")])),
     ],
 )
-def test_an_answer_of_the_official_types_counts_with_its_nulls(
-    tool: str, key: str, result: BaseModel
-) -> None:
+def test_an_answer_of_the_official_types_counts_with_its_nulls(tool, key, result):
     asked = Player(server).call(tool)
     null, absent = (asked.respond({key: dump(result)}) for dump in (with_nulls, without_nulls))
     assert with_nulls(result) != without_nulls(result)
@@ -90,7 +84,7 @@ def test_an_answer_of_the_official_types_counts_with_its_nulls(
     assert null.journal == absent.journal
 
 
-def test_null_is_a_value_in_the_input_of_a_tool_use() -> None:
+def test_null_is_a_value_in_the_input_of_a_tool_use():
     result = types.CreateMessageResult(role="assistant", model="m", content=TOOL_USE)
     played = Player(server).call("summary").respond({"say": with_nulls(result)})
     assert played.result["structuredContent"][1]["input"] == {"city": None}
@@ -99,16 +93,16 @@ def test_null_is_a_value_in_the_input_of_a_tool_use() -> None:
 # -- requests -------------------------------------------------------------------------------------------
 
 
-def ask(method: str, params: dict[str, Any]) -> HttpResponse:
+def ask(method, params):
     return Deployment(server, user=None, has_table=False).send(message(method, meta=None, **params))
 
 
-def official_meta(**capabilities: Any) -> Any:
+def official_meta(**capabilities):
     given = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities}
     return types.RequestMetaObject.model_validate(given)
 
 
-def requests() -> Iterator[tuple[str, BaseModel]]:
+def requests():
     meta = official_meta(elicitation={"form": {}}, sampling={}, extensions={})
     yield "tools/call", types.CallToolRequestParams(_meta=meta, name="size")
     yield "tools/call", types.CallToolRequestParams(_meta=official_meta(elicitation={}), name="size")
@@ -128,13 +122,13 @@ def requests() -> Iterator[tuple[str, BaseModel]]:
 
 
 @pytest.mark.parametrize(("method", "params"), list(requests()))
-def test_a_request_of_the_official_types_is_served_with_its_nulls(method: str, params: BaseModel) -> None:
+def test_a_request_of_the_official_types_is_served_with_its_nulls(method, params):
     assert with_nulls(params) != without_nulls(params)
     null, absent = (ask(method, dump(params)) for dump in (with_nulls, without_nulls))
     assert (null.status, shape(null)) == (absent.status, shape(absent))
 
 
-def shape(response: HttpResponse) -> Any:
+def shape(response):
     """Return the last message of a response; a state differs in each one."""
     message: Any = read_messages(response)[-1]
     if "requestState" in message.get("result", {}):
@@ -153,5 +147,5 @@ def shape(response: HttpResponse) -> Any:
         ("tools/list", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": None}}),
     ],
 )
-def test_a_required_member_must_not_be_null(method: str, params: dict[str, Any]) -> None:
+def test_a_required_member_must_not_be_null(method, params):
     assert shape(ask(method, {"_meta": META, **params}))["error"]["code"] in (-32602, -32020)

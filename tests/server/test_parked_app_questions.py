@@ -1,7 +1,5 @@
 """Questions that a view shows while the call waits in the task table."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -74,28 +72,28 @@ def sign_in(ctx: Context) -> str:
 
 
 @pytest.fixture(autouse=True)
-def nothing_happened() -> None:
+def nothing_happened():
     EFFECTS.clear()
     IS_SIGNED_IN.clear()
 
 
 @pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
-def version(request: pytest.FixtureRequest) -> str:
+def version(request):
     return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
-def client(request: pytest.FixtureRequest, version: str) -> Deployment:
+def client(request, version):
     return app(version, through_door=request.param)
 
 
-def app(version: str = PROTOCOL_VERSION, **facets: Any) -> Deployment:
+def app(version=PROTOCOL_VERSION, **facets):
     """Return a client that shows views."""
     return Deployment(server, version=version, capabilities=APPS, **facets).connected()
 
 
 @pytest.mark.parametrize("tool", ["order", "order_async"])
-def test_the_same_call_returns_the_result_and_nothing_runs_twice(client: Deployment, tool: str) -> None:
+def test_the_same_call_returns_the_result_and_nothing_runs_twice(client, tool):
     asked = client.call(tool, item="tea")
     assert app_status(asked) == "asking"
     assert f"call {tool} again with the same arguments" in text(asked)
@@ -108,7 +106,7 @@ def test_the_same_call_returns_the_result_and_nothing_runs_twice(client: Deploym
     assert EFFECTS == ["reserve", "charge", "send"]
 
 
-def test_a_model_that_calls_again_too_early_is_asked_the_same_question(client: Deployment) -> None:
+def test_a_model_that_calls_again_too_early_is_asked_the_same_question(client):
     asked = client.call("order", item="tea")
     early = client.call("order", item="tea")
     assert app_status(early) == "asking"
@@ -117,7 +115,7 @@ def test_a_model_that_calls_again_too_early_is_asked_the_same_question(client: D
     assert EFFECTS == ["reserve", "charge"]
 
 
-def test_the_reason_of_a_refusal_is_for_the_view_and_not_for_the_model(client: Deployment) -> None:
+def test_the_reason_of_a_refusal_is_for_the_view_and_not_for_the_model(client):
     refused = client.answer_in_app(client.call("register"), account={"name": "hunter2"})
     repeated = client.call("register")
     for asked in (refused, repeated):
@@ -127,7 +125,7 @@ def test_the_reason_of_a_refusal_is_for_the_view_and_not_for_the_model(client: D
         assert "hunter2" not in text(asked)
 
 
-def test_of_two_answers_the_first_one_counts(client: Deployment) -> None:
+def test_of_two_answers_the_first_one_counts(client):
     asked = client.call("order", item="tea")
     first = client.answer_in_app(asked, count=3)
     later = client.answer_in_app(asked, count=4)
@@ -140,7 +138,7 @@ def test_of_two_answers_the_first_one_counts(client: Deployment) -> None:
     assert EFFECTS == ["reserve", "charge", "send"]
 
 
-def test_an_answer_of_a_megabyte_is_refused_and_the_question_stays_open(version: str) -> None:
+def test_an_answer_of_a_megabyte_is_refused_and_the_question_stays_open(version):
     client = app(version)
     asked = client.call("order", item="tea")
     refused = client.answer_in_app(asked, count="9" * 1_048_576)
@@ -150,7 +148,7 @@ def test_an_answer_of_a_megabyte_is_refused_and_the_question_stays_open(version:
     assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
 
 
-def test_of_two_views_at_the_same_time_one_runs_the_call() -> None:
+def test_of_two_views_at_the_same_time_one_runs_the_call():
     client = app(stands_still=True)
     asked = client.call("order", item="tea")
     with ThreadPoolExecutor(4) as pool:
@@ -161,7 +159,7 @@ def test_of_two_views_at_the_same_time_one_runs_the_call() -> None:
     assert EFFECTS == ["reserve", "charge"]
 
 
-def test_an_answer_after_a_decline_changes_nothing(client: Deployment) -> None:
+def test_an_answer_after_a_decline_changes_nothing(client):
     asked = client.call("order", item="tea")
     declined = client.answer_in_app(asked, count={"action": "decline"})
     assert (app_status(declined), declined["isError"]) == ("complete", True)
@@ -169,7 +167,7 @@ def test_an_answer_after_a_decline_changes_nothing(client: Deployment) -> None:
     assert (late["isError"], EFFECTS) == (True, ["reserve"])
 
 
-def test_an_old_view_shows_where_the_call_stands(client: Deployment) -> None:
+def test_an_old_view_shows_where_the_call_stands(client):
     first = client.call("order", item="tea")
     second = client.answer_in_app(first, count=3)
     stands = client.answer_in_app(first)
@@ -180,7 +178,7 @@ def test_an_old_view_shows_where_the_call_stands(client: Deployment) -> None:
     assert EFFECTS == ["reserve", "charge", "send"]
 
 
-def test_a_call_that_is_gone_cannot_be_answered(version: str) -> None:
+def test_a_call_that_is_gone_cannot_be_answered(version):
     client = app(version)
     asked = client.call("order", item="tea")
     for _ in range(7):
@@ -195,20 +193,20 @@ def test_a_call_that_is_gone_cannot_be_answered(version: str) -> None:
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
 @pytest.mark.parametrize("through_door", [False, True])
-def test_another_user_cannot_answer(mode: AuthMode, version: str, through_door: bool) -> None:
+def test_another_user_cannot_answer(mode, version, through_door):
     alice = app(version, mode=mode, through_door=through_door)
     asked = alice.call("order", item="tea")
     assert app_status(alice.by(user="eve").connected().answer_in_app(asked, count=3)) == "ended"
     assert EFFECTS == ["reserve"]
 
 
-def test_the_state_of_a_view_is_no_state_of_a_call() -> None:
+def test_the_state_of_a_view_is_no_state_of_a_call():
     client = app()
     state = client.call("order", item="tea")["_meta"][QUESTIONS]["state"]
     assert client.post_call("order", {"item": "tea"}, requestState=state)["error"]["code"] == -32602
 
 
-def test_a_view_waits_until_the_user_has_finished_at_a_url() -> None:
+def test_a_view_waits_until_the_user_has_finished_at_a_url():
     client = app()
     asked = client.call("sign_in")
     waits = client.answer_in_app(asked, page={"action": "accept"})
@@ -218,7 +216,7 @@ def test_a_view_waits_until_the_user_has_finished_at_a_url() -> None:
     assert text(client.answer_in_app(asked)) == "signed in"
 
 
-def test_the_model_of_an_anonymous_caller_gets_the_code_and_continues_with_it() -> None:
+def test_the_model_of_an_anonymous_caller_gets_the_code_and_continues_with_it():
     client = app(user=None)
     asked = client.call("order", item="tea")
     assert code_in(text(asked)) == code_in(asked["_meta"][QUESTIONS]["instruction"])
@@ -235,13 +233,13 @@ def order_with_sampling(ctx: Context) -> bool:
     return ctx.elicit("sure", "Really?", bool)
 
 
-def test_a_view_answers_for_a_tool_that_requires_what_only_its_client_can_do() -> None:
+def test_a_view_answers_for_a_tool_that_requires_what_only_its_client_can_do():
     client = Deployment(server, capabilities={**APPS, "sampling": {}})
     asked = client.call("order_with_sampling")
     assert client.answer_in_app(asked, sure=True)["structuredContent"] is True
 
 
-def test_a_view_of_a_client_of_2025_11_25_answers_also_where_such_clients_have_tasks() -> None:
+def test_a_view_of_a_client_of_2025_11_25_answers_also_where_such_clients_have_tasks():
     with_tasks = Server("orders", legacy_tasks="sep-2322")
     with_tasks.tool(order)
     client = Deployment(with_tasks, capabilities=APPS, version=LEGACY_VERSION).connected()

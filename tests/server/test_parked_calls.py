@@ -150,7 +150,7 @@ async def reserve(ctx: AsyncContext, item: str = "") -> str:
     return reserved
 
 
-def slow() -> str:
+def slow():
     return "slow"
 
 

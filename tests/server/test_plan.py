@@ -1,7 +1,5 @@
 """How a call is asked, and how it continues: the tables, which lists and calls share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 
@@ -9,10 +7,8 @@ import pytest
 
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip.server.plan import (
-    Carrier,
     ClientAbilities,
     Plan,
-    StateSupport,
     carrier_of_unfinished,
     plan_call,
     presenter_of_repeated,
@@ -42,26 +38,20 @@ CLIENTS = [
         (ANONYMOUS, ("model", "default"), False),
     ],
 )
-def test_a_tool_with_all_fallbacks_uses_those_that_carry_a_question_of_the_client(
-    client: ClientAbilities, fallbacks: Sequence[Fallback], parks: bool
-) -> None:
+def test_a_tool_with_all_fallbacks_uses_those_that_carry_a_question_of_the_client(client, fallbacks, parks):
     plan = plan_call(client, ALL, asks=True)
     assert (plan.fallbacks, plan.parks) == (fallbacks, parks)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_order_of_the_author_stays_and_a_tool_that_asks_nothing_has_no_fallback(
-    client: ClientAbilities,
-) -> None:
+def test_the_order_of_the_author_stays_and_a_tool_that_asks_nothing_has_no_fallback(client):
     backwards = plan_call(client, ALL[::-1], asks=True)
     assert backwards.fallbacks == plan_call(client, ALL, asks=True).fallbacks[::-1]
     assert plan_call(client, ALL, asks=False) == Plan((), parks=False, state=client.state)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_continue_it(
-    client: ClientAbilities,
-) -> None:
+def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_continue_it(client):
     plan = plan_call(client, ("default",), asks=True)
     expected = client.stores_calls and not (client.forms and client.urls) and client.state != "follows"
     assert plan.parks is plan.may_end_unfinished is expected
@@ -81,8 +71,8 @@ def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_
     ],
 )
 def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
-    state: StateSupport, parks: bool, in_app: bool, task: bool, way: Carrier | None
-) -> None:
+    state, parks, in_app, task, way
+):
     plan = Plan((), parks, state)
     assert carrier_of_unfinished(plan, is_in_app=in_app, may_start_task=task) == way
 
@@ -99,8 +89,8 @@ def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
     ],
 )
 def test_open_questions_are_asked_in_the_best_way_of_the_client_that_makes_the_call_again(
-    fallbacks: tuple[Fallback, ...], is_for_model: bool, shows_requests: bool, presenter: str
-) -> None:
+    fallbacks, is_for_model, shows_requests, presenter
+):
     plan = Plan(fallbacks, parks=True, state="follows")
     found = presenter_of_repeated(plan, is_for_model=is_for_model, shows_requests=shows_requests)
     assert found == presenter

@@ -1,7 +1,5 @@
 """Prompts: lists, string arguments, return values and errors."""
 
-from __future__ import annotations
-
 from datetime import date
 from enum import Enum, IntEnum
 from typing import Annotated, Any, Literal, NewType
@@ -93,11 +91,11 @@ def needy() -> str:
 
 
 @pytest.fixture
-def play() -> Player:
+def play():
     return Player(server)
 
 
-def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
+def test_prompts_are_listed_as_they_are_declared(play):
     listed = play.request("prompts/list")["result"]
     names = [prompt["name"] for prompt in listed["prompts"]]
     assert names == [
@@ -122,13 +120,13 @@ def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
     assert (listed["cacheScope"], listed["ttlMs"]) == ("public", 300_000)
 
 
-def test_a_server_with_prompts_declares_the_capability(play: Player) -> None:
+def test_a_server_with_prompts_declares_the_capability(play):
     assert play.request("server/discover")["result"]["capabilities"].keys() == {
         "tools", "prompts", "completions", "logging",
     }  # fmt: skip
 
 
-def test_arguments_are_converted_from_text_to_their_annotations(play: Player) -> None:
+def test_arguments_are_converted_from_text_to_their_annotations(play):
     given = {"code": "x = 1", "lines": "4", "tone": "stern", "since": "2026-07-28"}
     played = play.prompt("review", given)
     assert played.messages == [
@@ -144,18 +142,18 @@ def test_arguments_are_converted_from_text_to_their_annotations(play: Player) ->
     [{}, {"code": 1}, {"code": "x", "lines": "many"}, {"code": "x", "lines": 4}, {"code": "x", "other": "y"}],
     ids=str,
 )
-def test_invalid_arguments_are_invalid_params_and_not_quoted(play: Player, arguments: Any) -> None:
+def test_invalid_arguments_are_invalid_params_and_not_quoted(play, arguments):
     refused = play.prompt("review", arguments)
     assert (refused.status, refused.error["code"]) == (400, -32602)
     assert "many" not in refused.error["message"]
 
 
 @pytest.mark.parametrize("name", ["unknown", ""])
-def test_an_unknown_prompt_is_invalid_params(play: Player, name: Any) -> None:
+def test_an_unknown_prompt_is_invalid_params(play, name):
     assert play.request("prompts/get", name=name)["error"]["code"] == -32602
 
 
-def test_a_prompt_may_return_every_content_block(play: Player) -> None:
+def test_a_prompt_may_return_every_content_block(play):
     played = play.prompt("everything")
     kinds = [(message["role"], message["content"]["type"]) for message in played.messages]
     assert kinds == [
@@ -165,14 +163,14 @@ def test_a_prompt_may_return_every_content_block(play: Player) -> None:
 
 
 @pytest.mark.parametrize("name", ["asking", "asking_later"])
-def test_a_prompt_can_ask(name: str) -> None:
+def test_a_prompt_can_ask(name):
     play = Player(server, always_replay=True)
     asked = play.prompt(name)
     assert asked.question("topic") == "About what?"
     assert asked.answer(topic="Whales").messages[0]["content"]["text"].startswith("Whales")
 
 
-def test_a_state_of_another_prompt_is_refused(play: Player) -> None:
+def test_a_state_of_another_prompt_is_refused(play):
     asked = play.prompt("asking")
     moved = play.request(
         "prompts/get", name="asking_later", arguments={}, requestState=asked.state, inputResponses={}
@@ -180,7 +178,7 @@ def test_a_state_of_another_prompt_is_refused(play: Player) -> None:
     assert moved["error"]["code"] == -32602
 
 
-def test_progress_of_a_prompt_precedes_its_messages(play: Player) -> None:
+def test_progress_of_a_prompt_precedes_its_messages(play):
     played = play.prompt("asking", topic="Whales")
     assert [each["method"] for each in played.notifications] == ["notifications/progress"]
 
@@ -190,8 +188,8 @@ def test_progress_of_a_prompt_precedes_its_messages(play: Player) -> None:
     [("tool error", -32602, "No prompt today."), ("bug", -32603, "Quote"), ("bad value", -32603, "Quote")],
 )
 def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_without_a_reason(
-    play: Player, how: str, code: int, said: str
-) -> None:
+    play, how, code, said
+):
     failed = play.prompt("failing", {"how": how})
     assert (failed.error["code"], failed.status) == (code, 200)
     assert said in failed.error["message"]
@@ -200,12 +198,12 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
     assert [event for event, _ in play.observer.failures] == expected
 
 
-def test_a_declined_question_is_an_error_that_names_it(play: Player) -> None:
+def test_a_declined_question_is_an_error_that_names_it(play):
     error = play.prompt("asking").answer(topic=DECLINE).error
     assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
 
 
-def test_a_step_that_failed_its_last_attempt_is_an_internal_error() -> None:
+def test_a_step_that_failed_its_last_attempt_is_an_internal_error():
     def fails(ctx: Context) -> str:
         return ctx.step("fetch", lambda: str(1 / 0), retry=Retry(attempts=1, on=ZeroDivisionError))
 
@@ -213,12 +211,12 @@ def test_a_step_that_failed_its_last_attempt_is_an_internal_error() -> None:
     assert (error["code"], "'fetch'" in error["message"]) == (-32603, True)
 
 
-def test_a_missing_capability_is_named() -> None:
+def test_a_missing_capability_is_named():
     refused = Player(server, capabilities={}).prompt("needy")
     assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
-def test_the_decorator_needs_no_parentheses() -> None:
+def test_the_decorator_needs_no_parentheses():
     other = Server("other")
 
     @other.prompt
@@ -232,7 +230,7 @@ def test_the_decorator_needs_no_parentheses() -> None:
         other.resource(bare)  # type: ignore[arg-type]  # what a forgotten URI looks like
 
 
-def test_names_are_unique_and_can_be_sent() -> None:
+def test_names_are_unique_and_can_be_sent():
     other = Server("other")
     other.prompt("one")(lambda: "x")
     with pytest.raises(DefinitionError):
@@ -252,7 +250,7 @@ class Numbered(Enum):
 @pytest.mark.parametrize(
     "annotation", [list[str], dict[str, int], Size, tuple[int, int], Literal[1, 2], Numbered, None]
 )
-def test_an_argument_that_text_cannot_express_is_refused_at_definition(annotation: Any) -> None:
+def test_an_argument_that_text_cannot_express_is_refused_at_definition(annotation):
     def prompt(argument: Any) -> str:
         return "x"
 
@@ -261,13 +259,13 @@ def test_an_argument_that_text_cannot_express_is_refused_at_definition(annotatio
         Server("other").prompt()(prompt)
 
 
-def test_a_server_without_prompts_does_not_have_their_methods() -> None:
+def test_a_server_without_prompts_does_not_have_their_methods():
     play = Player(Server("none"))
     for method in ("prompts/list", "prompts/get", "completion/complete", "resources/list"):
         assert play.request(method)["error"]["code"] in (-32601, -32020)
 
 
-def test_an_alias_is_the_name_of_the_argument() -> None:
+def test_an_alias_is_the_name_of_the_argument():
     def aliased(class_: Annotated[Literal["first", "second"], Field(alias="class")]) -> str:
         return class_
 
@@ -293,7 +291,7 @@ class Level(IntEnum):
     [(UserId, "u"), (Annotated[UserId, Field(min_length=1)], "u"), (Level, "1"), (Literal["a", 1], "a"),
      (list[str] | Literal["all"], "all"), (bool, "true")],
 )  # fmt: skip
-def test_an_argument_may_have_any_type_that_text_can_express(annotation: Any, sent: str) -> None:
+def test_an_argument_may_have_any_type_that_text_can_express(annotation, sent):
     def prompt(argument: Any) -> str:
         return "x"
 
@@ -301,7 +299,7 @@ def test_an_argument_may_have_any_type_that_text_can_express(annotation: Any, se
     assert Player(server_of(prompts=[prompt])).prompt("prompt", {"argument": sent}).messages
 
 
-def test_a_prompt_argument_cannot_be_mirrored_by_a_header() -> None:
+def test_a_prompt_argument_cannot_be_mirrored_by_a_header():
     def prompt(region: Annotated[str, McpHeader("Region")]) -> str:
         return region
 
@@ -309,7 +307,7 @@ def test_a_prompt_argument_cannot_be_mirrored_by_a_header() -> None:
         Server("other").prompt(prompt)
 
 
-def test_notifications_before_an_error_precede_it_on_the_stream() -> None:
+def test_notifications_before_an_error_precede_it_on_the_stream():
     def fails(ctx: Context) -> str:
         ctx.progress(1, 2)
         raise ToolError("No prompt today.")
@@ -322,7 +320,7 @@ def test_notifications_before_an_error_precede_it_on_the_stream() -> None:
     assert (refusal["prompt"], refusal["code"]) == ("fails", -32602)
 
 
-def test_a_prompt_that_never_completes_ends_in_an_error() -> None:
+def test_a_prompt_that_never_completes_ends_in_an_error():
     def endless(ctx: Context) -> str:
         for number in range(100):
             ctx.elicit(f"q{number}", "And?", str)

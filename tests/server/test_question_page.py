@@ -1,11 +1,8 @@
 """The question page through a Server's Lambda handler: its states, its headers, and attacks on it."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -14,7 +11,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.question_ui.page import STYLE_SOURCE
 from mcp_roundtrip.server.public_documents import is_at
 from support.deployment import Deployment
@@ -36,29 +33,29 @@ ACCEPTED = {"size": {"action": "accept", "content": {"vcpus": 4}}}
 server = Server("databases", title="Databases")
 
 
-def served(source: str = "http_api", **facets: Any) -> QuestionPage:
+def served(source="http_api", **facets):
     """Return the page behind an event source."""
     return QuestionPage(Deployment(server, source=source, user=None, **facets))
 
 
 @pytest.fixture
-def page() -> QuestionPage:
+def page():
     return served()
 
 
-def ask_size(page: QuestionPage) -> tuple[str, Any]:
+def ask_size(page):
     """Return the token of a link, and the task that waits."""
     return page.calls.ask({"size": form(SIZE)})
 
 
-def title(response: HttpResponse) -> tuple[int, str]:
+def title(response):
     """Return the status and the heading of a page."""
     found = re.search(r"<h1[^>]*>(.*?)</h1>", response.body)
     assert found is not None
     return response.status, found[1]
 
 
-def test_an_answer_is_stored_and_the_worker_is_dispatched(page: QuestionPage) -> None:
+def test_an_answer_is_stored_and_the_worker_is_dispatched(page):
     token, task = ask_size(page)
     dispatched = page.calls.table.dispatcher.sent
     dispatched.clear()
@@ -68,13 +65,13 @@ def test_an_answer_is_stored_and_the_worker_is_dispatched(page: QuestionPage) ->
     assert title(page.show(token)) == (200, "Thank you")
 
 
-def test_the_page_names_the_server_and_the_tool(page: QuestionPage) -> None:
+def test_the_page_names_the_server_and_the_tool(page):
     shown = page.show(ask_size(page)[0])
     assert title(shown) == (200, "Question from provision")
     assert "Databases" in shown.body
 
 
-def test_opening_the_link_changes_nothing(page: QuestionPage) -> None:
+def test_opening_the_link_changes_nothing(page):
     token, task = ask_size(page)
     before = page.calls.store.query(task.pk)
     for method in ("GET", "HEAD", "GET"):
@@ -85,13 +82,13 @@ def test_opening_the_link_changes_nothing(page: QuestionPage) -> None:
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_refusal_is_stored_without_content(page: QuestionPage, action: str) -> None:
+def test_a_refusal_is_stored_without_content(page, action):
     token, task = ask_size(page)
     assert page.post(page.form(token).body(action)).status == 303
     assert page.calls.responses(task) == {"size": {"action": action}}
 
 
-def test_wrong_answers_come_back_with_errors_and_store_nothing(page: QuestionPage) -> None:
+def test_wrong_answers_come_back_with_errors_and_store_nothing(page):
     token, task = ask_size(page)
     refused = page.post(page.form(token, "17").body())
     assert refused.status == 422
@@ -103,7 +100,7 @@ def test_wrong_answers_come_back_with_errors_and_store_nothing(page: QuestionPag
     assert page.calls.responses(task) == ACCEPTED
 
 
-def test_a_url_question_is_confirmed(page: QuestionPage) -> None:
+def test_a_url_question_is_confirmed(page):
     token, task = page.calls.ask({"login": url("https://id.example/")})
     page.answer(token)
     assert page.calls.responses(task) == {"login": {"action": "accept"}}
@@ -112,7 +109,7 @@ def test_a_url_question_is_confirmed(page: QuestionPage) -> None:
 # Attacks
 
 
-def test_a_replayed_form_changes_nothing(page: QuestionPage) -> None:
+def test_a_replayed_form_changes_nothing(page):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
     first = page.post(body)
@@ -128,7 +125,7 @@ def test_a_replayed_form_changes_nothing(page: QuestionPage) -> None:
     assert page.calls.responses(task) == ACCEPTED
 
 
-def test_of_two_tabs_at_the_same_time_one_counts(page: QuestionPage) -> None:
+def test_of_two_tabs_at_the_same_time_one_counts(page):
     for _ in range(10):
         token, task = ask_size(page)
         bodies = [page.form(token, vcpus).body() for vcpus in ("4", "8")]
@@ -139,14 +136,14 @@ def test_of_two_tabs_at_the_same_time_one_counts(page: QuestionPage) -> None:
         assert stored == (4, 8)[statuses.index(303)]
 
 
-def test_the_token_of_one_call_does_not_answer_another(page: QuestionPage) -> None:
+def test_the_token_of_one_call_does_not_answer_another(page):
     (mine, _), (_, theirs) = ask_size(page), ask_size(page)
     page.answer(mine, "4")
     assert page.calls.responses(theirs) == {}
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 43, "A" * 100_000, "../../etc", "\u0661" * 43, "a\x00b"])
-def test_a_guessed_token_finds_nothing(page: QuestionPage, token: str) -> None:
+def test_a_guessed_token_finds_nothing(page, token):
     ask_size(page)
     shown = page.show(token)
     assert title(shown) == (404, "Link not found")
@@ -154,7 +151,7 @@ def test_a_guessed_token_finds_nothing(page: QuestionPage, token: str) -> None:
     assert page.post(urlencode({"token": token, "action": "accept", "0.0": "4"})).status == 404
 
 
-def test_an_expired_link_shows_no_question_and_takes_no_answer(page: QuestionPage) -> None:
+def test_an_expired_link_shows_no_question_and_takes_no_answer(page):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
     page.calls.clock.advance(3_601)
@@ -163,7 +160,7 @@ def test_an_expired_link_shows_no_question_and_takes_no_answer(page: QuestionPag
     assert page.calls.responses(task) == {}
 
 
-def test_a_form_that_is_posted_after_the_call_ended_stores_nothing(page: QuestionPage) -> None:
+def test_a_form_that_is_posted_after_the_call_ended_stores_nothing(page):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
     page.calls.tasks.cancel("alice", task.task_id)
@@ -172,7 +169,7 @@ def test_a_form_that_is_posted_after_the_call_ended_stores_nothing(page: Questio
     assert page.calls.responses(task) == {}
 
 
-def test_an_answer_to_other_questions_than_were_shown_stores_nothing(page: QuestionPage) -> None:
+def test_an_answer_to_other_questions_than_were_shown_stores_nothing(page):
     token, task = page.calls.ask({"first": form(SIZE), "second": form(SIZE, "And now?")})
     filled = page.form(token, "1")
     filled.enter("1.0", "2")
@@ -196,7 +193,7 @@ def test_an_answer_to_other_questions_than_were_shown_stores_nothing(page: Quest
         ({}, 303),
     ],
 )
-def test_a_form_of_another_site_is_refused(page: QuestionPage, headers: dict[str, str], status: int) -> None:
+def test_a_form_of_another_site_is_refused(page, headers, status):
     token, task = ask_size(page)
     sent = {"content-type": HEADERS["content-type"], **headers}
     assert page.request("POST", body=page.form(token, "4").body(), headers=sent).status == status
@@ -204,7 +201,7 @@ def test_a_form_of_another_site_is_refused(page: QuestionPage, headers: dict[str
 
 
 @pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
-def test_a_link_from_any_site_is_shown(page: QuestionPage, headers: dict[str, str]) -> None:
+def test_a_link_from_any_site_is_shown(page, headers):
     token, _ = ask_size(page)
     assert page.request("GET", f"token={token}", headers=headers).status == 200
 
@@ -212,7 +209,7 @@ def test_a_link_from_any_site_is_shown(page: QuestionPage, headers: dict[str, st
 @pytest.mark.parametrize(
     "body", ["a=%zz", "a=%ff", b"a=\xff\xfe", "0.0=4&0.0=5", "&" * 30_000, "action=accept" * 2]
 )
-def test_a_body_that_is_not_the_pages_form_stores_nothing(page: QuestionPage, body: str | bytes) -> None:
+def test_a_body_that_is_not_the_pages_form_stores_nothing(page, body):
     token, task = ask_size(page)
     prefix = page.form(token).body().replace("0.0=&", "").encode()
     content = body.encode() if isinstance(body, str) else body
@@ -221,14 +218,14 @@ def test_a_body_that_is_not_the_pages_form_stores_nothing(page: QuestionPage, bo
 
 
 @pytest.mark.parametrize("size", [1_000_001, 4_000_000])
-def test_a_body_over_a_megabyte_is_refused_unread(page: QuestionPage, size: int) -> None:
+def test_a_body_over_a_megabyte_is_refused_unread(page, size):
     token, task = ask_size(page)
     sent = page.post(page.form(token, "4").body() + "&x=" + "x" * size)
     assert title(sent) == (413, "Answer too large")
     assert page.calls.responses(task) == {}
 
 
-def test_an_answer_that_the_table_cannot_hold_comes_back(page: QuestionPage) -> None:
+def test_an_answer_that_the_table_cannot_hold_comes_back(page):
     token, task = page.calls.ask({"text": form(TEXT)})
     sent = page.post(page.form(token, "x" * 500_000).body())
     assert sent.status == 413
@@ -239,26 +236,26 @@ def test_an_answer_that_the_table_cannot_hold_comes_back(page: QuestionPage) -> 
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "multipart/form-data; boundary=x", "application/json", ""]
 )
-def test_another_content_type_is_refused(page: QuestionPage, content_type: str) -> None:
+def test_another_content_type_is_refused(page, content_type):
     token, _ = ask_size(page)
     assert page.post(page.form(token, "4").body(), content_type=content_type).status == 415
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH"])
-def test_another_method_is_refused(page: QuestionPage, method: str) -> None:
+def test_another_method_is_refused(page, method):
     refused = page.request(method)
     assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, POST")
     assert not [name for name in refused.headers if name.startswith("access-control")]
 
 
-def test_a_question_that_does_not_fit_into_a_response_is_not_shown() -> None:
+def test_a_question_that_does_not_fit_into_a_response_is_not_shown():
     page = served("alb")
     schema = {"type": "object", "properties": {"x": {"type": "string", "enum": ["&" * 200_000]}}}
     token, _ = page.calls.ask({"q": form(schema)})
     assert title(page.show(token)) == (500, "Question too large")
 
 
-def failing(page: QuestionPage, error: Exception, *, at_writes: bool = False) -> QuestionPage:
+def failing(page, error, *, at_writes=False):
     """Return the page with a table whose operations fail."""
 
     def fail(operation: Operation) -> None:
@@ -270,7 +267,7 @@ def failing(page: QuestionPage, error: Exception, *, at_writes: bool = False) ->
     return page.by(store=FaultyStore(page.calls.store, matches, before=fail))
 
 
-def test_a_table_that_fails_is_a_friendly_page_that_says_to_try_again(page: QuestionPage) -> None:
+def test_a_table_that_fails_is_a_friendly_page_that_says_to_try_again(page):
     token, _ = ask_size(page)
     body = page.form(token, "4").body()
     broken = failing(page, StoreError("timeout"))
@@ -280,7 +277,7 @@ def test_a_table_that_fails_is_a_friendly_page_that_says_to_try_again(page: Ques
     assert "task_table_unavailable" in page.deployment.events
 
 
-def test_a_table_that_cannot_be_written_gives_the_form_back(page: QuestionPage) -> None:
+def test_a_table_that_cannot_be_written_gives_the_form_back(page):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
     sent = failing(page, StoreError("timeout"), at_writes=True).post(body)
@@ -291,7 +288,7 @@ def test_a_table_that_cannot_be_written_gives_the_form_back(page: QuestionPage) 
     assert page.calls.responses(task) == ACCEPTED
 
 
-def test_a_fault_is_logged_and_its_page_tells_nothing(page: QuestionPage) -> None:
+def test_a_fault_is_logged_and_its_page_tells_nothing(page):
     token, _ = ask_size(page)
     body = page.form(token, "4").body()
     broken = failing(page, RuntimeError("secret detail"))
@@ -304,7 +301,7 @@ def test_a_fault_is_logged_and_its_page_tells_nothing(page: QuestionPage) -> Non
 # Headers and logs
 
 
-def test_no_response_is_cached_framed_scripted_or_tells_another_site_its_address(page: QuestionPage) -> None:
+def test_no_response_is_cached_framed_scripted_or_tells_another_site_its_address(page):
     token, _ = ask_size(page)
     body = page.form(token, "4").body()
     responses = [
@@ -328,7 +325,7 @@ def test_no_response_is_cached_framed_scripted_or_tells_another_site_its_address
         assert "set-cookie" not in headers
 
 
-def test_no_token_and_no_answer_is_logged(page: QuestionPage) -> None:
+def test_no_token_and_no_answer_is_logged(page):
     schema = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 9}}}
     token, _ = page.calls.ask({"text": form(schema)})
     filled = page.form(token, "hunter2").body()
@@ -342,9 +339,7 @@ def test_no_token_and_no_answer_is_logged(page: QuestionPage) -> None:
     assert outcomes == [f"question_page_{outcome}" for outcome in seen]
 
 
-def test_an_answer_is_redacted_in_the_traceback_of_a_fault(
-    page: QuestionPage, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_is_redacted_in_the_traceback_of_a_fault(page, capsys):
     token, _ = page.calls.ask({"text": form(TEXT)})
     filled = page.form(token, "hunter2-hunter2")
     broken = failing(page, RuntimeError(f"{filled.values} {token}"), at_writes=True)
@@ -361,7 +356,7 @@ def test_an_answer_is_redacted_in_the_traceback_of_a_fault(
 
 @pytest.mark.parametrize("mode", [*AuthMode])
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_the_page_needs_no_authorization_behind_any_source_and_mode(source: str, mode: AuthMode) -> None:
+def test_the_page_needs_no_authorization_behind_any_source_and_mode(source, mode):
     page = served(source, mode=mode)
     token, task = ask_size(page)
     page.answer(token, "4")
@@ -369,7 +364,7 @@ def test_the_page_needs_no_authorization_behind_any_source_and_mode(source: str,
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_a_base64_form_is_read(source: str) -> None:
+def test_a_base64_form_is_read(source):
     page = served(source)
     token, task = ask_size(page)
     body = page.form(token, "4").body()
@@ -382,7 +377,7 @@ def test_a_base64_form_is_read(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_a_query_with_a_second_token_has_none(source: str) -> None:
+def test_a_query_with_a_second_token_has_none(source):
     page = served(source)
     token, _ = ask_size(page)
     assert page.request("GET", f"x=%26token%3D1&token={token}").status == 200
@@ -390,14 +385,14 @@ def test_a_query_with_a_second_token_has_none(source: str) -> None:
         assert page.request("GET", f"token={token}&token={token}").status == 404
 
 
-def test_the_front_door_serves_the_page() -> None:
+def test_the_front_door_serves_the_page():
     page = served(through_door=True)
     token, task = ask_size(page)
     page.answer(token, "4")
     assert page.calls.responses(task) == ACCEPTED
 
 
-def test_without_a_table_there_is_no_page() -> None:
+def test_without_a_table_there_is_no_page():
     assert served(has_table=False).show("x").status == 405
 
 
@@ -415,11 +410,11 @@ def test_without_a_table_there_is_no_page() -> None:
         ("urn:mcp:test", "/questions", False),
     ],
 )
-def test_the_page_is_below_the_audience(audience: str, path: str, is_page: bool) -> None:
+def test_the_page_is_below_the_audience(audience, path, is_page):
     assert is_at(HttpRequest("GET", {}, "", path=path), audience, "questions") is is_page
 
 
-def test_other_paths_are_no_pages(page: QuestionPage) -> None:
+def test_other_paths_are_no_pages(page):
     token, _ = ask_size(page)
     shown = HttpRequest("GET", {}, "", path=PATH, query=f"token={token}")
     event = event_of("http_api", shown, page.calls.clock())

@@ -1,7 +1,5 @@
 """An answer that does not count tells somebody: the client, the user who is asked again, and the operator."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Server
-from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, Player, Round
+from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, Player
 from support.client_requests import accepted, responses
 
 SECRET = "hunter2"
@@ -83,7 +81,7 @@ def sampling_in_task(ctx: Context) -> str:
     return ctx.sample("q", "Summarize.", max_tokens=10).text
 
 
-def refusals(play: Player) -> list[dict[str, Any]]:
+def refusals(play):
     return [fields for event, fields in play.observer.events if event == "answer_refused"]
 
 
@@ -107,7 +105,7 @@ MALFORMED: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("tool", "answer", "member"), MALFORMED)
-def test_a_malformed_answer_is_an_error_that_names_the_member(tool: str, answer: Any, member: str) -> None:
+def test_a_malformed_answer_is_an_error_that_names_the_member(tool, answer, member):
     play = Player(server, EXTENDED)
     asked = play.call(tool)
     refused = asked.respond({"q": answer})
@@ -138,9 +136,7 @@ GOOD: dict[str, Any] = {
         ({"name": "ada", SECRET: 1}, SECRET, "unknown member"),
     ],
 )
-def test_a_refused_form_tells_the_user_and_the_operator(
-    content: dict[str, Any], shown: str, logged: str
-) -> None:
+def test_a_refused_form_tells_the_user_and_the_operator(content, shown, logged):
     play = Player(server)
     again = play.call("form").respond({"q": accepted(content)})
     assert shown in again.question("q")
@@ -149,14 +145,14 @@ def test_a_refused_form_tells_the_user_and_the_operator(
     assert SECRET not in str(line)
 
 
-def last_round(play: Player, tool: str, answer: Any) -> Round:
+def last_round(play, tool, answer):
     played = play.call(tool)
     while played.asked:
         played = played.respond({"q": answer})
     return played
 
 
-def test_the_error_after_the_last_round_names_the_question_and_the_reason() -> None:
+def test_the_error_after_the_last_round_names_the_question_and_the_reason():
     play = Player(server)
     ended = last_round(play, "form", accepted({"name": SECRET * 3}))
     assert "'q'" in ended.text
@@ -166,7 +162,7 @@ def test_the_error_after_the_last_round_names_the_question_and_the_reason() -> N
 
 
 @pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
-def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_round() -> None:
+def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_round():
     changing, minutes = Server("asks"), count(1)
 
     @changing.tool
@@ -191,9 +187,7 @@ def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_r
         ("sampling_in_task", {**SAMPLED, "role": SECRET}, SAMPLED),
     ],
 )
-def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(
-    tool: str, answer: Any, good: Any
-) -> None:
+def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(tool, answer, good):
     play = Player(server, WITH_TASKS)
     task = play.call(tool).task
     refused = play.request("tasks/update", taskId=task.task_id, inputResponses={"q": answer})
@@ -206,7 +200,7 @@ def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(
     assert task.respond({"q": good}).status == "completed"
 
 
-def test_tasks_update_ignores_malformed_answers_to_questions_that_are_not_open() -> None:
+def test_tasks_update_ignores_malformed_answers_to_questions_that_are_not_open():
     play = Player(server, WITH_TASKS)
     task = play.call("form_in_task").task
     again = task.respond({"q": accepted({"name": SECRET}), "never-issued": SECRET})
@@ -215,7 +209,7 @@ def test_tasks_update_ignores_malformed_answers_to_questions_that_are_not_open()
     assert done.status == "completed"
 
 
-def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent() -> None:
+def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent():
     play = Player(server, WITH_TASKS)
     again = play.call("form_in_task").task.respond(responses(q={"name": SECRET}))
     assert "taken" in again.question("q")
@@ -227,7 +221,7 @@ def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent(
     assert sampled.status == "completed"
 
 
-def test_a_refused_form_is_logged_once_while_another_branch_sleeps() -> None:
+def test_a_refused_form_is_logged_once_while_another_branch_sleeps():
     play = Player(server, WITH_TASKS)
     task = play.call("form_beside_sleep").task.respond({"a/q": accepted({"name": SECRET})})
     for _ in range(3):
@@ -238,7 +232,7 @@ def test_a_refused_form_is_logged_once_while_another_branch_sleeps() -> None:
     assert task.respond({"a/q~3": accepted({"name": "ada"})}).status == "completed"
 
 
-def test_the_error_of_a_task_that_asked_too_often_names_the_reason() -> None:
+def test_the_error_of_a_task_that_asked_too_often_names_the_reason():
     task = Player(server, WITH_TASKS).call("form_in_task").task
     while task.asked:
         task = task.respond(dict.fromkeys(task.asked, accepted({"name": SECRET * 3})))
@@ -251,7 +245,7 @@ def test_the_error_of_a_task_that_asked_too_often_names_the_reason() -> None:
 
 
 @pytest.mark.parametrize("client", ["codex", "claude.ai"])
-def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(client: str) -> None:
+def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(client):
     play = Player(server, client=client)
     played = play.call("form", q={"name": SECRET})
     assert "taken" in str(played.asked or played.result)

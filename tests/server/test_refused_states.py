@@ -1,7 +1,5 @@
 """Attacks on `requestState`: the client gets one fixed error, the log has the reason."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any
@@ -12,17 +10,17 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, HttpRequest
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.ports import AUDIENCE, ISSUER, make_codec
 from support.attacks import CASES
 from support.deployment import Deployment
-from support.forgery import FORGES, Attack
+from support.forgery import FORGES
 from support.json_values import any_json
 from support.messages import call, headers
-from support.tokens import BINDING, NOW, Configuration
+from support.tokens import BINDING, NOW
 
 ALICE = {"jwt": {"claims": {"iss": "https://id.example", "sub": "alice", "client_id": "c1"}}}
 
@@ -36,7 +34,7 @@ def provision(ctx: Context, name: str, vcpus: int) -> str:
     raise AssertionError("a refused state reached the tool")
 
 
-def presented(attack: Attack, configuration: Configuration) -> tuple[Deployment, HttpResponse]:
+def presented(attack, configuration):
     config = {"issuer": lambda: BINDING.issuer, "audience": lambda: BINDING.audience}
     codec = {"state_codec": lambda: configuration.codec(NOW + attack.later_s, **attack.verifier)}
     client = Deployment(server, replaced_ports=codec, config=config)
@@ -45,12 +43,12 @@ def presented(attack: Attack, configuration: Configuration) -> tuple[Deployment,
     return client, client.respond(HttpRequest("POST", headers(body), json.dumps(body), ALICE))
 
 
-def can_be_sent(state: object) -> bool:
+def can_be_sent(state):
     """Return whether a request can have this state: a string that JSON in UTF-8 can express."""
     return isinstance(state, str) and len(state) < MAX_BODY_BYTES
 
 
-def test_all_refused_states_get_the_same_error_and_the_log_has_the_reason() -> None:
+def test_all_refused_states_get_the_same_error_and_the_log_has_the_reason():
     refused = [
         (attack, configuration)
         for attack, configuration in CASES.values()
@@ -77,7 +75,7 @@ MEMBERS = st.dictionaries(st.sampled_from(["id", "j", "q", "h", "r", "x"]), JSON
 @given(JSON | MEMBERS.map(lambda members: {"v": 1, **members}))
 @example({"v": 1})
 @example({"v": 1, "id": "x", "j": [["now", "n", "no time"]]})
-def test_a_malformed_journal_with_a_valid_signature_gets_the_same_error(payload: Any) -> None:
+def test_a_malformed_journal_with_a_valid_signature_gets_the_same_error(payload):
     with suppress(StateRejected):
         Journal.from_json(payload)
         return  # few are well formed

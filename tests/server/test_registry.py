@@ -1,8 +1,5 @@
 """Registration of tools, prompts and resources, and the errors for invalid ones."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Optional
 
@@ -14,7 +11,7 @@ from mcp_roundtrip_testing import Player
 from support.servers import server_of
 
 
-def test_the_decorator_returns_the_function_unchanged() -> None:
+def test_the_decorator_returns_the_function_unchanged():
     server = Server("x")
 
     @server.tool
@@ -30,19 +27,19 @@ def test_the_decorator_returns_the_function_unchanged() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "with space", "a/b", "ü", "x" * 129, "a\n"])
-def test_names_against_the_recommendation_of_the_specification_are_refused(name: str) -> None:
+def test_names_against_the_recommendation_of_the_specification_are_refused(name):
     with pytest.raises(DefinitionError):
         Server("x").tool(name=name or " ")(lambda: None)
 
 
-def test_a_second_tool_with_the_same_name_is_refused() -> None:
+def test_a_second_tool_with_the_same_name_is_refused():
     server = Server("x")
     server.tool(name="same")(lambda: None)
     with pytest.raises(DefinitionError, match="same"):
         server.tool(name="same")(lambda: None)
 
 
-def test_a_sync_context_in_an_async_tool_and_vice_versa_is_refused() -> None:
+def test_a_sync_context_in_an_async_tool_and_vice_versa_is_refused():
     async def asynchronous(ctx: Context) -> None: ...
 
     def synchronous(ctx: AsyncContext) -> None: ...
@@ -64,7 +61,7 @@ def raw(ctx: Context, arguments: dict[str, Any]) -> int:
     return int(arguments["n"])
 
 
-def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict() -> None:
+def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict():
     server = Server("x")
     server.tool(input_schema=SCHEMA, description="Takes n.")(raw)
     playing = Player(server)
@@ -75,13 +72,13 @@ def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict() -> None:
     assert playing.call("raw", {"n": 0}).failed
 
 
-def test_a_schema_with_a_remote_reference_is_refused() -> None:
+def test_a_schema_with_a_remote_reference_is_refused():
     remote = {"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}
     with pytest.raises(DefinitionError):
         Server("x").tool(input_schema=remote)(raw)
 
 
-def test_mirrored_parameters_are_listed_as_declared() -> None:
+def test_mirrored_parameters_are_listed_as_declared():
     mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
 
     def typed(a: Annotated[str, McpHeader("A")]) -> None: ...
@@ -93,7 +90,7 @@ def test_mirrored_parameters_are_listed_as_declared() -> None:
         assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
 
 
-def test_checking_definitions_refuses_headers_that_clients_refuse() -> None:
+def test_checking_definitions_refuses_headers_that_clients_refuse():
     mirrored = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
 
     def typed(a: Annotated[float, McpHeader("A")]) -> None: ...
@@ -104,7 +101,7 @@ def test_checking_definitions_refuses_headers_that_clients_refuse() -> None:
         server_of(typed).check_definitions()
 
 
-def test_the_output_schema_comes_from_the_return_type() -> None:
+def test_the_output_schema_comes_from_the_return_type():
     def numbers() -> list[int]:
         return [1, 2]
 
@@ -168,7 +165,7 @@ class Adder:
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_a_tool_may_be_any_callable(function: Callable[..., Any], name: str, description: str) -> None:
+def test_a_tool_may_be_any_callable(function, name, description):
     server = Server("x")
     assert server.tool(function) is function
     (listed,) = Player(server).request("tools/list")["result"]["tools"]
@@ -178,7 +175,7 @@ def test_a_tool_may_be_any_callable(function: Callable[..., Any], name: str, des
     assert Player(server).call(name, {"a": 5, "b": 2}).failed
 
 
-def test_a_prompt_a_resource_and_a_completion_may_be_any_callable() -> None:
+def test_a_prompt_a_resource_and_a_completion_may_be_any_callable():
     def text(prefix: str, value: str) -> str:
         return prefix + value
 
@@ -198,7 +195,7 @@ def test_a_prompt_a_resource_and_a_completion_may_be_any_callable() -> None:
     assert completed["result"]["completion"]["values"] == ["4", "a"]
 
 
-def test_the_name_may_be_the_first_argument() -> None:
+def test_the_name_may_be_the_first_argument():
     server = Server("x")
 
     @server.tool("sum", title="Sum")
@@ -218,14 +215,14 @@ NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Servic
 
 
 @pytest.mark.parametrize("function", NO_FUNCTIONS, ids=lambda value: type(value).__name__)
-def test_an_unsupported_callable_is_refused_with_the_remedy(function: Any) -> None:
+def test_an_unsupported_callable_is_refused_with_the_remedy(function):
     server = Server("x")
     for register in (server.tool, server.tool(name="a"), server.prompt, server.resource("docs://{a}")):
         with pytest.raises(DefinitionError, match=r"; (write|register) "):
             register(function)
 
 
-def test_a_lambda_needs_a_name() -> None:
+def test_a_lambda_needs_a_name():
     server = Server("x")
     for register in (server.tool, server.prompt, server.resource("docs://a")):
         with pytest.raises(DefinitionError, match="a lambda has no name; pass name="):
@@ -234,7 +231,7 @@ def test_a_lambda_needs_a_name() -> None:
     assert Player(server).call("a").text == "a"
 
 
-def test_the_parameter_of_a_tool_with_its_own_schema_needs_no_annotation() -> None:
+def test_the_parameter_of_a_tool_with_its_own_schema_needs_no_annotation():
     server = Server("x")
 
     @server.tool(input_schema=SCHEMA)
@@ -268,7 +265,7 @@ ALIAS = Annotated[Context | None, "documented"]
     ],
     ids=str,
 )
-def test_a_context_inside_another_type_is_refused_at_registration(annotation: Any) -> None:
+def test_a_context_inside_another_type_is_refused_at_registration(annotation):
     def tool(ctx: Any = None) -> None: ...
 
     tool.__annotations__["ctx"] = annotation
@@ -279,14 +276,14 @@ def test_a_context_inside_another_type_is_refused_at_registration(annotation: An
 
 
 @pytest.mark.parametrize("requires", ["elicitation.ur", "Sampling", "roots.listChanged", "extensions", "", 7])
-def test_an_unknown_capability_is_refused(requires: Any) -> None:
+def test_an_unknown_capability_is_refused(requires):
     server = Server("x")
     for register in (server.tool, server.prompt, partial(server.resource, "docs://{a}/{b}")):
         with pytest.raises(DefinitionError, match="write one of elicitation, "):
             register(requires=[requires])(add)
 
 
-def test_a_capability_in_place_of_a_list_is_refused_with_the_list() -> None:
+def test_a_capability_in_place_of_a_list_is_refused_with_the_list():
     with pytest.raises(DefinitionError, match=r"write requires=\['sampling'\]"):
         Server("x").tool(requires="sampling")(add)
 
@@ -295,7 +292,7 @@ def test_a_capability_in_place_of_a_list_is_refused_with_the_list() -> None:
     "requires",
     ["elicitation.url", "sampling", "roots", "extensions.com.example/x", "experimental.anything.at"],
 )
-def test_capabilities_of_the_specification_are_accepted(requires: str) -> None:
+def test_capabilities_of_the_specification_are_accepted(requires):
     server = Server("x")
     server.tool(requires=[requires])(add)
     assert "add" in server.tools

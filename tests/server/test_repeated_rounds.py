@@ -1,7 +1,5 @@
 """A round that is sent again: its flow becomes one task, and the answers of one request count."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

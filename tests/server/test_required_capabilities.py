@@ -1,7 +1,5 @@
 """What a tool requires of its client, and the channels that take the place of a capability."""
 
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip import Context, Server
@@ -11,7 +9,7 @@ from support.deployment import legacy
 RAN: list[str] = []
 
 
-def make_server(channels: tuple[str, ...]) -> Server:
+def make_server(channels):
     server = Server("x")
 
     @server.tool(requires=["elicitation.form"], channels=channels)
@@ -26,14 +24,14 @@ def make_server(channels: tuple[str, ...]) -> Server:
     return server
 
 
-def test_a_channel_that_reaches_the_user_is_as_good_as_the_clients_own_elicitation() -> None:
+def test_a_channel_that_reaches_the_user_is_as_good_as_the_clients_own_elicitation():
     server = make_server(("model",))
     assert Player(server, client="chatgpt").call("size", vcpus=4).text == "4 CPUs"
     assert Player(server, client="codex").call("size", vcpus=4).text == "4 CPUs"
 
 
 @pytest.mark.parametrize("channels", [(), ("default",)])
-def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channels: tuple[str, ...]) -> None:
+def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channels):
     RAN.clear()
     error = Player(make_server(channels), client="chatgpt").call("size").error
     assert (error["code"], error["data"]["requiredCapabilities"]) == (-32021, {"elicitation": {"form": {}}})
@@ -41,12 +39,12 @@ def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channel
     assert RAN == []
 
 
-def test_no_channel_takes_the_place_of_the_clients_model() -> None:
+def test_no_channel_takes_the_place_of_the_clients_model():
     error = Player(make_server(("model",)), client="chatgpt").call("summarize").error
     assert error["data"]["requiredCapabilities"] == {"sampling": {}}
 
 
-def asking_server() -> Server:
+def asking_server():
     server = Server("x")
 
     @server.tool(requires=["elicitation.url"])
@@ -79,7 +77,7 @@ def asking_server() -> Server:
 
 
 @pytest.mark.parametrize("tool", ["visit", "asks", "asks_late"])
-def test_an_anonymous_caller_is_asked_on_the_page(tool: str) -> None:
+def test_an_anonymous_caller_is_asked_on_the_page(tool):
     assert Player(asking_server(), {}).call(tool).outcome == "asked_on_page"
     refused = Player(asking_server(), {}, ports={"tasks": None}).call(tool)
     assert refused.error["code"] == -32021, "without a table there is no page"
@@ -88,5 +86,5 @@ def test_an_anonymous_caller_is_asked_on_the_page(tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["no_page", "summarize", "samples"])
-def test_the_page_cannot_ask_what_is_no_elicitation_or_has_no_such_channel(tool: str) -> None:
+def test_the_page_cannot_ask_what_is_no_elicitation_or_has_no_such_channel(tool):
     assert Player(asking_server(), {}).call(tool).error["code"] == -32021

@@ -1,7 +1,5 @@
 """Resources by URI and by template: contents, caching, questions, and missing resources."""
 
-from __future__ import annotations
-
 import base64
 from typing import Annotated, Any
 
@@ -84,11 +82,11 @@ def bad(how: str) -> Any:
 
 
 @pytest.fixture
-def play() -> Player:
+def play():
     return Player(server)
 
 
-def test_resources_and_templates_are_listed_separately(play: Player) -> None:
+def test_resources_and_templates_are_listed_separately(play):
     listed = play.request("resources/list")["result"]
     assert [resource["uri"] for resource in listed["resources"]] == [
         "test://text", "test://bytes", "test://several", "file:///here",
@@ -111,7 +109,7 @@ def test_resources_and_templates_are_listed_separately(play: Player) -> None:
     assert len(templates) == 5
 
 
-def test_text_is_sent_as_text_and_bytes_as_blob(play: Player) -> None:
+def test_text_is_sent_as_text_and_bytes_as_blob(play):
     assert play.read("test://text").contents == [
         {"uri": "test://text", "mimeType": "text/plain", "text": "hello"}
     ]
@@ -119,7 +117,7 @@ def test_text_is_sent_as_text_and_bytes_as_blob(play: Player) -> None:
     assert (blob["mimeType"], base64.b64decode(blob["blob"])) == ("image/png", b"\x89PNG")
 
 
-def test_a_resource_may_have_several_contents(play: Player) -> None:
+def test_a_resource_may_have_several_contents(play):
     first, second = play.read("test://several").contents
     assert first == {"uri": "test://several/a", "text": "a", "_meta": {"a/b": 1}}
     assert (second["uri"], second["mimeType"]) == ("test://several", "image/gif")
@@ -132,17 +130,15 @@ def test_a_resource_may_have_several_contents(play: Player) -> None:
         ("repo://a%2Fb/4?state=50%25", '{"owner": "a/b", "next": 5, "state": "50%"}'),
     ],
 )
-def test_variables_are_decoded_and_converted_to_their_annotations(
-    play: Player, uri: str, contents: str
-) -> None:
+def test_variables_are_decoded_and_converted_to_their_annotations(play, uri, contents):
     assert play.read(uri).contents == [{"uri": uri, "mimeType": "application/json", "text": contents}]
 
 
-def test_a_path_variable_keeps_its_slashes(play: Player) -> None:
+def test_a_path_variable_keeps_its_slashes(play):
     assert play.read("file:///a/b%20c.txt").contents[0]["text"] == "a/b c.txt"
 
 
-def test_a_result_has_ttl_and_cache_scope(play: Player) -> None:
+def test_a_result_has_ttl_and_cache_scope(play):
     result = play.read("test://text").result
     assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
     result = play.read("test://bytes").result
@@ -150,7 +146,7 @@ def test_a_result_has_ttl_and_cache_scope(play: Player) -> None:
 
 
 @pytest.mark.parametrize("uri", ["ask://whales", "later://whales"])
-def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri: str) -> None:
+def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri):
     play = Player(server, always_replay=True)
     asked = play.read(uri)
     assert asked.result.keys().isdisjoint({"ttlMs", "cacheScope"})
@@ -159,12 +155,12 @@ def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri: str)
     assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
 
 
-def test_a_read_with_empty_input_responses_is_a_retry(play: Player) -> None:
+def test_a_read_with_empty_input_responses_is_a_retry(play):
     result = play.request("resources/read", uri="test://text", inputResponses={})["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-def test_a_state_of_another_uri_is_refused(play: Player) -> None:
+def test_a_state_of_another_uri_is_refused(play):
     state = play.read("ask://whales").state
     moved = play.request("resources/read", uri="ask://birds", requestState=state, inputResponses={})
     assert moved["error"]["code"] == -32602
@@ -182,7 +178,7 @@ def test_a_state_of_another_uri_is_refused(play: Player) -> None:
         "",
     ],
 )
-def test_the_error_for_a_missing_resource_names_its_uri(play: Player, uri: str) -> None:
+def test_the_error_for_a_missing_resource_names_its_uri(play, uri):
     refused = play.request("resources/read", uri=uri)["error"]
     assert (refused["code"], refused["data"]) == (-32602, {"uri": uri})
 
@@ -191,9 +187,7 @@ def test_the_error_for_a_missing_resource_names_its_uri(play: Player, uri: str) 
     ("how", "code"),
     [("tool error", -32602), ("bug", -32603), ("none", -32603), ("object", -32603), ("meta", -32603)],
 )
-def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_without_a_reason(
-    play: Player, how: str, code: int
-) -> None:
+def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_without_a_reason(play, how, code):
     failed = play.request("resources/read", uri=f"bad://{how.replace(' ', '%20')}")["error"]
     assert failed["code"] == code
     assert code == -32603 or (failed["message"], failed["data"]) == (
@@ -205,23 +199,23 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
         assert how not in str(fields), "the log has the template, not the URI"
 
 
-def test_a_value_without_json_form_is_a_failure_and_the_log_has_the_place(play: Player) -> None:
+def test_a_value_without_json_form_is_a_failure_and_the_log_has_the_place(play):
     play.request("resources/read", uri="bad://meta")
     [(event, error)] = [(event, error) for event, error, *_ in play.observer.failures]
     assert event == "resource_raised"
     assert "ResourceContents.meta.a" in str(error)
 
 
-def test_a_fixed_uri_takes_precedence_over_a_template(play: Player) -> None:
+def test_a_fixed_uri_takes_precedence_over_a_template(play):
     assert play.read("file:///here").contents[0]["text"] == "the one"
     assert play.read("file:///there").contents[0]["text"] == "there"
 
 
-def test_a_uri_over_the_limit_is_refused(play: Player) -> None:
+def test_a_uri_over_the_limit_is_refused(play):
     assert play.request("resources/read", uri="file:///" + "a" * 10_000)["error"]["code"] == -32602
 
 
-def test_invalid_resources_are_refused_at_definition() -> None:
+def test_invalid_resources_are_refused_at_definition():
     other = Server("other")
     for uri, function in [
         ("a://{x}", lambda: "x"),
@@ -251,12 +245,12 @@ def test_invalid_resources_are_refused_at_definition() -> None:
     ],
     ids=str,
 )
-def test_invalid_options_of_a_server_are_refused_at_definition(wrong: Any) -> None:
+def test_invalid_options_of_a_server_are_refused_at_definition(wrong):
     with pytest.raises(DefinitionError):
         Server("other", **wrong)
 
 
-def test_a_template_may_use_the_alias_of_a_parameter() -> None:
+def test_a_template_may_use_the_alias_of_a_parameter():
     other = Server("other")
 
     @other.resource("test://{class}")
@@ -266,7 +260,7 @@ def test_a_template_may_use_the_alias_of_a_parameter() -> None:
     assert Player(other).read("test://first").contents[0]["text"] == "first"
 
 
-def test_lists_are_paginated(play: Player) -> None:
+def test_lists_are_paginated(play):
     small = Server("small", page_size=2)
     for number in range(5):
         small.resource(f"a://{number}", name=f"r{number}")(lambda: "x")

@@ -1,16 +1,12 @@
 """A response over the limit of its event source is replaced by an error."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.invocation import Invocation
 from support.client_requests import refused
 from support.deployment import Deployment, legacy
@@ -21,7 +17,7 @@ from support.servers import server_of
 TOKEN = {**META, "progressToken": 1}
 
 
-def limited(client: Deployment, body: dict[str, Any], limit: int) -> HttpResponse:
+def limited(client, body, limit):
     """Return the response to a request of an event source with this limit in bytes."""
     given = headers(body) if "_meta" in body["params"] else {"mcp-protocol-version": "2025-11-25"}
     request = HttpRequest("POST", given, json.dumps(body), max_response_bytes=limit)
@@ -29,7 +25,7 @@ def limited(client: Deployment, body: dict[str, Any], limit: int) -> HttpRespons
     return client.server.endpoint.respond(request, client.ports(), invocation)
 
 
-def signing_in(text: str) -> Callable[[Context], str]:
+def signing_in(text):
     """Return a tool that sends the user to a page with this text."""
 
     def sign_in(ctx: Context) -> str:
@@ -40,7 +36,7 @@ def signing_in(text: str) -> Callable[[Context], str]:
 
 
 @pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])
-def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text: str) -> None:
+def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text):
     def result() -> str:
         return text
 
@@ -58,7 +54,7 @@ def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text: s
 
 @pytest.mark.parametrize("limit", [2_000, 990_000])
 @pytest.mark.parametrize("notifications", [0, 40])
-def test_no_response_exceeds_the_limit_of_its_event_source(limit: int, notifications: int) -> None:
+def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications):
     text = "a" * limit
 
     def result(ctx: Context) -> str:
@@ -85,7 +81,7 @@ def test_no_response_exceeds_the_limit_of_its_event_source(limit: int, notificat
 
 
 @pytest.fixture
-def talkative() -> Deployment:
+def talkative():
     def order(ctx: Context, count: int, text: str) -> str:
         for number in range(count):
             ctx.progress(number, message=text)
@@ -94,7 +90,7 @@ def talkative() -> Deployment:
     return Deployment(server_of(order), user=None)
 
 
-def test_notifications_do_not_displace_a_result(talkative: Deployment) -> None:
+def test_notifications_do_not_displace_a_result(talkative):
     body = call("order", {"count": 1, "text": "a" * 2_000}, meta=TOKEN)
     for limit, is_stream in ((2_000, False), (20_000, True)):
         answer = limited(talkative, body, limit)
@@ -103,7 +99,7 @@ def test_notifications_do_not_displace_a_result(talkative: Deployment) -> None:
     assert not talkative.failures
 
 
-def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(talkative: Deployment) -> None:
+def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(talkative):
     answer = limited(talkative, call("order", {"count": 1_000, "text": '"' * 100}, meta=TOKEN), 50_000)
     assert 45_000 < len(json.dumps(answer.body)) <= 50_000
     assert "ordered" in answer.body
@@ -113,7 +109,7 @@ def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(ta
 
 
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
-def test_no_response_exceeds_the_limit_of_a_load_balancer(source: str) -> None:
+def test_no_response_exceeds_the_limit_of_a_load_balancer(source):
     server = Server("large")
     server.tool(name="result")(lambda: "a" * 1_500_000)
     response = Deployment(server, user=None).invoke(sent_by(source, call("result")))
@@ -121,7 +117,7 @@ def test_no_response_exceeds_the_limit_of_a_load_balancer(source: str) -> None:
     assert json.loads(response["body"])["result"]["isError"]
 
 
-def test_an_error_over_the_limit_for_a_legacy_client_is_replaced() -> None:
+def test_an_error_over_the_limit_for_a_legacy_client_is_replaced():
     client = legacy(server_of(signing_in("a" * 5_000)))
     codes = []
     for limit in (20_000, 5_000):

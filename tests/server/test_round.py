@@ -1,7 +1,5 @@
 """`tools/call`, round by round, from the view of a client."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from typing import Any
@@ -17,7 +15,7 @@ from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
 from support.client_requests import refused
 from support.deployment import Deployment
-from support.servers import Function, server_of
+from support.servers import server_of
 
 server = Server("test")
 
@@ -117,11 +115,11 @@ def content() -> list[Text]:
     return [Text("a"), Text("b")]
 
 
-def player(**options: Any) -> Player:
+def player(**options):
     return Player(server, **options)
 
 
-def player_of(*tools: Function, **options: Any) -> Player:
+def player_of(*tools, **options):
     """Return a player for a server with these tools."""
     return Player(server_of(*tools), **options)
 
@@ -129,7 +127,7 @@ def player_of(*tools: Function, **options: Any) -> Player:
 # -- results ----------------------------------------------------------------------------------------------
 
 
-def test_a_result_has_its_type_and_the_server_info() -> None:
+def test_a_result_has_its_type_and_the_server_info():
     result = player().call("add", {"a": 2}).result
     assert result == {
         "resultType": "complete",
@@ -140,25 +138,25 @@ def test_a_result_has_its_type_and_the_server_info() -> None:
     }
 
 
-def test_content_blocks_have_no_structured_content() -> None:
+def test_content_blocks_have_no_structured_content():
     result = player().call("content").result
     assert [block["text"] for block in result["content"]] == ["a", "b"]
     assert "structuredContent" not in result
 
 
-def test_arguments_may_be_absent_or_null() -> None:
+def test_arguments_may_be_absent_or_null():
     for given in ({}, {"arguments": None}):
         assert player().request("tools/call", name="content", **given)["result"]["isError"] is False
 
 
-def test_an_asynchronous_tool_without_context_returns_its_result() -> None:
+def test_an_asynchronous_tool_without_context_returns_its_result():
     assert player().call("asynchronous_without_context", {"n": 1}).structured == 2
 
 
 # -- rounds -----------------------------------------------------------------------------------------------
 
 
-def test_a_question_ends_the_round_and_its_answer_completes_the_call() -> None:
+def test_a_question_ends_the_round_and_its_answer_completes_the_call():
     asked = player().call("greet")
     assert asked.result["resultType"] == "input_required"
     assert asked.asked.keys() == {"name"}
@@ -166,14 +164,14 @@ def test_a_question_ends_the_round_and_its_answer_completes_the_call() -> None:
     assert asked.answer(name="Ada").text == "Hello, Ada!"
 
 
-def test_every_round_has_a_different_state() -> None:
+def test_every_round_has_a_different_state():
     first = player().call("two_rounds")
     second = first.answer(one="a")
     assert first.state != second.state
     assert second.answer(two="b").text == "ab"
 
 
-def test_branches_of_an_asynchronous_tool_share_a_round() -> None:
+def test_branches_of_an_asynchronous_tool_share_a_round():
     asked = player().call("in_parallel")
     assert asked.asked.keys() == {"a/q", "b/q"}
     assert asked.respond(
@@ -181,13 +179,13 @@ def test_branches_of_an_asynchronous_tool_share_a_round() -> None:
     ).structured == ["a/q", "b/q"]
 
 
-def test_an_uncaught_refusal_of_the_user_is_a_tool_error_for_the_model() -> None:
+def test_an_uncaught_refusal_of_the_user_is_a_tool_error_for_the_model():
     refused = player().call("greet").answer(name=DECLINE)
     assert refused.failed
     assert "name" in refused.text
 
 
-def test_an_endless_call_ends_before_clients_give_up() -> None:
+def test_an_endless_call_ends_before_clients_give_up():
     rounds = [player().call("forever")]
     began = rounds[0].player.clock()
     while not rounds[-1].failed:
@@ -203,7 +201,7 @@ def test_an_endless_call_ends_before_clients_give_up() -> None:
 
 
 @pytest.mark.parametrize("max_rounds", [1, 5, 9])
-def test_waiting_uses_at_most_the_ten_rounds_of_clients(max_rounds: int) -> None:
+def test_waiting_uses_at_most_the_ten_rounds_of_clients(max_rounds):
     asked = player(remaining_ms=0, ports={"max_rounds": max_rounds}).call("forever")
     for _ in range(9):
         assert asked.asked
@@ -212,7 +210,7 @@ def test_waiting_uses_at_most_the_ten_rounds_of_clients(max_rounds: int) -> None
     assert asked.respond({"never": {"action": "accept"}}).failed
 
 
-def test_a_page_completed_at_the_end_of_the_last_round_completes_the_call() -> None:
+def test_a_page_completed_at_the_end_of_the_last_round_completes_the_call():
     PAGES.clear()
     asked = player().call("page_and_a_step")
     for _ in range(9):
@@ -223,7 +221,7 @@ def test_a_page_completed_at_the_end_of_the_last_round_completes_the_call() -> N
     assert asked.player.clock() >= finished_at, "with too little time left for a step in any other round"
 
 
-def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page() -> None:
+def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page():
     asked = player().call("forever")
     asked.player.clock.advance(599)
     for _ in range(8):
@@ -233,14 +231,14 @@ def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page() -> None:
     assert "https://x.test" in asked.text
 
 
-def test_a_call_past_its_last_round_becomes_a_task_if_possible() -> None:
+def test_a_call_past_its_last_round_becomes_a_task_if_possible():
     asked = player(capabilities=WITH_TASKS, ports={"max_rounds": 1}).call("questions_and_a_task")
     task = asked.answer(one="a").task
     assert task.asked.keys() == {"two"}
     assert task.answer(two="b").text == "a b"
 
 
-def test_an_incomplete_page_turns_a_call_into_a_task_if_possible() -> None:
+def test_an_incomplete_page_turns_a_call_into_a_task_if_possible():
     PAGES.clear()
     asked = player(capabilities=WITH_TASKS).call("page_and_a_task")
     task = asked.answer(page=True).task
@@ -251,7 +249,7 @@ def test_an_incomplete_page_turns_a_call_into_a_task_if_possible() -> None:
     assert task.wake().text == "done"
 
 
-def test_a_task_waits_for_its_own_pages() -> None:
+def test_a_task_waits_for_its_own_pages():
     PAGES.clear()
     task = player(capabilities=WITH_TASKS).call("page_in_a_task").task
     assert (task.status, task.asked.keys()) == ("input_required", {"page"})
@@ -261,7 +259,7 @@ def test_a_task_waits_for_its_own_pages() -> None:
     assert task.wake().text == "done"
 
 
-def test_the_number_of_rounds_is_a_setting() -> None:
+def test_the_number_of_rounds_is_a_setting():
     asked = player(ports={"max_rounds": 1}).call("two_rounds")
     assert asked.answer(one="a").failed
 
@@ -269,17 +267,17 @@ def test_the_number_of_rounds_is_a_setting() -> None:
 # -- exceptions of the author -----------------------------------------------------------------------------
 
 
-def test_a_tool_error_reaches_the_model_unchanged() -> None:
+def test_a_tool_error_reaches_the_model_unchanged():
     failed = player().call("raises", {"kind": "tool error"})
     assert failed.failed
     assert failed.text == "No such city: Atlantis"
 
 
-def test_a_tool_error_inside_exception_groups_reaches_the_model() -> None:
+def test_a_tool_error_inside_exception_groups_reaches_the_model():
     assert player().call("raises", {"kind": "grouped"}).text == "from a branch"
 
 
-def test_any_other_exception_gives_only_a_correlation_id() -> None:
+def test_any_other_exception_gives_only_a_correlation_id():
     playing = player()
     failed = playing.call("raises", {"kind": "bug"})
     assert failed.failed
@@ -290,13 +288,13 @@ def test_any_other_exception_gives_only_a_correlation_id() -> None:
     assert (event, type(error)) == ("tool_raised", RuntimeError)
 
 
-def test_a_protocol_error_is_sent_as_the_response() -> None:
+def test_a_protocol_error_is_sent_as_the_response():
     failed = player().call("raises", {"kind": "protocol error"})
     assert failed.error == {"code": -32602, "message": "Not that one", "data": {"hint": 1}}
     assert failed.status == 400
 
 
-def test_a_result_that_violates_the_output_schema_is_a_failed_tool() -> None:
+def test_a_result_that_violates_the_output_schema_is_a_failed_tool():
     def returns_text() -> int:
         return "no number"  # type: ignore[return-value]  # the mistake under test
 
@@ -305,7 +303,7 @@ def test_a_result_that_violates_the_output_schema_is_a_failed_tool() -> None:
     assert playing.observer.failures[0][0] == "tool_raised"
 
 
-def test_drift_names_the_key_in_the_error_and_in_the_log() -> None:
+def test_drift_names_the_key_in_the_error_and_in_the_log():
     def build(message: str) -> Server:
         def tool(ctx: Context) -> str:
             ctx.elicit("which", message, str)
@@ -331,13 +329,13 @@ def test_drift_names_the_key_in_the_error_and_in_the_log() -> None:
 @pytest.mark.parametrize(
     "arguments", [{}, {"a": "many"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
 )
-def test_invalid_arguments_are_a_tool_error_for_the_model(arguments: Any) -> None:
+def test_invalid_arguments_are_a_tool_error_for_the_model(arguments):
     failed = player().call("add", arguments)
     assert failed.failed
     assert failed.status == 200
 
 
-def test_a_schema_error_does_not_repeat_the_argument() -> None:
+def test_a_schema_error_does_not_repeat_the_argument():
     assert "hunter2" not in player().call("add", {"a": "hunter2"}).text
 
 
@@ -357,20 +355,20 @@ def test_a_schema_error_does_not_repeat_the_argument() -> None:
         {"name": "greet", "requestState": {}},
     ],
 )
-def test_malformed_params_are_invalid_params(params: dict[str, Any]) -> None:
+def test_malformed_params_are_invalid_params(params):
     client = Deployment(server, user=None)
     mirrored = params["name"] if isinstance(params.get("name"), str) else "x"
     assert refused(client.send(client.body("tools/call", **params), mcp_name=mirrored)) == (400, -32602)
 
 
-def test_required_capabilities_of_a_tool_are_checked_before_it_runs() -> None:
+def test_required_capabilities_of_a_tool_are_checked_before_it_runs():
     refused = player(capabilities={}).call("needs_sampling")
     assert refused.error["code"] == -32021
     assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
     assert refused.status == 400
 
 
-def test_an_unsupported_question_is_an_error_with_the_missing_capability() -> None:
+def test_an_unsupported_question_is_an_error_with_the_missing_capability():
     without_table: Any = {"tasks": None}
     refused = player(capabilities={"elicitation": {"url": {}}}, ports=without_table).call("greet")
     assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
@@ -379,7 +377,7 @@ def test_an_unsupported_question_is_an_error_with_the_missing_capability() -> No
 # -- state ------------------------------------------------------------------------------------------------
 
 
-def refused_states(playing: Player, *tokens: Any) -> list[dict[str, Any]]:
+def refused_states(playing, *tokens):
     return [
         dict(
             playing.send("greet", {}, {"name": {"action": "accept", "content": {"value": "x"}}}, token).error
@@ -388,7 +386,7 @@ def refused_states(playing: Player, *tokens: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_all_refused_states_get_the_same_error() -> None:
+def test_all_refused_states_get_the_same_error():
     playing = player()
     state = playing.call("greet").state
     assert state is not None
@@ -411,7 +409,7 @@ def test_all_refused_states_get_the_same_error() -> None:
     assert len(reasons) == len(errors)
 
 
-def test_a_state_expires_after_its_ttl() -> None:
+def test_a_state_expires_after_its_ttl():
     clock = FakeClock()
     asked = player(clock=clock).call("greet")
     clock.advance(599)
@@ -420,7 +418,7 @@ def test_a_state_expires_after_its_ttl() -> None:
     assert asked.answer(name="Ada").error["message"] == INVALID_STATE
 
 
-def test_renewing_a_state_does_not_extend_the_flow() -> None:
+def test_renewing_a_state_does_not_extend_the_flow():
     clock = FakeClock()
     asked = player(clock=clock, ports={"max_rounds": 100}).call("two_rounds")
     for _ in range(6):
@@ -431,7 +429,7 @@ def test_renewing_a_state_does_not_extend_the_flow() -> None:
     assert asked.respond().error["message"] == INVALID_STATE
 
 
-def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model() -> None:
+def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model():
     clock = FakeClock()
 
     def slow(ctx: Context) -> None:
@@ -446,7 +444,7 @@ def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model()
     assert asked.failed
 
 
-def test_a_state_is_bound_to_the_arguments() -> None:
+def test_a_state_is_bound_to_the_arguments():
     def confirm(ctx: Context, amount: float) -> float:
         ctx.elicit("ok", f"Pay {amount:g}?", bool)
         return amount
@@ -459,7 +457,7 @@ def test_a_state_is_bound_to_the_arguments() -> None:
     assert playing.send("confirm", {"amount": 2.0}, yes, state).structured == 2
 
 
-def test_a_state_is_bound_to_the_principal() -> None:
+def test_a_state_is_bound_to_the_principal():
     def authorizer(subject: str) -> dict[str, Any]:
         return {"jwt": {"claims": {"iss": "https://idp.test", "sub": subject}}}
 
@@ -490,9 +488,7 @@ class FailingStates:
     "error", [KeyServiceError("ThrottlingException"), SettingsError("MCP_STATE_KEY_ARN", "is not set")]
 )
 @pytest.mark.parametrize("state", [None, "x"])
-def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(
-    error: Exception, state: str | None
-) -> None:
+def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(error, state):
     client = Deployment(server, user=None, replaced_ports={"state_codec": lambda: FailingStates(error)})
     params = {} if state is None else {"requestState": state}
     failed = client.post_call("greet", **params)["error"]
@@ -502,7 +498,7 @@ def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(
     assert client.observer.failures[0][1] is error
 
 
-def hoarding(characters: int) -> Player:
+def hoarding(characters):
     """Return a player for a tool with a step result of `characters` characters."""
 
     def hoards(ctx: Context) -> None:
@@ -513,7 +509,7 @@ def hoarding(characters: int) -> Player:
     return player_of(hoards)
 
 
-def test_a_journal_too_large_for_a_state_is_an_internal_error_and_the_log_names_the_step() -> None:
+def test_a_journal_too_large_for_a_state_is_an_internal_error_and_the_log_names_the_step():
     playing = hoarding(100_000)
     assert playing.call("hoards").error["code"] == -32603
     ((event, error),) = playing.observer.failures
@@ -521,7 +517,7 @@ def test_a_journal_too_large_for_a_state_is_an_internal_error_and_the_log_names_
     assert dict(playing.observer.events)["state_too_large"]["largest_step"] == "large"
 
 
-def test_only_a_large_state_causes_a_warning() -> None:
+def test_only_a_large_state_causes_a_warning():
     for characters, warned in ((1_000, False), (16_000, True)):
         playing = hoarding(characters)
         state = playing.call("hoards").state
@@ -533,7 +529,7 @@ def test_only_a_large_state_causes_a_warning() -> None:
 # -- notifications ----------------------------------------------------------------------------------------
 
 
-def test_notifications_precede_the_response_on_one_stream() -> None:
+def test_notifications_precede_the_response_on_one_stream():
     played = player(log_level="info").call("reports")
     assert [notification["method"] for notification in played.notifications] == [
         "notifications/progress",
@@ -542,7 +538,7 @@ def test_notifications_precede_the_response_on_one_stream() -> None:
     assert played.text == "done"
 
 
-def test_without_a_log_level_no_log_message_is_sent() -> None:
+def test_without_a_log_level_no_log_message_is_sent():
     played = player().call("reports")
     assert [notification["method"] for notification in played.notifications] == ["notifications/progress"]
 
@@ -550,7 +546,7 @@ def test_without_a_log_level_no_log_message_is_sent() -> None:
 # -- time -------------------------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_is_an_input_required_result_with_only_a_state() -> None:
+def test_a_checkpoint_is_an_input_required_result_with_only_a_state():
     def works(ctx: Context) -> list[str]:
         return [ctx.step(name, str.upper, name) for name in ("a", "b")]
 
@@ -560,7 +556,7 @@ def test_a_checkpoint_is_an_input_required_result_with_only_a_state() -> None:
     assert shed.respond().structured == ["A", "B"]
 
 
-def test_a_state_is_valid_in_every_environment_with_the_key() -> None:
+def test_a_state_is_valid_in_every_environment_with_the_key():
     key, clock = LocalKey.generate(), FakeClock()
 
     state = player(key=key, clock=clock).call("greet").state
@@ -571,7 +567,7 @@ def test_a_state_is_valid_in_every_environment_with_the_key() -> None:
 # -- failures in links, answers and tools -----------------------------------------------------------------
 
 
-def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it() -> None:
+def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():
     def link(ctx: Context) -> str:
         with suppress(Exception):
             return ctx.signed_link("link", "https://x.test")
@@ -585,7 +581,7 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     assert client.failures[0] == "state_unavailable"
 
 
-def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm() -> None:
+def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm():
     def listens(ctx: Context) -> None:
         ctx.sample("say", "?", max_tokens=1)
         ctx.elicit("q", "?", bool)
@@ -598,7 +594,7 @@ def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm() -> 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
 @pytest.mark.parametrize("where", ["synchronous", "asynchronous", "in a task"])
-def test_a_tool_cannot_end_the_environment(kind: type[BaseException], where: str) -> None:
+def test_a_tool_cannot_end_the_environment(kind, where):
     def synchronous() -> None:
         raise kind
 

@@ -1,7 +1,5 @@
 """Scopes of features: which features a caller may call, and which are hidden from it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +24,7 @@ READER, WRITER, NO_SCOPES = "db:read", "db:write billing", ""
 RESOURCE_METADATA = 'resource_metadata="https://mcp.test/.well-known/oauth-protected-resource/mcp"'
 
 
-def databases(**given: Any) -> Server:
+def databases(**given):
     """Return a server with an open and a scoped feature of each kind."""
     server = Server("databases", scopes=IMPLIED, **given)
 
@@ -64,7 +62,7 @@ def databases(**given: Any) -> Server:
     return server
 
 
-def caller(scope: str, server: Server | None = None, **facets: Any) -> Deployment:
+def caller(scope, server=None, **facets):
     """Return a caller with these scopes, of a deployment that names its authorization server."""
     config = {"authorization_server": "https://id.test"}
     scopes = tuple(scope.split())
@@ -79,7 +77,7 @@ def showing(scope: str, **facets: Any) -> Deployment:
     return caller(scope, databases(channels=("default",)), **facets)
 
 
-def completing(kind: str, name: str, argument: str) -> dict[str, Any]:
+def completing(kind, name, argument):
     ref = {"type": f"ref/{kind}", "name" if kind == "prompt" else "uri": name}
     return message("completion/complete", ref=ref, argument={"name": argument, "value": ""})
 
@@ -100,7 +98,7 @@ every_request = pytest.mark.parametrize("request_name", REQUESTS)
 
 
 @every_request
-def test_a_call_without_its_scopes_is_challenged_with_all_of_them(request_name: str) -> None:
+def test_a_call_without_its_scopes_is_challenged_with_all_of_them(request_name):
     body, needed = REQUESTS[request_name]
     answer = caller(NO_SCOPES).send(body)
     assert answer.status == 403
@@ -110,26 +108,26 @@ def test_a_call_without_its_scopes_is_challenged_with_all_of_them(request_name: 
 
 
 @every_request
-def test_a_broader_scope_suffices(request_name: str) -> None:
+def test_a_broader_scope_suffices(request_name):
     body, _ = REQUESTS[request_name]
     assert "result" in json.loads(caller("db:admin billing").send(body).body)
 
 
-def test_scopes_are_checked_after_the_name_and_before_capabilities() -> None:
+def test_scopes_are_checked_after_the_name_and_before_capabilities():
     without, writer = (caller(scope, capabilities={}) for scope in (NO_SCOPES, WRITER))
     assert without.call_error("nothing")["code"] == -32602
     assert without.request("tools/call", name="write").status == 403
     assert writer.call_error("write")["code"] == -32021
 
 
-def test_features_without_scopes_are_available_to_all_callers() -> None:
+def test_features_without_scopes_are_available_to_all_callers():
     client = caller(NO_SCOPES)
     assert client.text("ping") == "pong"
     assert client.result("prompts/get", name="hello")
     assert client.result("resources/read", uri="db://status")
 
 
-def test_some_of_the_scopes_do_not_suffice_and_the_challenge_names_all() -> None:
+def test_some_of_the_scopes_do_not_suffice_and_the_challenge_names_all():
     answer = caller("db:write").send(call("write"))
     assert answer.status == 403
     assert 'scope="db:write billing"' in answer.headers["www-authenticate"]
@@ -146,30 +144,30 @@ def test_some_of_the_scopes_do_not_suffice_and_the_challenge_names_all() -> None
         (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scp": READER}}),
     ],
 )
-def test_a_caller_with_unknown_scopes_has_none(mode: AuthMode, authorizer: Mapping[str, Any]) -> None:
+def test_a_caller_with_unknown_scopes_has_none(mode, authorizer):
     client = caller(NO_SCOPES, mode=mode)
     for tool, status in (("read", 403), ("ping", 200)):
         request = HttpRequest("POST", headers(call(tool)), json.dumps(call(tool)), authorizer)
         assert client.respond(request).status == status
 
 
-def test_scopes_of_a_lambda_authorizer_are_read_from_the_configured_key() -> None:
+def test_scopes_of_a_lambda_authorizer_are_read_from_the_configured_key():
     assert caller("db:admin other", mode=AuthMode.LAMBDA).text("read") == "row"
 
 
-def test_a_refusal_without_an_authorization_server_names_no_metadata() -> None:
+def test_a_refusal_without_an_authorization_server_names_no_metadata():
     answer = Deployment(databases()).send(call("read"))
     assert answer.status == 403
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_refusal_is_logged_with_the_missing_scopes() -> None:
+def test_a_refusal_is_logged_with_the_missing_scopes():
     client = caller(READER)
     client.send(call("write"))
     assert ("insufficient_scope", {"scopes": ["db:write", "billing"]}) in client.observer.events
 
 
-def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round() -> None:
+def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round():
     server = Server("x")
 
     @server.tool(scopes=["db:read"])
@@ -184,7 +182,7 @@ def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round(
     assert text(done["result"]) == "Hello, Ada!"
 
 
-def test_a_listed_definition_does_not_reveal_its_scopes() -> None:
+def test_a_listed_definition_does_not_reveal_its_scopes():
     listed = showing(NO_SCOPES).result("tools/list")
     assert "db:" not in json.dumps(listed)
     assert listed["cacheScope"] == "public"
@@ -193,7 +191,7 @@ def test_a_listed_definition_does_not_reveal_its_scopes() -> None:
 # -- legacy clients ---------------------------------------------------------------------------------------
 
 
-def test_legacy_clients_are_challenged_in_the_same_way() -> None:
+def test_legacy_clients_are_challenged_in_the_same_way():
     client = caller(NO_SCOPES, version=LEGACY_VERSION)
     answer = client.request("tools/call", name="read", arguments={})
     assert answer.status == 403
@@ -201,13 +199,13 @@ def test_legacy_clients_are_challenged_in_the_same_way() -> None:
     assert client.by(scopes=(READER,)).text("read") == "row"
 
 
-def test_legacy_clients_do_not_see_hidden_features() -> None:
+def test_legacy_clients_do_not_see_hidden_features():
     client = hiding(READER, version=LEGACY_VERSION)
     assert [tool["name"] for tool in client.result("tools/list")["tools"]] == ["ping", "read"]
     assert client.refusal("tools/call", name="write", arguments={}) == (200, -32602)
 
 
-def test_the_legacy_dialect_of_tasks_checks_scopes() -> None:
+def test_the_legacy_dialect_of_tasks_checks_scopes():
     server = Server("x", legacy_tasks="sep-2322")
 
     @server.tool(scopes=["db:read"], task="required")
@@ -223,7 +221,7 @@ def test_the_legacy_dialect_of_tasks_checks_scopes() -> None:
 
 
 @every_request
-def test_a_hidden_feature_is_unknown(request_name: str) -> None:
+def test_a_hidden_feature_is_unknown(request_name):
     def rename(text: str) -> str:
         return text.replace("migrate", "nothing").replace("write", "nothing").replace("rows", "nothing")
 
@@ -259,13 +257,13 @@ def listed(client: Deployment, method: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize("method", LISTS)
-def test_lists_have_only_callable_features_and_are_private(method: str) -> None:
+def test_lists_have_only_callable_features_and_are_private(method):
     client = hiding(NO_SCOPES)
     for scope, names in zip((NO_SCOPES, READER, WRITER), LISTS[method][2:], strict=True):
         assert listed(client.by(scopes=tuple(scope.split())), method) == (names, "private")
 
 
-def test_pages_are_private_and_cursors_are_bound_to_the_scopes() -> None:
+def test_pages_are_private_and_cursors_are_bound_to_the_scopes():
     client = caller(WRITER, databases(hide_unauthorized=True, page_size=1))
     names: list[str] = []
     cursor: dict[str, str] = {}
@@ -285,7 +283,7 @@ def test_pages_are_private_and_cursors_are_bound_to_the_scopes() -> None:
 
 
 @every_request
-def test_a_front_door_forwards_only_calls_with_sufficient_scopes(request_name: str) -> None:
+def test_a_front_door_forwards_only_calls_with_sufficient_scopes(request_name):
     body, needed = REQUESTS[request_name]
     client = showing(NO_SCOPES, through_door=True)
     answer = client.send(body)
@@ -297,7 +295,7 @@ def test_a_front_door_forwards_only_calls_with_sufficient_scopes(request_name: s
 
 @every_request
 @pytest.mark.parametrize("chosen", [None, True])
-def test_a_front_door_hides_the_features_that_its_owners_hide(request_name: str, chosen: bool | None) -> None:
+def test_a_front_door_hides_the_features_that_its_owners_hide(request_name, chosen):
     body, _ = REQUESTS[request_name]
     client = hiding(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
     assert (refused(client.send(body))[1], client.forwarded) == (-32602, [])
@@ -306,7 +304,7 @@ def test_a_front_door_hides_the_features_that_its_owners_hide(request_name: str,
 
 
 @every_request
-def test_an_owner_hides_the_features_that_its_front_door_hides(request_name: str) -> None:
+def test_an_owner_hides_the_features_that_its_front_door_hides(request_name):
     """The catalog may be older, or have a broader template for the same URI."""
     body, _ = REQUESTS[request_name]
     event = http_event(body, authorizer=callers.authorizer(AuthMode.JWT, "alice"))
@@ -318,7 +316,7 @@ def test_an_owner_hides_the_features_that_its_front_door_hides(request_name: str
 
 
 @pytest.mark.parametrize("hides", [True, False])
-def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides: bool) -> None:
+def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides):
     owner = Server("files", hide_unauthorized=hides)
 
     @owner.resource("file:///secret/{name}", scopes=["private"])
@@ -339,7 +337,7 @@ def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides: bool)
 
 
 @pytest.mark.parametrize("method", LISTS)
-def test_lists_of_a_front_door_that_hides_features_are_private(method: str) -> None:
+def test_lists_of_a_front_door_that_hides_features_are_private(method):
     hidden, shown = (make(NO_SCOPES, through_door=True) for make in (hiding, showing))
     *_, everything = LISTS[method]
     for scope, names in zip((NO_SCOPES, READER, WRITER), LISTS[method][2:], strict=True):
@@ -349,14 +347,14 @@ def test_lists_of_a_front_door_that_hides_features_are_private(method: str) -> N
         assert listed(shown.by(scopes=scopes), method) == (everything, "public")
 
 
-def test_a_front_door_cannot_hide_features_that_its_owners_show() -> None:
+def test_a_front_door_cannot_hide_features_that_its_owners_show():
     """Callers can reach an owner at its own path."""
     for make, chosen in ((showing, True), (hiding, False)):
         with pytest.raises(DefinitionError, match=f"hide_unauthorized={chosen}.*make catalog"):
             make(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
 
 
-def test_owners_without_scopes_need_not_hide_features() -> None:
+def test_owners_without_scopes_need_not_hide_features():
     server = Server("open")
     server.tool(name="ping")(lambda: "pong")
     for chosen in (True, False, None):
@@ -364,7 +362,7 @@ def test_owners_without_scopes_need_not_hide_features() -> None:
     assert hides_unauthorized({"open": server, "closed": databases(hide_unauthorized=True)})
 
 
-def test_all_owners_must_have_the_same_hide_setting() -> None:
+def test_all_owners_must_have_the_same_hide_setting():
     owners = {"one": databases(hide_unauthorized=True), "other": databases()}
     with pytest.raises(CatalogError, match=r"set for \['one'\] and not for \['other'\]"):
         hides_unauthorized(owners)
@@ -373,27 +371,27 @@ def test_all_owners_must_have_the_same_hide_setting() -> None:
 # -- scopes requested at sign-in, and invalid declarations ------------------------------------------------
 
 
-def requested_at_sign_in(server: Server, **facets: Any) -> Sequence[str]:
+def requested_at_sign_in(server, **facets):
     request = HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource")
     document = json.loads(caller(NO_SCOPES, server, **facets).respond(request).body)
     found: Sequence[str] = document.get("scopes_supported", [])
     return found
 
 
-def test_clients_request_the_narrowest_scopes_at_first() -> None:
+def test_clients_request_the_narrowest_scopes_at_first():
     assert requested_at_sign_in(databases()) == ["billing", "db:read"]
     assert requested_at_sign_in(databases(), through_door=True) == ["billing", "db:read"]
     assert requested_at_sign_in(Server("x")) == []
 
 
 @pytest.mark.parametrize("chosen", [["db:read"], []])
-def test_clients_request_the_configured_scopes(chosen: list[str]) -> None:
+def test_clients_request_the_configured_scopes(chosen):
     assert requested_at_sign_in(databases(initial_scopes=chosen)) == chosen
     door_options = {"initial_scopes": chosen}
     assert requested_at_sign_in(databases(), through_door=True, door_options=door_options) == chosen
 
 
-def test_malformed_scopes_are_refused_at_import() -> None:
+def test_malformed_scopes_are_refused_at_import():
     server = Server("x")
     with pytest.raises(DefinitionError):
         server.tool(scopes=["two words"])(lambda: "")
@@ -407,12 +405,12 @@ def test_malformed_scopes_are_refused_at_import() -> None:
         Deployment(databases(), through_door=True, door_options={"initial_scopes": ["é"]})
 
 
-def test_a_feature_with_scopes_cannot_have_a_public_cache() -> None:
+def test_a_feature_with_scopes_cannot_have_a_public_cache():
     with pytest.raises(DefinitionError):
         Server("x").resource("x://y", scopes=["a"], cache_scope="public")(lambda: "")
 
 
-def test_a_task_continues_after_its_caller_lost_the_scopes() -> None:
+def test_a_task_continues_after_its_caller_lost_the_scopes():
     server = Server("x")
 
     @server.tool(scopes=["db:write"], task="required")

@@ -1,17 +1,14 @@
 """The Server Card (SEP-2127): a public document that describes the endpoint; off unless it has a name."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import jsonschema
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment
@@ -64,17 +61,12 @@ server = Server("databases", title="Databases", description="Creates databases."
 CLIENT = Deployment(server, config={"server_card": NAME})
 
 
-def ask(
-    method: str = "GET",
-    path: str = PATH,
-    headers: Mapping[str, str] | None = None,
-    client: Deployment = CLIENT,
-) -> HttpResponse:
+def ask(method="GET", path=PATH, headers=None, client=CLIENT):
     return client.respond(HttpRequest(method, headers or {}, "", path=path))
 
 
 @pytest.mark.parametrize("origin", [{}, {"origin": "https://anywhere.test"}], ids=["no origin", "any origin"])
-def test_the_card_is_served_without_a_caller_to_every_origin(origin: Mapping[str, str]) -> None:
+def test_the_card_is_served_without_a_caller_to_every_origin(origin):
     answer = ask(headers=origin)
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/mcp-server-card+json"
@@ -100,14 +92,14 @@ def test_the_card_is_served_without_a_caller_to_every_origin(origin: Mapping[str
 
 
 @pytest.mark.parametrize("title", [None, "x" * 1_500])
-def test_a_server_without_a_description_has_a_valid_card(title: str | None) -> None:
+def test_a_server_without_a_description_has_a_valid_card(title):
     plain = Server("databases", title=title, version="1" * 300, legacy_clients=False)
     card = json.loads(ask(client=CLIENT.by(server=plain)).body)
     jsonschema.validate(card, CARD)
     assert card["remotes"][0]["supportedProtocolVersions"] == ["2026-07-28"]
 
 
-def test_a_client_that_has_the_current_card_gets_no_body() -> None:
+def test_a_client_that_has_the_current_card_gets_no_body():
     etag = ask().headers["etag"]
     for known in (etag, f'"other", W/{etag}', "*"):
         answer = ask(headers={"if-none-match": known})
@@ -117,12 +109,12 @@ def test_a_client_that_has_the_current_card_gets_no_body() -> None:
     assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
 
 
-def test_a_head_request_gets_the_headers_of_a_get_and_no_body() -> None:
+def test_a_head_request_gets_the_headers_of_a_get_and_no_body():
     answer = ask("HEAD")
     assert (answer.status, answer.body, answer.headers) == (200, "", ask().headers)
 
 
-def test_a_preflight_request_allows_a_conditional_request() -> None:
+def test_a_preflight_request_allows_a_conditional_request():
     answer = ask("OPTIONS", headers={"origin": "https://anywhere.test"})
     assert (answer.status, answer.body) == (204, "")
     assert "If-None-Match" in answer.headers["access-control-allow-headers"]
@@ -139,21 +131,21 @@ def test_a_preflight_request_allows_a_conditional_request() -> None:
         ("GET", "server-card"),
     ],
 )
-def test_no_other_request_gets_the_card(method: str, path: str) -> None:
+def test_no_other_request_gets_the_card(method, path):
     assert ask(method, path).status in (401, 405)
 
 
-def test_no_card_is_served_without_a_name() -> None:
+def test_no_card_is_served_without_a_name():
     assert ask(client=Deployment(server)).status == 405
 
 
-def test_a_request_for_the_card_is_logged_without_a_caller() -> None:
+def test_a_request_for_the_card_is_logged_without_a_caller():
     client = CLIENT.by(observer=RecordingObserver())
     ask(client=client)
     assert client.observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
 
 
-def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked() -> None:
+def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked():
     options = {"description": "The shop's tools."}
     front_door = Deployment(server, config={"server_card": NAME}, through_door=True, door_options=options)
     card = json.loads(ask(client=front_door).body)
@@ -162,7 +154,7 @@ def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked
     assert not front_door.forwarded
 
 
-def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host_of_the_user() -> None:
+def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host_of_the_user():
     entry = json.loads((ROOT / "docs/guides/server.json").read_text("utf-8"))
     jsonschema.validate(entry, REGISTRY_ENTRY)
     front_door = load_module(ROOT / "functions/front_door/app.py").front_door

@@ -1,12 +1,9 @@
 """Skills through a front door, from their owner, and for clients of the earlier versions (SEP-2640)."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +25,7 @@ FILES: Mapping[str, str | bytes] = {
 }
 
 
-def serving(folder: Path, **options: Any) -> Deployment:
+def serving(folder, **options):
     """Return a front door and the owner of two folders of skills, for a caller without scopes."""
     server = Server("owner", **options)
     server.skills(with_manifest(write_skills(folder / "open", FILES)))
@@ -45,18 +42,16 @@ def live() -> str:
 
 
 @pytest.fixture(params=["front door", "owner"])
-def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Deployment:
+def deployment(request, tmp_path):
     return serving(tmp_path).by(through_door=request.param == "front door")
 
 
 @pytest.fixture
-def admin(deployment: Deployment) -> Deployment:
+def admin(deployment):
     return deployment.by(scopes=("admin",))
 
 
-def test_a_client_lists_gets_and_reads_every_file_with_the_content_of_its_digest(
-    admin: Deployment, tmp_path: Path
-) -> None:
+def test_a_client_lists_gets_and_reads_every_file_with_the_content_of_its_digest(admin, tmp_path):
     listed = admin.result("skills/list")
     assert listed["skills"] == [*skill_entries(tmp_path / "open"), *skill_entries(tmp_path / "admin")]
     assert (listed["resultType"], listed["ttlMs"], listed["cacheScope"]) == ("complete", 300_000, "public")
@@ -68,35 +63,33 @@ def test_a_client_lists_gets_and_reads_every_file_with_the_content_of_its_digest
             assert matches(resource, read(admin, resource["uri"]))
 
 
-def read(deployment: Deployment, uri: str) -> Any:
+def read(deployment, uri):
     """Return the only contents of a resource."""
     [contents] = deployment.result("resources/read", uri=uri)["contents"]
     return contents
 
 
-def test_discovery_declares_the_extension_and_resources(deployment: Deployment) -> None:
+def test_discovery_declares_the_extension_and_resources(deployment):
     declared = deployment.result("server/discover")["capabilities"]
     assert declared["extensions"] == {SKILLS_EXTENSION: {"directoryRead": True}}
     assert declared["resources"] == {}
 
 
-def test_a_server_without_skills_declares_none_and_knows_no_such_method() -> None:
+def test_a_server_without_skills_declares_none_and_knows_no_such_method():
     plain = Deployment(Server("plain"))
     for method in ("skills/list", "skills/get", "resources/directory/read"):
         assert plain.error(method, uri=OPEN)["code"] == -32601
     assert "extensions" not in plain.result("server/discover")["capabilities"]
 
 
-def test_the_list_of_resources_has_each_skill_file_for_clients_without_the_extension(
-    deployment: Deployment,
-) -> None:
+def test_the_list_of_resources_has_each_skill_file_for_clients_without_the_extension(deployment):
     listed = {each["uri"]: each for each in deployment.result("resources/list")["resources"]}
     assert list(listed) == ["skill://acme/refunds/live", OPEN, NESTED, ADMIN]
     about = {"name": "refunds", "description": "Refund an order.", "mimeType": "text/markdown"}
     assert listed[OPEN] == {"uri": OPEN, **about}
 
 
-def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deployment: Deployment) -> None:
+def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deployment):
     client = deployment.by(version=LEGACY_VERSION)
     assert OPEN in [each["uri"] for each in client.result("resources/list")["resources"]]
     assert read(client, OPEN)["text"] == FILES["acme/refunds/SKILL.md"]
@@ -106,7 +99,7 @@ def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deploy
     assert opened["resources"] == {}
 
 
-def test_text_and_binary_files_have_their_mime_types(deployment: Deployment) -> None:
+def test_text_and_binary_files_have_their_mime_types(deployment):
     uris = (OPEN, PICTURE, "skill://acme/refunds/files/b%20c.unknown")
     contents = [read(deployment, uri) for uri in uris]
     assert [(each["mimeType"], "blob" in each) for each in contents] == [
@@ -114,7 +107,7 @@ def test_text_and_binary_files_have_their_mime_types(deployment: Deployment) -> 
     ]
 
 
-def test_a_directory_has_its_direct_children(deployment: Deployment) -> None:
+def test_a_directory_has_its_direct_children(deployment):
     root = deployment.result("resources/directory/read", uri="skill://acme/refunds")
     assert root["resources"] == [
         {"uri": OPEN, "name": "SKILL.md", "mimeType": "text/markdown"},
@@ -134,7 +127,7 @@ def test_a_directory_has_its_direct_children(deployment: Deployment) -> None:
         *("skill://acme/refunds/fil", "skill://acme/refunds/../refunds", "skill://none"),
     ],
 )
-def test_a_uri_that_is_no_directory_is_refused(deployment: Deployment, uri: str) -> None:
+def test_a_uri_that_is_no_directory_is_refused(deployment, uri):
     assert deployment.error("resources/directory/read", uri=uri)["code"] == -32602
 
 
@@ -151,7 +144,7 @@ def test_a_uri_that_is_no_directory_is_refused(deployment: Deployment, uri: str)
         *("skill://acme/SKILL.md", "SKILL.md", "skill://acme/refunds/x/SKILL.md", 1, None, "x" * 9_000),
     ],
 )
-def test_a_uri_that_is_no_skill_is_refused(deployment: Deployment, uri: Any) -> None:
+def test_a_uri_that_is_no_skill_is_refused(deployment, uri):
     assert deployment.error("skills/get", uri=uri)["code"] == -32602
 
 
@@ -163,22 +156,22 @@ def test_a_uri_that_is_no_skill_is_refused(deployment: Deployment, uri: Any) -> 
         *("files\\a.png", "./SKILL.md", "files//a.png", "skill.md"),
     ],
 )
-def test_a_path_other_than_those_in_the_manifest_is_not_found(deployment: Deployment, path: str) -> None:
+def test_a_path_other_than_those_in_the_manifest_is_not_found(deployment, path):
     assert deployment.error("resources/read", uri=f"skill://acme/refunds/{path}")["code"] == -32602
 
 
-def test_another_spelling_of_a_uri_means_the_same_skill(deployment: Deployment) -> None:
+def test_another_spelling_of_a_uri_means_the_same_skill(deployment):
     other = "SKILL://acme/%72efunds/SKILL.md"
     assert deployment.result("skills/get", uri=other)["skill"]["uri"] == OPEN
     assert read(deployment, other)["uri"] == OPEN
 
 
-def test_other_resources_with_the_scheme_are_read(deployment: Deployment) -> None:
+def test_other_resources_with_the_scheme_are_read(deployment):
     assert read(deployment, "skill://acme/refunds/live")["text"] == "now"
 
 
 @pytest.mark.parametrize("method", ["skills/get", "resources/read", "resources/directory/read"])
-def test_a_skill_with_scopes_needs_them(deployment: Deployment, admin: Deployment, method: str) -> None:
+def test_a_skill_with_scopes_needs_them(deployment, admin, method):
     uri = ADMIN.removesuffix("/SKILL.md") if "directory" in method else ADMIN
     assert deployment.by(scopes=("other",)).request(method, uri=uri).status == 403
     result = admin.result(method, uri=uri)
@@ -186,7 +179,7 @@ def test_a_skill_with_scopes_needs_them(deployment: Deployment, admin: Deploymen
 
 
 @pytest.mark.parametrize("through_door", [True, False])
-def test_a_hidden_skill_is_neither_listed_nor_known(tmp_path: Path, *, through_door: bool) -> None:
+def test_a_hidden_skill_is_neither_listed_nor_known(tmp_path, *, through_door):
     deployment = serving(tmp_path, hide_unauthorized=True).by(through_door=through_door, scopes=("other",))
     listed = deployment.result("skills/list")
     assert [each["uri"] for each in listed["skills"]] == [OPEN, NESTED]
@@ -198,8 +191,8 @@ def test_a_hidden_skill_is_neither_listed_nor_known(tmp_path: Path, *, through_d
 
 @pytest.mark.parametrize("through_door", [True, False])
 def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, through_door: bool
-) -> None:
+    tmp_path, monkeypatch, *, through_door
+):
     monkeypatch.setattr("mcp_roundtrip.server.skills.MAX_LIST_BYTES", 1_500)
     admin = serving(tmp_path).by(through_door=through_door, scopes=("admin",))
     uris, cursor, pages = [], {}, 0
@@ -212,7 +205,7 @@ def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(
     assert admin.error("skills/list", cursor="1.x")["code"] == -32602
 
 
-def test_a_directory_is_read_in_pages(tmp_path: Path) -> None:
+def test_a_directory_is_read_in_pages(tmp_path):
     deployment, directory = serving(tmp_path, page_size=1), "skill://acme/refunds"
     first = deployment.result("resources/directory/read", uri=directory)
     second = deployment.result("resources/directory/read", uri=directory, cursor=first["nextCursor"])
@@ -224,7 +217,7 @@ def edit(file: Path) -> None:
     file.write_text("secret")
 
 
-def link_to(target: Path | None) -> Callable[[Path], None]:
+def link_to(target):
     """Return the change that replaces a file by a link; None: to the file itself, outside of the folder."""
 
     def change(file: Path) -> None:
@@ -245,9 +238,7 @@ def become_a_pipe(file: Path) -> None:
     [edit, Path.unlink, become_a_pipe, link_to(Path("/dev/zero")), link_to(Path("SKILL.md")), link_to(None)],
     ids=["edited", "removed", "pipe", "device", "link to itself", "link out of the folder"],
 )
-def test_a_file_that_differs_from_the_manifest_is_never_sent(
-    deployment: Deployment, tmp_path: Path, change: Callable[[Path], None]
-) -> None:
+def test_a_file_that_differs_from_the_manifest_is_never_sent(deployment, tmp_path, change):
     change(tmp_path / "open" / "acme" / "refunds" / "SKILL.md")
     error = deployment.error("resources/read", uri=OPEN)
     assert error["code"] == -32603
@@ -258,7 +249,7 @@ def test_a_file_that_differs_from_the_manifest_is_never_sent(
 @pytest.mark.parametrize(
     "text", [None, "pipe", "{", "[]", '{"skills": 1}', '{"skills": [1]}', '{"skills": [{}]}']
 )
-def test_a_missing_or_malformed_manifest_is_reported(tmp_path: Path, text: str | None) -> None:
+def test_a_missing_or_malformed_manifest_is_reported(tmp_path, text):
     deployment = serving(tmp_path).by(through_door=False)
     manifest = manifest_path(tmp_path / "open")
     if text is None:
@@ -271,7 +262,7 @@ def test_a_missing_or_malformed_manifest_is_reported(tmp_path: Path, text: str |
     assert "definition_failed" in str(deployment.observer.failures)
 
 
-def test_an_owner_that_is_deployed_later_shows_its_own_entry(tmp_path: Path) -> None:
+def test_an_owner_that_is_deployed_later_shows_its_own_entry(tmp_path):
     deployment = serving(tmp_path)
     with_manifest(write_skills(tmp_path / "open", {"acme/refunds/new.md": "new"}))
     got = deployment.result("skills/get", uri=OPEN)["skill"]
@@ -279,7 +270,7 @@ def test_an_owner_that_is_deployed_later_shows_its_own_entry(tmp_path: Path) -> 
     assert read(deployment, "skill://acme/refunds/new.md")["text"] == "new"
 
 
-def test_a_read_of_a_skill_and_a_refusal_are_one_audit_record_each(tmp_path: Path) -> None:
+def test_a_read_of_a_skill_and_a_refusal_are_one_audit_record_each(tmp_path):
     lines = AuditLines()
     admin = serving(tmp_path).by(through_door=False, audit=lines, scopes=("admin",))
     admin.post("skills/list")

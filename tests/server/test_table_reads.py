@@ -1,10 +1,5 @@
 """Which calls read the task table at their start: those that may wait in it, and no others."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from mcp_roundtrip import Context, Server
@@ -18,7 +13,7 @@ from support.messages import META
 BREAKS = {**META, META_CLIENT_CAPABILITIES: FORMS, META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI"}}
 
 
-def reads(capabilities: Mapping[str, Any], tool: str = "asks", **params: Any) -> int:
+def reads(capabilities, tool="asks", **params):
     """Return how often a call that needs no answer reads the table."""
     server = Server("reads")
 
@@ -41,19 +36,19 @@ def reads(capabilities: Mapping[str, Any], tool: str = "asks", **params: Any) ->
 
 
 @pytest.mark.parametrize("capabilities", [{}, FORMS, {"elicitation": {"url": {}}}, {"sampling": {}}])
-def test_a_call_that_a_client_may_have_to_repeat_reads_once(capabilities: Mapping[str, Any]) -> None:
+def test_a_call_that_a_client_may_have_to_repeat_reads_once(capabilities):
     assert reads(capabilities) == 1
 
 
-def test_a_call_of_a_client_that_shows_all_questions_reads_nothing() -> None:
+def test_a_call_of_a_client_that_shows_all_questions_reads_nothing():
     assert reads(EVERYTHING) == 0
 
 
-def test_a_tool_without_a_context_reads_nothing() -> None:
+def test_a_tool_without_a_context_reads_nothing():
     assert reads({}, "plain") == 0
 
 
-def test_a_tool_whose_questions_never_wait_reads_nothing_unless_its_client_cannot_continue() -> None:
+def test_a_tool_whose_questions_never_wait_reads_nothing_unless_its_client_cannot_continue():
     assert reads(FORMS, "asks_for_defaults") == 0
     assert reads(FORMS, "asks_for_defaults", meta=BREAKS) == 1
     assert reads({}, "asks_for_defaults") == 1

@@ -1,7 +1,5 @@
 """Leases of workers: lost ones are replaced, slow ones keep their tasks, stopped ones write nothing more."""
 
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server, StepInterrupted

@@ -1,7 +1,5 @@
 """The limit of open tasks on the wire: HTTP 429 with a remedy."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 

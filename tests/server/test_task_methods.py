@@ -1,7 +1,5 @@
 """Tasks from the call to their end, with a store in memory and workers run by the test."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 from itertools import count

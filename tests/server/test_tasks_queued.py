@@ -1,7 +1,5 @@
 """Tasks with queue delivery and without polls: messages are late, repeated or lost with a worker."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from unittest.mock import Mock

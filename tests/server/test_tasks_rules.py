@@ -3,8 +3,6 @@
 Every result is validated with `support.tasks_schema`: members, types, and values by status.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

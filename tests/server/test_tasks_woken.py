@@ -1,7 +1,5 @@
 """Tasks with asynchronous invocations and a queue that wakes them: polls, wake-ups and lost workers."""
 
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip import Context, Server

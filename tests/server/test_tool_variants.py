@@ -1,7 +1,5 @@
 """The list of tools depends on how the client can be asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +16,7 @@ from support.deployment import Deployment, legacy
 UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 
 
-def server(**options: Any) -> Server:
+def server(**options):
     made = Server("lists", **options)
 
     @made.tool
@@ -40,7 +38,7 @@ def server(**options: Any) -> Server:
     return made
 
 
-def tools(capabilities: Mapping[str, Any], *, signed_in: bool = False) -> dict[str, dict[str, Any]]:
+def tools(capabilities, *, signed_in=False):
     """Return the listed tools by name. The deployment has a table, and so the question page."""
     user = "ada" if signed_in else None
     listed = Deployment(server(), user=user, capabilities=capabilities).result("tools/list")
@@ -48,7 +46,7 @@ def tools(capabilities: Mapping[str, Any], *, signed_in: bool = False) -> dict[s
     return {tool["name"]: tool for tool in listed["tools"]}
 
 
-def with_output(listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def with_output(listed):
     return {name for name, tool in listed.items() if "outputSchema" in tool}
 
 
@@ -70,12 +68,12 @@ def with_output(listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
     ),
 )
 def test_a_tool_that_may_ask_through_a_fallback_or_need_another_call_has_no_output_schema(
-    capabilities: Mapping[str, Any], signed_in: bool, expected: set[str]
-) -> None:
+    capabilities, signed_in, expected
+):
     assert with_output(tools(capabilities, signed_in=signed_in)) == expected
 
 
-def test_only_a_client_without_forms_sees_the_argument_for_answers() -> None:
+def test_only_a_client_without_forms_sees_the_argument_for_answers():
     for capabilities, is_seen in (({}, True), (UI, True), (FORMS, False), (EVERYTHING, False)):
         listed = tools(capabilities)
         arguments = {name: tool["inputSchema"].get("properties", {}) for name, tool in listed.items()}
@@ -84,9 +82,7 @@ def test_only_a_client_without_forms_sees_the_argument_for_answers() -> None:
 
 
 @pytest.mark.parametrize("capabilities", [{}, UI, FORMS, EVERYTHING])
-def test_only_an_anonymous_caller_whose_call_may_wait_sees_the_argument_for_its_code(
-    capabilities: Mapping[str, Any],
-) -> None:
+def test_only_an_anonymous_caller_whose_call_may_wait_sees_the_argument_for_its_code(capabilities):
     for signed_in in (True, False):
         listed = tools(capabilities, signed_in=signed_in)
         seen = {name for name, tool in listed.items() if has_code(tool)}
@@ -100,7 +96,7 @@ def has_code(tool: Mapping[str, Any]) -> bool:
     return "continuation_code" in tool["inputSchema"].get("properties", {})
 
 
-def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms() -> None:
+def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms():
     client = legacy(server(), has_table=True)
     listed = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     assert with_output(listed) == {"plain"}
@@ -112,9 +108,7 @@ def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms() -> None:
 
 @pytest.mark.parametrize("channels", [(), ("default",)])
 @pytest.mark.parametrize(("has_table", "scope"), [(False, "public"), (True, "private")])
-def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(
-    channels: Any, has_table: bool, scope: str
-) -> None:
+def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(channels, has_table, scope):
     made = Server("lists", channels=channels)
 
     @made.tool
@@ -129,7 +123,7 @@ def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(
     assert client.result("tools/list")["cacheScope"] == scope
 
 
-def test_the_definition_in_the_catalog_is_as_no_client_changes_it() -> None:
+def test_the_definition_in_the_catalog_is_as_no_client_changes_it():
     made = server()
     before = compact_json(made.tools["asks_model"].definition())
     Deployment(made, capabilities={}).result("tools/list")
@@ -144,7 +138,7 @@ UI_EXTENSION = st.sampled_from(
 
 
 @given(ELICITATION, UI_EXTENSION, st.booleans())
-def test_every_tool_is_listed_for_every_client(elicitation: Any, ui: Any, signed_in: bool) -> None:
+def test_every_tool_is_listed_for_every_client(elicitation, ui, signed_in):
     capabilities: dict[str, Any] = {} if elicitation is None else {"elicitation": elicitation}
     if ui is not None:
         capabilities["extensions"] = {"io.modelcontextprotocol/ui": ui}

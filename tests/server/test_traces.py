@@ -1,17 +1,14 @@
 """Spans of a call over the front door, its owner, all rounds and the worker of its task."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from itertools import cycle
 from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
@@ -32,7 +29,7 @@ TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{SPAN}-01"
 
 
-def make_server() -> Server:
+def make_server():
     server = Server("owner")
     failures = iter([True])
 
@@ -62,16 +59,16 @@ def make_server() -> Server:
     return server
 
 
-def traced(server: Server, x_ray: str | None = None) -> Deployment:
+def traced(server, x_ray=None):
     return Deployment(server, through_door=True, tracer=MemoryTracer(x_ray))
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment():
     return traced(make_server())
 
 
-def book(*views: Deployment, metas: Sequence[Mapping[str, Any]] = ({}, {}, {})) -> None:
+def book(*views, metas=({}, {}, {})):
     """Make the three rounds of a call, each with its view of a deployment, and let a worker finish."""
     params: dict[str, Any] = {"arguments": {"place": "Hyderabad"}}
     answers = [("size", 4), ("name", "Ada"), ("", None)]
@@ -83,7 +80,7 @@ def book(*views: Deployment, metas: Sequence[Mapping[str, Any]] = ({}, {}, {})) 
     views[0].run_worker()
 
 
-def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: Deployment) -> None:
+def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment):
     book(deployment)
     assert tree(deployment.tracer.spans) == [
         "A tools/call book",
@@ -103,7 +100,7 @@ def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: De
     ]
 
 
-def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: Deployment) -> None:
+def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment):
     server = deployment.server
 
     @server.around
@@ -127,7 +124,7 @@ def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: Depl
     }
 
 
-def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(deployment: Deployment) -> None:
+def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(deployment):
     book(deployment)
     spans = deployment.tracer.spans
     first, passes = spans[1], deployment.tracer.named("pass book")
@@ -138,20 +135,20 @@ def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(de
     assert linked(deployment.tracer.named("work on book")[0], spans) == ["create task book"]
 
 
-def test_the_documented_picture_is_that_of_real_spans(deployment: Deployment) -> None:
+def test_the_documented_picture_is_that_of_real_spans(deployment):
     book(deployment)
     page = (ROOT / "docs/explanation/traces.md").read_text("utf-8")
     assert page.split("```mermaid\n")[1].split("\n```")[0] == mermaid(deployment.tracer.spans)
 
 
 @pytest.mark.parametrize(("flags", "written"), [("00", "00"), ("01", "01"), ("02", "00"), ("03", "01")])
-def test_a_span_context_has_only_the_flag_that_earlier_versions_read(flags: str, written: str) -> None:
+def test_a_span_context_has_only_the_flag_that_earlier_versions_read(flags, written):
     tracer = MemoryTracer()
     with tracer.span("message", SpanKind.SERVER, {}, parent=f"00-{TRACE}-{SPAN}-{flags}"):
         assert (tracer.current() or "")[-3:] == f"-{written}"
 
 
-def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(deployment: Deployment) -> None:
+def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(deployment):
     book(deployment, metas=[{META_TRACEPARENT: TRACEPARENT}] * 3)
     spans = deployment.tracer.spans
     assert {span.context.trace_id for span in spans} == {int(TRACE, 16)}
@@ -160,7 +157,7 @@ def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(deplo
     assert spans[0] is front_door[0]
 
 
-def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployment: Deployment) -> None:
+def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployment):
     other = f"00-{'1' * 32}-{'2' * 16}-01"
     book(deployment, metas=[{META_TRACEPARENT: TRACEPARENT}, {META_TRACEPARENT: other}, {}])
     passes = deployment.tracer.named("pass book")
@@ -168,7 +165,7 @@ def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployme
     assert passes[1].links[0].context.trace_id == int(TRACE, 16)
 
 
-def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled() -> None:
+def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled():
     root = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8"
     for sampled, is_parent in ((1, True), (0, False)):
         deployment = traced(make_server(), f"{root};Sampled={sampled}")
@@ -178,7 +175,7 @@ def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled() -> None:
         assert (first.context.trace_id == int("5759e988bd862e3fe1be46a994272793", 16)) is is_parent
 
 
-def test_the_current_span_of_the_function_is_the_parent(deployment: Deployment) -> None:
+def test_the_current_span_of_the_function_is_the_parent(deployment):
     with deployment.tracer.provider.get_tracer("adot").start_as_current_span("handler"):
         deployment.post("tools/list")
     assert tree(deployment.tracer.spans) == ["A handler", "A   tools/list"]
@@ -189,7 +186,7 @@ def test_the_current_span_of_the_function_is_the_parent(deployment: Deployment) 
 CONVENTIONS = json.loads((ROOT / "tests/server/mcp_span_conventions.json").read_text("utf-8"))
 
 
-def check_conventions(span: ReadableSpan, given: Mapping[str, bool]) -> None:
+def check_conventions(span, given):
     """Check a server span. `given` says which conditions of the conditionally required attributes hold."""
     attributes, expected = dict(span.attributes or {}), CONVENTIONS["attributes"]
     own = {name for name in attributes if name.startswith("mcp_roundtrip.")}
@@ -208,9 +205,7 @@ def check_conventions(span: ReadableSpan, given: Mapping[str, bool]) -> None:
     ("tool", "error_type", "code"),
     [("refuse", "tool_error", None), ("break_down", "tool_error", None), ("unknown", "-32602", "-32602")],
 )
-def test_a_message_has_the_attributes_of_the_conventions(
-    deployment: Deployment, tool: str, error_type: str, code: str | None
-) -> None:
+def test_a_message_has_the_attributes_of_the_conventions(deployment, tool, error_type, code):
     deployment.post_call(tool)
     span = deployment.tracer.spans[1 if code is None else 0]
     assert span.name == ("tools/call" if code else f"tools/call {tool}")
@@ -227,7 +222,7 @@ def test_a_message_has_the_attributes_of_the_conventions(
     )
 
 
-def test_prompts_and_resources_are_named_without_the_values_of_a_request() -> None:
+def test_prompts_and_resources_are_named_without_the_values_of_a_request():
     server = Server("owner")
     server.prompt(lambda_prompt)
     server.resource("cards://{card}/limit")(lambda_resource)
@@ -255,7 +250,7 @@ def lambda_resource(card: str) -> str:
     return card
 
 
-def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deployment: Deployment) -> None:
+def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deployment):
     book(deployment)
     deployment.post_call("break_down")
     text = "".join(span.to_json() for span in deployment.tracer.spans)
@@ -265,14 +260,14 @@ def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deplo
     assert not any(span.events for span in deployment.tracer.spans), "exceptions quote arguments"
 
 
-def test_log_lines_have_the_ids_of_the_trace(deployment: Deployment) -> None:
+def test_log_lines_have_the_ids_of_the_trace(deployment):
     deployment.post_call("refuse")
     tags = deployment.observer.tags
     assert tags["trace_id"] == f"{deployment.tracer.spans[0].context.trace_id:032x}"
     assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.tracer.spans}
 
 
-def test_a_session_of_an_earlier_client_is_a_digest(deployment: Deployment) -> None:
+def test_a_session_of_an_earlier_client_is_a_digest(deployment):
     session = SessionId.create("2025-11-25", {"name": "old", "version": "1"}, {}, secrets.token_bytes(16))
     client = deployment.by(version="2025-11-25", session_id=session.encode())
     client.send(client.body("tools/call", name="refuse"))
@@ -283,7 +278,7 @@ def test_a_session_of_an_earlier_client_is_a_digest(deployment: Deployment) -> N
     assert spans[0].attributes["mcp.protocol.version"] == "2025-11-25"
 
 
-def test_steps_of_async_tools_are_in_the_span_of_their_pass() -> None:
+def test_steps_of_async_tools_are_in_the_span_of_their_pass():
     server = Server("owner")
 
     @server.tool
@@ -307,7 +302,7 @@ def test_steps_of_async_tools_are_in_the_span_of_their_pass() -> None:
     assert parents == [first] * 3 + [second] * 3
 
 
-def test_every_invocation_exports_its_spans_before_it_ends(deployment: Deployment) -> None:
+def test_every_invocation_exports_its_spans_before_it_ends(deployment):
     flushed: list[int] = []
     deployment.tracer.provider.force_flush = lambda timeout_millis=0: bool(flushed.append(timeout_millis))
     book(deployment)
@@ -317,12 +312,12 @@ def test_every_invocation_exports_its_spans_before_it_ends(deployment: Deploymen
 # -- off, and mixed deployments -----------------------------------------------------------------------------
 
 
-def test_a_state_of_an_untraced_round_has_no_trace(deployment: Deployment) -> None:
+def test_a_state_of_an_untraced_round_has_no_trace(deployment):
     book(deployment.by(tracer=None))
     assert deployment.tracer.spans == []
 
 
-def test_a_round_that_is_not_traced_passes_the_trace_on(deployment: Deployment) -> None:
+def test_a_round_that_is_not_traced_passes_the_trace_on(deployment):
     book(deployment, deployment.by(tracer=None), deployment)
     first, third = deployment.tracer.named("pass book")
     assert first.context.trace_id == third.context.trace_id
@@ -331,7 +326,7 @@ def test_a_round_that_is_not_traced_passes_the_trace_on(deployment: Deployment) 
 @pytest.mark.parametrize(
     "value", ["", TRACE, f"ff{TRACEPARENT[2:]}", TRACEPARENT.upper(), TRACEPARENT + "\n", 1, {}, None]
 )
-def test_a_malformed_span_context_is_refused_in_a_state_and_ignored_in_a_client_context(value: Any) -> None:
+def test_a_malformed_span_context_is_refused_in_a_state_and_ignored_in_a_client_context(value):
     with pytest.raises(StateRejected):
         Journal.from_json({"v": 1, "id": "flow", "t": value})
     custom = {"mcpTrace": value}
@@ -359,7 +354,7 @@ print(*sys.modules)
 """
 
 
-def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_its_clients_of_aws() -> None:
+def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_its_clients_of_aws():
     loaded = run_program(WHOLE_CALL).stdout.split()
     ours = ["observing.tracer", "server.spans", "aws.traced_clients"]
     found = [f"mcp_roundtrip.{name}" for name in ours if f"mcp_roundtrip.{name}" in loaded]
@@ -367,6 +362,6 @@ def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_
     assert {"mcp_roundtrip.server.task_carrier", "mcp_roundtrip.tasks.worker"} <= set(loaded)
 
 
-def test_without_a_provider_nothing_is_traced_and_calls_work() -> None:
+def test_without_a_provider_nothing_is_traced_and_calls_work():
     provider = trace.NoOpTracerProvider()  # what the API has by default
     book(Deployment(make_server(), through_door=True, tracer=Tracer(provider, lambda: None)))

@@ -1,11 +1,7 @@
 """All spellings of a URI identify one resource, with the same scopes and the same value."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
 from inspect import Parameter, Signature
-from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
@@ -13,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import DefinitionError, Server
-from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.resource_uris import UriTemplate
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_lists
 from support.client_requests import refused
@@ -26,7 +21,7 @@ each_uri = settings(max_examples=100)
 """For laws that choose one of several URIs."""
 
 
-def add(server: Server, template: str, scopes: Sequence[str] = ()) -> None:
+def add(server, template, scopes=()):
     """Register a resource whose text names its template and the values."""
     names = UriTemplate.parse(template).variables
 
@@ -39,7 +34,7 @@ def add(server: Server, template: str, scopes: Sequence[str] = ()) -> None:
     server.resource(template, scopes=scopes)(show)
 
 
-def documents(*, hide_unauthorized: bool = False) -> Server:
+def documents(*, hide_unauthorized=False):
     """Return a server with open templates and, registered later, scoped resources that match them too."""
     server = Server("documents", hide_unauthorized=hide_unauthorized)
     add(server, "docs://{name}")
@@ -55,7 +50,7 @@ def documents(*, hide_unauthorized: bool = False) -> Server:
     return server
 
 
-def calling(server: Server, **facets: Any) -> Deployment:
+def calling(server, **facets):
     """Return a caller with the scope of the closed resources."""
     config = {"authorization_server": "https://id.test"}
     return Deployment(server, scopes=(ADMIN,), config=config, has_table=False, **facets)
@@ -64,7 +59,7 @@ def calling(server: Server, **facets: Any) -> Deployment:
 SERVER, HIDING = calling(documents()), calling(documents(hide_unauthorized=True))
 
 
-def read(client: Deployment, uri: str, scope: str = ADMIN) -> str:
+def read(client, uri, scope=ADMIN):
     """Return the text of the contents, or "refused" or "unknown"."""
     response = client.by(scopes=tuple(scope.split())).request("resources/read", uri=uri)
     sent = json.loads(response.body)
@@ -73,7 +68,7 @@ def read(client: Deployment, uri: str, scope: str = ADMIN) -> str:
     return str(sent["result"]["contents"][0]["text"])
 
 
-def complete(client: Deployment, uri: str, *scopes: str) -> HttpResponse:
+def complete(client, uri, *scopes):
     argument = {"name": "number", "value": ""}
     reference = {"type": "ref/resource", "uri": uri}
     return client.by(scopes=scopes).request("completion/complete", ref=reference, argument=argument)
@@ -91,9 +86,7 @@ CLOSED = {
 
 @each_uri
 @given(uri=st.sampled_from([*CLOSED]), data=st.data())
-def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(
-    uri: str, data: st.DataObject
-) -> None:
+def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(uri, data):
     spelling = data.draw(spellings(uri))
     assert read(SERVER, spelling) == CLOSED[uri]
     assert read(SERVER, spelling, scope="") == "refused"
@@ -107,13 +100,13 @@ def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(
         ("file:///secret%2Fkey%3Fversion=1", "file:///{+path} path=secret/key?version=1"),
     ],
 )
-def test_an_open_template_does_not_match_the_path_of_a_scoped_resource(uri: str, text: str) -> None:
+def test_an_open_template_does_not_match_the_path_of_a_scoped_resource(uri, text):
     assert read(SERVER, uri) == text
     assert read(SERVER, uri, scope="") == "refused"
     assert read(HIDING, uri, scope="") == "unknown"
 
 
-def test_an_unknown_uri_is_unknown_after_decoding_too() -> None:
+def test_an_unknown_uri_is_unknown_after_decoding_too():
     assert read(SERVER, "docs:%2F%2Fplan") == "unknown"
 
 
@@ -126,12 +119,12 @@ OPEN = {
 
 @each_uri
 @given(uri=st.sampled_from([*OPEN]), data=st.data())
-def test_an_open_resource_has_one_value_in_every_spelling(uri: str, data: st.DataObject) -> None:
+def test_an_open_resource_has_one_value_in_every_spelling(uri, data):
     spelling = data.draw(spellings(uri, folds_host=not uri.startswith("docs")))
     assert read(SERVER, spelling, scope="") == OPEN[uri]
 
 
-def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensitive() -> None:
+def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensitive():
     note = "notes://{name}.Example/{page} name=Ada page=A"
     assert read(SERVER, "NOTES://Ada.EXAMPLE/A") == note
     assert read(SERVER, "notes://%41da.example/A") == note
@@ -142,7 +135,7 @@ def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensit
 
 @each_uri
 @given(uri=st.sampled_from([*CLOSED, *OPEN]), data=st.data())
-def test_a_uri_with_dot_segments_is_unknown(uri: str, data: st.DataObject) -> None:
+def test_a_uri_with_dot_segments_is_unknown(uri, data):
     assert read(SERVER, data.draw(detours(uri))) == "unknown"
 
 
@@ -161,12 +154,12 @@ def test_a_uri_with_dot_segments_is_unknown(uri: str, data: st.DataObject) -> No
         *("https://site.example/a?q=x/../y", "https://../a"),
     ],
 )
-def test_a_uri_whose_value_would_have_dot_segments_is_unknown(uri: str) -> None:
+def test_a_uri_whose_value_would_have_dot_segments_is_unknown(uri):
     assert read(SERVER, uri) == "unknown"
 
 
 @pytest.mark.parametrize("value", ["...", "..a", "a..", ".a", "a.b", "v1..v2", "a%2F...%2Fb"])
-def test_dots_that_are_no_segment_are_part_of_a_value(value: str) -> None:
+def test_dots_that_are_no_segment_are_part_of_a_value(value):
     assert read(SERVER, f"docs://{value}") == f"docs://{{name}} name={unquote(value)}"
 
 
@@ -175,9 +168,7 @@ SEPARATOR = st.sampled_from(["/", "\\"])
 
 
 @given(segments=st.lists(SEGMENT, min_size=1, max_size=4), separator=SEPARATOR, data=st.data())
-def test_no_function_gets_a_value_with_a_dot_segment(
-    segments: list[str], separator: str, data: st.DataObject
-) -> None:
+def test_no_function_gets_a_value_with_a_dot_segment(segments, separator, data):
     value = separator.join(segments)
     encoded = "".join(data.draw(st.sampled_from([f"%{ord(each):02X}", quote(each)])) for each in value)
     is_refused = {".", ".."} & set(segments)
@@ -186,7 +177,7 @@ def test_no_function_gets_a_value_with_a_dot_segment(
 
 
 @given(name=spelled("docs", folds=False), plans=spelled("Plans", folds=True))
-def test_completions_find_a_template_in_every_spelling(name: str, plans: str) -> None:
+def test_completions_find_a_template_in_every_spelling(name, plans):
     for reference in (f"docs://{plans}/{{number}}", f"DOCS://{plans}/{{number}}"):
         completed = json.loads(complete(SERVER, reference, ADMIN).body)
         assert completed["result"]["completion"]["values"] == ["7"]
@@ -198,15 +189,13 @@ def test_completions_find_a_template_in_every_spelling(name: str, plans: str) ->
 
 
 @pytest.fixture(scope="module")
-def door() -> Deployment:
+def door():
     return SERVER.by(through_door=True)
 
 
 @each_uri
 @given(uri=st.sampled_from([*CLOSED, *OPEN]), data=st.data())
-def test_a_front_door_and_its_owner_agree_about_every_spelling(
-    door: Deployment, uri: str, data: st.DataObject
-) -> None:
+def test_a_front_door_and_its_owner_agree_about_every_spelling(door, uri, data):
     spelling = data.draw(spellings(uri))
     for scope in (ADMIN, ""):
         before = len(door.forwarded)
@@ -215,7 +204,7 @@ def test_a_front_door_and_its_owner_agree_about_every_spelling(
         assert (len(door.forwarded) > before) is (found != "refused")
 
 
-def test_a_front_door_completes_a_template_in_another_spelling(door: Deployment) -> None:
+def test_a_front_door_completes_a_template_in_another_spelling(door):
     assert complete(door, "DOCS://pl%61ns/{number}", ADMIN).status == 200
     assert len(door.forwarded) > 0
     assert complete(door, "DOCS://pl%61ns/{number}").status == 403
@@ -238,9 +227,7 @@ def test_a_front_door_completes_a_template_in_another_spelling(door: Deployment)
         ("x://h{/a}", "x://h", "x://h"),
     ],
 )
-def test_the_more_specific_of_two_templates_determines_value_and_scopes(
-    broad: str, narrow: str, uri: str, closed_first: bool
-) -> None:
+def test_the_more_specific_of_two_templates_determines_value_and_scopes(broad, narrow, uri, closed_first):
     for closed in (broad, narrow):
         server = Server("x")
         for template in sorted((broad, narrow), key=lambda each: (each == closed) is not closed_first):
@@ -258,9 +245,7 @@ def test_the_more_specific_of_two_templates_determines_value_and_scopes(
         ("x://h{/a}", "x://h{/a}{/b}", "x://h"),
     ],
 )
-def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(
-    one: str, other: str, uri: str
-) -> None:
+def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(one, other, uri):
     for first, second in ((one, other), (other, one)):
         server = Server("x")
         add(server, first, ["a"])
@@ -276,7 +261,7 @@ def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(
 
 
 @pytest.mark.parametrize(("one", "other"), [("docs://plan", "DOCS://pl%61n"), ("docs://{a}", "Docs://{a}")])
-def test_two_spellings_of_one_uri_cannot_both_be_registered(one: str, other: str) -> None:
+def test_two_spellings_of_one_uri_cannot_both_be_registered(one, other):
     server = Server("x")
     add(server, one)
     with pytest.raises(DefinitionError, match="registered twice"):
@@ -288,6 +273,6 @@ def test_two_spellings_of_one_uri_cannot_both_be_registered(one: str, other: str
 
 
 @pytest.mark.parametrize("template", ["x://h/../{a}", "x://h/./{a}", "x://h/{a}/..", "x://h/%2e/{a}"])
-def test_a_template_that_matches_no_normalized_uri_is_refused_with_the_remedy(template: str) -> None:
+def test_a_template_that_matches_no_normalized_uri_is_refused_with_the_remedy(template):
     with pytest.raises(DefinitionError, match="remove"):
         add(Server("x"), template)
