@@ -80,8 +80,6 @@ def test_functions_cannot_reach_an_issuer_on_this_computer():
     assert found.startswith("TokenIssuer")
 
 
-# -- what the issuer publishes --------------------------------------------------------------------------
-
 ISSUER = "https://id.example"
 JWT = {"AuthMode": "jwt", "TokenIssuer": ISSUER}
 METADATA = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"}

@@ -243,8 +243,6 @@ def test_batches_are_refused(client):
     assert refused(client.send([client.body("ping")])) == (400, -32600)
 
 
-# -- legacy and modern clients on one endpoint ------------------------------------------------------------
-
 STRAY = {
     "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "extensions": {"x.test/y": {}}},

@@ -60,9 +60,6 @@ def serving(*tools, user=None, **options):
     return legacy(server_of(*tools, **options), user=user)
 
 
-# -- an error, or a default -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
 def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_could_be_asked(version):
     message = serving(size, guess).by(version=version).error_text("size", name="db")
@@ -195,9 +192,6 @@ def test_an_explicit_checkpoint_without_time_ends_in_an_error():
         return "done"
 
     assert serving(slow).error_text("slow")
-
-
-# -- asked through the model ----------------------------------------------------------------------------
 
 
 def through_model(*tools, **options):
@@ -382,9 +376,6 @@ JSON = any_json(st.text(max_size=5), finite=True)
 @given(st.dictionaries(st.sampled_from(["size", "keep", "other"]), JSON) | JSON)
 def test_an_invented_answer_is_asked_again_or_an_error_that_the_model_can_read(answers):
     assert through_model(size).text("size", name="db", input_responses=answers)
-
-
-# -- URLs -----------------------------------------------------------------------------------------------
 
 
 @dataclass

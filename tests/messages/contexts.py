@@ -66,9 +66,6 @@ async def pay_later() -> str:
     return "paid"
 
 
-# -- keys -----------------------------------------------------------------------------------------------
-
-
 class Priced(BaseModel):
     euros: int
 
@@ -127,9 +124,6 @@ def _failure(playing: Passes) -> BaseException:
     from support.passes import error
 
     return error(playing())
-
-
-# -- questions ------------------------------------------------------------------------------------------
 
 
 def ask(model: Any, **given: Any) -> None:
@@ -347,9 +341,6 @@ def a_signed_link_that_is_too_long() -> None:
     LINKS.sign("alice", "x" * 4_000, "flow", 2_000_000_000)
 
 
-# -- steps ----------------------------------------------------------------------------------------------
-
-
 @says(
     "step 'pay' takes a function, not int; pass the function and its arguments without calling it, "
     "as in `ctx.step('pay', function, argument)`",
@@ -521,9 +512,6 @@ def no_attempts() -> None:
     Retry(attempts=0)
 
 
-# -- tasks ----------------------------------------------------------------------------------------------
-
-
 @says(
     'run_as_task is called in a tool without task=; write @server.tool(task="optional"), or "required"',
     UsageError,
@@ -555,9 +543,6 @@ def a_sleep_whose_duration_is_text() -> None:
     run(lambda ctx: ctx.sleep("wait", "1 h"), recorder=TaskJournal())  # type: ignore[arg-type]
 
 
-# -- notifications --------------------------------------------------------------------------------------
-
-
 @says(
     "log: 'loud' is not a log level; use one of debug, info, notice, warning, error, critical, "
     "alert, emergency",
@@ -575,9 +560,6 @@ def log_data_that_json_cannot_hold() -> None:
 @says("progress: 'half' is not a finite number; pass an int or a float", UsageError)
 def progress_that_is_no_number() -> None:
     run(lambda ctx: ctx.progress("half"))  # type: ignore[arg-type]
-
-
-# -- large results --------------------------------------------------------------------------------------
 
 
 class Endless(io.RawIOBase):

@@ -517,9 +517,6 @@ def an_alias_that_is_a_path() -> None:
     tool(annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))]))
 
 
-# -- headers --------------------------------------------------------------------------------------------
-
-
 @says("x-mcp-header 'My Region' is not a header name; use letters, digits and !#$%&'*+-.^_`|~")
 def a_header_with_a_space() -> None:
     McpHeader("My Region")
@@ -588,9 +585,6 @@ def a_header_that_only_the_schema_has() -> None:
 )
 def a_header_that_only_the_schema_of_an_item_has() -> None:
     tool(annotated(list[Declares]))
-
-
-# -- schemas of the author's own ------------------------------------------------------------------------
 
 
 def raw(schema: dict[str, Any], **arguments: Any) -> None:

@@ -317,9 +317,6 @@ def a_choice_twice() -> None:
     one_of(["a", "b", "a"])
 
 
-# -- what functions return ------------------------------------------------------------------------------
-
-
 def returned(value: Any, annotation: Any = None) -> None:
     def find() -> Any: ...
 

@@ -25,9 +25,6 @@ class Login(BaseModel):
     name: str
 
 
-# -- Use Case 1: Rolling Upgrades -----------------------------------------------------------------------
-
-
 def build(*logins):
     """Return a build of the tool that asks for these logins in one round."""
 
@@ -91,9 +88,6 @@ def test_a_changed_question_is_asked_again():
     assert again.question("github_login") == "Who are you on GitHub now?"
 
 
-# -- Use Case 2: Load Shedding --------------------------------------------------------------------------
-
-
 def test_a_server_without_time_continues_in_the_next_round():
     ran: list[str] = []
 
@@ -130,8 +124,6 @@ def test_a_tool_can_request_a_checkpoint():
     assert "inputRequests" not in first.result
     assert first.respond().text == "found"
 
-
-# -- Guidance for Error Handling ------------------------------------------------------------------------
 
 NOT_REQUESTED = {
     "not_requested_info": {
@@ -184,8 +176,6 @@ def test_responses_other_than_an_object_are_a_protocol_error(weather, responses)
     asked = weather.request("tools/call", name="get_weather", arguments={}, inputResponses=responses)
     assert asked["error"]["code"] == -32602
 
-
-# -- Real-World Example for Ephemeral Workflow ----------------------------------------------------------
 
 DIALOGUE = json.loads(Path(__file__).with_name("azure_devops_dialogue.json").read_text("utf-8"))
 QUESTIONS, ANSWERS = DIALOGUE[::2], DIALOGUE[1::2]

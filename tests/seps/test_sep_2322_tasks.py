@@ -128,8 +128,6 @@ def resume(deployment, task_id, **answers):
     deployment.run_workers()
 
 
-# -- the example flow -----------------------------------------------------------------------------------
-
 FLOW = json.loads(Path(__file__).with_name("echo_task.json").read_text("utf-8"))
 PAIRS = list(zip(FLOW[::2], FLOW[1::2], strict=True))
 
@@ -196,9 +194,6 @@ def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deploy
         assert client.post("tools/call", **params, **next_round(asked, size=5)) == created
         refused = other.error("tools/call", **other_params, **next_round(asked, size=4))
         assert refused["code"] == -32602
-
-
-# -- tools/call -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -344,8 +339,6 @@ def test_a_store_error_is_an_internal_error(deployment):
     assert throttled.failures == 2 * ["task_table_unavailable"]
 
 
-# -- tasks/get and tasks/result -------------------------------------------------------------------------
-
 MEMBERS = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "statusMessage"}
 
 
@@ -462,9 +455,6 @@ def test_an_unanswered_task_fails_when_its_ttl_ends(deployment):
     assert deployment.error("tasks/result", taskId=task_id)["code"] == -32603
 
 
-# -- tasks/input_response and tasks/cancel --------------------------------------------------------------
-
-
 def test_the_acknowledgement_names_the_task_and_the_task_continues(deployment):
     task_id = parked(deployment)
     acknowledged = respond(deployment, task_id, echo_input=accepted({"input": "x"}))["result"]
@@ -552,9 +542,6 @@ def test_a_task_of_another_principal_is_unknown(deployment):
     assert deployment.status(task_id) == "input_required"
 
 
-# -- two dialects side by side --------------------------------------------------------------------------
-
-
 def test_a_task_is_unknown_in_the_other_dialect(deployment):
     modern = deployment.by(version=PROTOCOL_VERSION)
     ours, theirs = parked(deployment), modern.start("compute", label="x")
@@ -622,8 +609,6 @@ def test_clients_of_a_version_without_tasks_get_no_task_members(deployment):
     assert earlier.error("tasks/get", taskId="A" * 32)["code"] == -32601
     assert "task" not in earlier.post_call("echo", task={}).get("result", {})
 
-
-# -- other legacy methods --------------------------------------------------------------------
 
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -693,9 +678,6 @@ def test_only_errors_before_the_request_have_their_own_http_status(deployment):
     assert deployment.by(user=None, mode=AuthMode.JWT).send(body).status == 401
     assert deployment.send(body, origin="https://evil.example").status == 403
     assert deployment.send(body, http_method="DELETE").status == 405
-
-
-# -- behind a front door --------------------------------------------------------------------------------
 
 
 def test_a_front_door_serves_the_dialect_for_its_owners():

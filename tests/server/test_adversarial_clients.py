@@ -212,9 +212,6 @@ def test_a_well_behaved_client_completes_each_tool(tool, confirmed):
     assert len(set(shop.confirmed)) == confirmed
 
 
-# -- tasks ------------------------------------------------------------------------------------------------
-
-
 def task_server():
     built = Server("shop")
 

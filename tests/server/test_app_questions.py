@@ -93,9 +93,6 @@ def app(version=PROTOCOL_VERSION, /, server=server, **facets):
 both_kinds = pytest.mark.parametrize("tool", ["order", "order_async"])
 
 
-# -- asking ------------------------------------------------------------------------------------------
-
-
 @both_kinds
 def test_a_call_is_asked_and_answered_through_a_view(client, tool):
     asked = client.call(tool, item="tea")
@@ -167,9 +164,6 @@ def test_forms_name_their_view_for_a_client_that_can_show_them_there():
     answered = {"requestState": asked["requestState"], "inputResponses": {"count": accepted(2)}}
     again = client.post_call("order", {"item": "tea"}, **answered)["result"]
     assert list(again["inputRequests"]) == ["sure"]
-
-
-# -- attacks ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("missing", ["tool", "arguments", "state", "answers"])
@@ -294,9 +288,6 @@ def test_without_a_key_the_call_is_an_internal_error(version):
     assert client.call_error("order", item="tea")["code"] == -32603
     arguments = {"tool": "order", "arguments": {}, "state": "x", "answers": {}}
     assert client.call_error("answer_questions", **arguments)["code"] == -32603
-
-
-# -- views ------------------------------------------------------------------------------------------
 
 
 def test_the_list_names_the_views_and_the_answer_tool(client):

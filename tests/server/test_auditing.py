@@ -320,9 +320,6 @@ def test_a_call_without_audit_records_makes_none(log):
     assert log.lines == []
 
 
-# A front door and its owners
-
-
 @pytest.fixture
 def door(tmp_path):
     catalog = tmp_path / "catalog.json"
@@ -467,8 +464,6 @@ def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_
     ]
 
 
-# Workers that are killed
-
 passes: list[str] = []
 
 
@@ -496,9 +491,6 @@ def test_each_pass_has_one_record_with_every_worker_killed_in_turn():
         repetitions += 1
     assert repetitions > 20
     assert unknown > 5
-
-
-# Hooks and limits
 
 
 def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outcome(log):

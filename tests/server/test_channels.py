@@ -115,9 +115,6 @@ def test_a_state_is_bound_to_the_arguments_without_the_models_answers():
     assert player.send("summarize", moved, {"summary": sampled}, state).error["code"] == -32602
 
 
-# -- capabilities that a tool requires ------------------------------------------------------------------
-
-
 def requiring(capability, **options):
     made = Server("strict", **options)
 
@@ -137,8 +134,6 @@ def test_a_required_form_may_go_through_a_channel():
     assert "Who?" in player.call("ask").text
     assert player.call("never_asks").error["code"] == -32021, "it has no context, so it has no channels"
 
-
-# -- laws -----------------------------------------------------------------------------------------------
 
 UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 

@@ -143,9 +143,6 @@ def test_the_argument_is_dropped_from_a_lenient_tool_too(client):
     assert text(again(client, asked, "lenient")) == "3"
 
 
-# -- attacks ----------------------------------------------------------------------------------------------
-
-
 def is_refused(client, result):
     """Return whether the result says that the code continues no call, and nothing about another one."""
     assert result["isError"] is True
@@ -249,9 +246,6 @@ def test_the_log_has_no_code(client, capsys):
     logged = capsys.readouterr().out
     assert "asked_on_page" in logged
     assert code_in(asked) not in logged
-
-
-# -- definitions ------------------------------------------------------------------------------------------
 
 
 def test_no_parameter_of_a_tool_that_asks_has_the_name_of_the_argument():

@@ -31,8 +31,6 @@ def raising(error):
     return server
 
 
-# -- JSON-RPC errors --------------------------------------------------------------------------------------
-
 FORBIDDEN: list[tuple[Exception, str]] = [
     (ProtocolError(-32002, "x"), "raise ResourceNotFound"),
     (ProtocolError(-32042, "x"), "ctx.elicit_url"),
@@ -90,9 +88,6 @@ def test_a_forbidden_error_code_of_a_task_is_replaced_too():
     task = Player(raising(ProtocolError(-32002, "x")), WITH_TASKS).call("tool").task
     assert task.failed
     assert "Quote" in task.result["content"][0]["text"]
-
-
-# -- capabilities -----------------------------------------------------------------------------------------
 
 
 def asking():

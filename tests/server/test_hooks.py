@@ -122,9 +122,6 @@ def refusing(error, ran=None):
     return server
 
 
-# -- which passes -------------------------------------------------------------------------------------------
-
-
 def test_a_hook_runs_around_each_round_and_learns_how_it_ended():
     server, seen = recorded(lambda call: (call.is_first_pass, call.outcome))
     Player(server).call("order", sure=True)
@@ -227,9 +224,6 @@ def test_a_front_door_runs_no_hooks():
     assert not hasattr(FrontDoor, "around")
 
 
-# -- outcomes -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
@@ -266,9 +260,6 @@ def test_before_its_yield_a_hook_knows_no_outcome(server, seen):
 
     Player(server).read("orders://7")
     assert seen == [(None, None)]
-
-
-# -- refusals -----------------------------------------------------------------------------------------------
 
 
 def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run():
@@ -357,9 +348,6 @@ def test_a_hook_that_returns_before_its_yield_refuses_the_call(server, ran):
     assert ran == []
 
 
-# -- order --------------------------------------------------------------------------------------------------
-
-
 def test_the_first_registered_hook_is_the_outermost(server, ran):
     def hook(name: str, call: Call) -> Iterator[None]:
         ran.append(f"{name} begins")
@@ -396,9 +384,6 @@ def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server, seen):
     assert seen == ["closed"]
 
 
-# -- after the pass -----------------------------------------------------------------------------------------
-
-
 def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves():
     server, seen = recorded()
 
@@ -423,9 +408,6 @@ def test_a_second_yield_is_logged_and_the_answer_still_leaves(server):
     player = Player(server)
     assert player.read("orders://7").contents[0]["text"] == "7"
     assert [event for event, _ in player.observer.failures] == ["hook_failed"]
-
-
-# -- what a hook cannot do ----------------------------------------------------------------------------------
 
 
 def test_a_hook_cannot_change_the_call(server):
@@ -459,8 +441,6 @@ def test_a_hook_does_not_change_what_a_replay_records():
     assert first.outstanding == second.outstanding
     assert first.entries == second.entries
 
-
-# -- async --------------------------------------------------------------------------------------------------
 
 tenant: ContextVar[str] = ContextVar("tenant", default="nobody's")
 
@@ -555,9 +535,6 @@ def test_exceptions_of_hooks_are_redacted_in_the_log(capsys):
     assert secret not in printed
 
 
-# -- fields -------------------------------------------------------------------------------------------------
-
-
 def adding(**fields):
     """Return a server with a hook that adds these fields, and the errors of `add_fields`."""
     server, errors = shop(), Seen()
@@ -646,9 +623,6 @@ def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook(fields):
     assert "fields" not in player.observer.tags
 
 
-# -- registration -------------------------------------------------------------------------------------------
-
-
 class Quota:
     """A hook with state."""
 
@@ -702,9 +676,6 @@ def test_a_hook_is_registered_once():
     server.around(closed)
     with pytest.raises(DefinitionError, match="closed is registered twice"):
         server.around(closed)
-
-
-# -- the caller ---------------------------------------------------------------------------------------------
 
 
 def test_a_hook_sees_the_caller_and_the_client():

@@ -55,8 +55,6 @@ def without_nulls(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-# -- answers --------------------------------------------------------------------------------------------
-
 TEXT = types.TextContent(type="text", text="short")
 TOOL_USE = types.ToolUseContent(type="tool_use", id="1", name="look", input={"city": None})
 TOOL_RESULT = types.ToolResultContent(type="tool_result", toolUseId="1", content=[TEXT])
@@ -88,9 +86,6 @@ def test_null_is_a_value_in_the_input_of_a_tool_use():
     result = types.CreateMessageResult(role="assistant", model="m", content=TOOL_USE)
     played = Player(server).call("summary").respond({"say": with_nulls(result)})
     assert played.result["structuredContent"][1]["input"] == {"city": None}
-
-
-# -- requests -------------------------------------------------------------------------------------------
 
 
 def ask(method, params):

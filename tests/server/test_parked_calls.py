@@ -229,9 +229,6 @@ def count_operations(deployment, tool, **arguments):
     return len(operations)
 
 
-# -- questions and results ----------------------------------------------------------------------------------
-
-
 def test_a_call_asks_by_a_link_and_returns_its_result_when_it_is_made_again(deployment):
     asked = deployment.text("confirm")
     assert "confirm asks the user" in asked
@@ -362,9 +359,6 @@ def test_a_question_through_the_model_after_a_step_continues(deployment):
     assert effects == ["prepared"]
 
 
-# -- waiting ------------------------------------------------------------------------------------------------
-
-
 def test_a_repeated_call_waits_less_than_clients_do_and_then_gives_the_same_link_again(deployment):
     asked = deployment.text("confirm")
     began = deployment.clock()
@@ -398,9 +392,6 @@ def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(d
     assert deployment.text("slow") == "done"
     assert "still running" in during[0]
     assert during[1] == "still_running"
-
-
-# -- the life of a parked call ------------------------------------------------------------------------------
 
 
 def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
@@ -455,9 +446,6 @@ def test_a_call_that_becomes_a_task_returns_the_same_task_again(deployment):
 def test_a_call_that_cannot_become_a_task_runs_to_its_end(deployment):
     deployment.answer(deployment.text("provision"), size=2)
     assert deployment.text("provision") == "created 1"
-
-
-# -- whose call it is ---------------------------------------------------------------------------------------
 
 
 def test_two_users_with_the_same_tool_and_arguments_never_see_each_others_call(deployment):
@@ -627,9 +615,6 @@ def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deploymen
     assert others == ["pass 2"] == [deployment.text("confirm_slowly")]
 
 
-# -- another client makes the call again --------------------------------------------------------------------
-
-
 def rounds_of(client, tool, **arguments):
     """Return a function that answers the questions of a result, and makes the next round of the call."""
 
@@ -723,9 +708,6 @@ def test_a_client_may_answer_the_questions_of_a_waiting_call_one_by_one(deployme
     assert answer(asked, second=False)["structuredContent"] == [True, False]
 
 
-# -- crashes, threads, failures -----------------------------------------------------------------------------
-
-
 def play(deployment, crash_in=None, killed_call=0, is_done=False):
     """Make the call until it ends; return the store that killed one request, which was then repeated."""
     crashed = None
@@ -809,9 +791,6 @@ def test_an_answer_of_a_model_that_no_item_can_hold_is_an_error_and_the_question
     deployment.text("relayed")
     assert "too large" in deployment.error_text("relayed", input_responses={"number": "x" * 500_000})
     assert deployment.text("relayed", input_responses={"number": 3}) == "xxx"
-
-
-# -- what it costs ------------------------------------------------------------------------------------------
 
 
 def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):

@@ -59,16 +59,13 @@ def test_an_answer_is_stored_and_the_worker_is_dispatched(page):
     token, task = ask_size(page)
     dispatched = page.calls.table.dispatcher.sent
     dispatched.clear()
+    shown = page.show(token)
+    assert title(shown) == (200, "Question from provision")
+    assert "Databases" in shown.body
     assert "Thank you" in page.answer(token, "4")
     assert page.calls.responses(task) == ACCEPTED
     assert list(dispatched) == [("worker:1", task.pk)]
     assert title(page.show(token)) == (200, "Thank you")
-
-
-def test_the_page_names_the_server_and_the_tool(page):
-    shown = page.show(ask_size(page)[0])
-    assert title(shown) == (200, "Question from provision")
-    assert "Databases" in shown.body
 
 
 def test_opening_the_link_changes_nothing(page):
@@ -104,9 +101,6 @@ def test_a_url_question_is_confirmed(page):
     token, task = page.calls.ask({"login": url("https://id.example/")})
     page.answer(token)
     assert page.calls.responses(task) == {"login": {"action": "accept"}}
-
-
-# Attacks
 
 
 def test_a_replayed_form_changes_nothing(page):
@@ -151,21 +145,19 @@ def test_a_guessed_token_finds_nothing(page, token):
     assert page.post(urlencode({"token": token, "action": "accept", "0.0": "4"})).status == 404
 
 
-def test_an_expired_link_shows_no_question_and_takes_no_answer(page):
+@pytest.mark.parametrize(
+    ("end", "heading"),
+    [
+        (lambda calls, task: calls.clock.advance(3_601), "Link expired"),
+        (lambda calls, task: calls.cancel(task), "Call ended"),
+    ],
+)
+def test_a_form_that_is_posted_too_late_stores_nothing(page, end, heading):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
-    page.calls.clock.advance(3_601)
+    end(page.calls, task)
     assert page.show(token).status == 410
-    assert title(page.post(body)) == (410, "Link expired")
-    assert page.calls.responses(task) == {}
-
-
-def test_a_form_that_is_posted_after_the_call_ended_stores_nothing(page):
-    token, task = ask_size(page)
-    body = page.form(token, "4").body()
-    page.calls.tasks.cancel("alice", task.task_id)
-    assert page.show(token).status == 410
-    assert title(page.post(body)) == (410, "Call ended")
+    assert title(page.post(body)) == (410, heading)
     assert page.calls.responses(task) == {}
 
 
@@ -217,19 +209,14 @@ def test_a_body_that_is_not_the_pages_form_stores_nothing(page, body):
     assert page.calls.responses(task) == {}
 
 
-@pytest.mark.parametrize("size", [1_000_001, 4_000_000])
-def test_a_body_over_a_megabyte_is_refused_unread(page, size):
-    token, task = ask_size(page)
-    sent = page.post(page.form(token, "4").body() + "&x=" + "x" * size)
-    assert title(sent) == (413, "Answer too large")
-    assert page.calls.responses(task) == {}
-
-
-def test_an_answer_that_the_table_cannot_hold_comes_back(page):
+def test_an_answer_that_is_too_large_stores_nothing_and_comes_back_if_it_was_read(page):
     token, task = page.calls.ask({"text": form(TEXT)})
-    sent = page.post(page.form(token, "x" * 500_000).body())
-    assert sent.status == 413
-    assert BrowserForm(sent.body).named("0.0")[0].text.strip() == "x" * 500_000
+    body = page.form(token, "x" * 500_000).body()
+    refused = page.post(body)
+    assert refused.status == 413
+    assert BrowserForm(refused.body).named("0.0")[0].text.strip() == "x" * 500_000
+    for size in (1_000_001, 4_000_000):
+        assert title(page.post(body + "&x=" + "x" * size)) == (413, "Answer too large")
     assert page.calls.responses(task) == {}
 
 
@@ -267,16 +254,6 @@ def failing(page, error, *, at_writes=False):
     return page.by(store=FaultyStore(page.calls.store, matches, before=fail))
 
 
-def test_a_table_that_fails_is_a_friendly_page_that_says_to_try_again(page):
-    token, _ = ask_size(page)
-    body = page.form(token, "4").body()
-    broken = failing(page, StoreError("timeout"))
-    for response in (broken.show(token), broken.post(body)):
-        assert title(response) == (503, "Temporarily unavailable")
-        assert response.headers["retry-after"] == "10"
-    assert "task_table_unavailable" in page.deployment.events
-
-
 def test_a_table_that_cannot_be_written_gives_the_form_back(page):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
@@ -288,17 +265,22 @@ def test_a_table_that_cannot_be_written_gives_the_form_back(page):
     assert page.calls.responses(task) == ACCEPTED
 
 
-def test_a_fault_is_logged_and_its_page_tells_nothing(page):
+@pytest.mark.parametrize(
+    ("error", "status", "heading", "event"),
+    [
+        (StoreError("secret detail"), 503, "Temporarily unavailable", "task_table_unavailable"),
+        (RuntimeError("secret detail"), 500, "Something went wrong", "internal_error"),
+    ],
+)
+def test_a_failure_is_logged_and_its_page_tells_nothing(page, error, status, heading, event):
     token, _ = ask_size(page)
     body = page.form(token, "4").body()
-    broken = failing(page, RuntimeError("secret detail"))
+    broken = failing(page, error)
     for response in (broken.show(token), broken.post(body)):
-        assert title(response) == (500, "Something went wrong")
+        assert title(response) == (status, heading)
+        assert response.headers.get("retry-after") == ("10" if status == 503 else None)
         assert "secret" not in response.body
-    assert page.deployment.events.count("internal_error") == 2
-
-
-# Headers and logs
+    assert page.deployment.events.count(event) == 2
 
 
 def test_no_response_is_cached_framed_scripted_or_tells_another_site_its_address(page):
@@ -351,13 +333,12 @@ def test_an_answer_is_redacted_in_the_traceback_of_a_fault(page, capsys):
     assert token not in logged
 
 
-# Deployments
-
-
 @pytest.mark.parametrize("mode", [*AuthMode])
-@pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_the_page_needs_no_authorization_behind_any_source_and_mode(source, mode):
-    page = served(source, mode=mode)
+@pytest.mark.parametrize(
+    "facets", [*({"source": each} for each in HTTP_SOURCES), {"through_door": True}], ids=str
+)
+def test_the_page_needs_no_authorization_behind_any_source_and_mode(facets, mode):
+    page = served(**facets, mode=mode)
     token, task = ask_size(page)
     page.answer(token, "4")
     assert page.calls.responses(task) == ACCEPTED
@@ -383,13 +364,6 @@ def test_a_query_with_a_second_token_has_none(source):
     assert page.request("GET", f"x=%26token%3D1&token={token}").status == 200
     if source != "alb":  # its events have the last of several values
         assert page.request("GET", f"token={token}&token={token}").status == 404
-
-
-def test_the_front_door_serves_the_page():
-    page = served(through_door=True)
-    token, task = ask_size(page)
-    page.answer(token, "4")
-    assert page.calls.responses(task) == ACCEPTED
 
 
 def test_without_a_table_there_is_no_page():

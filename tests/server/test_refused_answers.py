@@ -176,9 +176,6 @@ def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_r
     assert SECRET not in ended.text
 
 
-# -- tasks ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("tool", "answer", "good"),
     [
@@ -239,9 +236,6 @@ def test_the_error_of_a_task_that_asked_too_often_names_the_reason():
     assert "'q'" in task.text
     assert "16 characters" in task.text
     assert SECRET not in task.text
-
-
-# -- page and app -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("client", ["codex", "claude.ai"])

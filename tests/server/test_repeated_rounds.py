@@ -36,9 +36,6 @@ RETENTION_S = RETENTION_MS / 1_000
 TOOLS = ["optional", "required", "short"]
 
 
-# -- one flow, one task -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_round_that_is_sent_again_gets_the_same_task(deployment, tool):
     client = Client(deployment, tool)
@@ -158,9 +155,6 @@ def test_the_log_of_a_repetition_has_the_flow(deployment):
     assert deployment.observer.tags == {"flow": deployment.tasks[0].flow_id}
 
 
-# -- concurrent rounds, lost processes ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("max_open", [0, 1])
 def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open, is_done):
@@ -270,9 +264,6 @@ class RepeatedRounds(RuleBasedStateMachine):
 
 RepeatedRounds.TestCase.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
 test_a_flow_becomes_at_most_one_task = RepeatedRounds.TestCase
-
-
-# -- parked calls -------------------------------------------------------------------------------------------
 
 
 page_server = Server("page")

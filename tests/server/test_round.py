@@ -124,9 +124,6 @@ def player_of(*tools, **options):
     return Player(server_of(*tools), **options)
 
 
-# -- results ----------------------------------------------------------------------------------------------
-
-
 def test_a_result_has_its_type_and_the_server_info():
     result = player().call("add", {"a": 2}).result
     assert result == {
@@ -151,9 +148,6 @@ def test_arguments_may_be_absent_or_null():
 
 def test_an_asynchronous_tool_without_context_returns_its_result():
     assert player().call("asynchronous_without_context", {"n": 1}).structured == 2
-
-
-# -- rounds -----------------------------------------------------------------------------------------------
 
 
 def test_a_question_ends_the_round_and_its_answer_completes_the_call():
@@ -264,9 +258,6 @@ def test_the_number_of_rounds_is_a_setting():
     assert asked.answer(one="a").failed
 
 
-# -- exceptions of the author -----------------------------------------------------------------------------
-
-
 def test_a_tool_error_reaches_the_model_unchanged():
     failed = player().call("raises", {"kind": "tool error"})
     assert failed.failed
@@ -323,9 +314,6 @@ def test_drift_names_the_key_in_the_error_and_in_the_log():
     assert isinstance(error, Drift)
 
 
-# -- bad input --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "arguments", [{}, {"a": "many"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
 )
@@ -372,9 +360,6 @@ def test_an_unsupported_question_is_an_error_with_the_missing_capability():
     without_table: Any = {"tasks": None}
     refused = player(capabilities={"elicitation": {"url": {}}}, ports=without_table).call("greet")
     assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
-
-
-# -- state ------------------------------------------------------------------------------------------------
 
 
 def refused_states(playing, *tokens):
@@ -526,9 +511,6 @@ def test_only_a_large_state_causes_a_warning():
         assert warnings == ([{"tool": "hoards", "characters": len(state)}] if warned else [])
 
 
-# -- notifications ----------------------------------------------------------------------------------------
-
-
 def test_notifications_precede_the_response_on_one_stream():
     played = player(log_level="info").call("reports")
     assert [notification["method"] for notification in played.notifications] == [
@@ -541,9 +523,6 @@ def test_notifications_precede_the_response_on_one_stream():
 def test_without_a_log_level_no_log_message_is_sent():
     played = player().call("reports")
     assert [notification["method"] for notification in played.notifications] == ["notifications/progress"]
-
-
-# -- time -------------------------------------------------------------------------------------------------
 
 
 def test_a_checkpoint_is_an_input_required_result_with_only_a_state():
@@ -562,9 +541,6 @@ def test_a_state_is_valid_in_every_environment_with_the_key():
     state = player(key=key, clock=clock).call("greet").state
     given = {"name": {"action": "accept", "content": {"value": "Ada"}}}
     assert player(key=key, clock=clock).send("greet", {}, given, state).text == "Hello, Ada!"
-
-
-# -- failures in links, answers and tools -----------------------------------------------------------------
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

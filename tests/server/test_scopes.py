@@ -1,7 +1,7 @@
 """Scopes of features: which features a caller may call, and which are hidden from it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -94,22 +94,14 @@ REQUESTS: dict[str, tuple[Mapping[str, Any], str]] = {
 every_request = pytest.mark.parametrize("request_name", REQUESTS)
 
 
-# -- step-up ----------------------------------------------------------------------------------------------
-
-
 @every_request
-def test_a_call_without_its_scopes_is_challenged_with_all_of_them(request_name):
+def test_a_call_without_its_scopes_is_challenged_with_all_of_them_and_a_broader_scope_suffices(request_name):
     body, needed = REQUESTS[request_name]
     answer = caller(NO_SCOPES).send(body)
     assert answer.status == 403
     error = f'Bearer error="insufficient_scope", scope="{needed}", {RESOURCE_METADATA}'
     assert answer.headers["www-authenticate"] == error
     assert json.loads(answer.body)["id"] == body["id"]
-
-
-@every_request
-def test_a_broader_scope_suffices(request_name):
-    body, _ = REQUESTS[request_name]
     assert "result" in json.loads(caller("db:admin billing").send(body).body)
 
 
@@ -125,12 +117,6 @@ def test_features_without_scopes_are_available_to_all_callers():
     assert client.text("ping") == "pong"
     assert client.result("prompts/get", name="hello")
     assert client.result("resources/read", uri="db://status")
-
-
-def test_some_of_the_scopes_do_not_suffice_and_the_challenge_names_all():
-    answer = caller("db:write").send(call("write"))
-    assert answer.status == 403
-    assert 'scope="db:write billing"' in answer.headers["www-authenticate"]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +147,11 @@ def test_a_refusal_without_an_authorization_server_names_no_metadata():
     assert "www-authenticate" not in answer.headers
 
 
-def test_a_refusal_is_logged_with_the_missing_scopes():
-    client = caller(READER)
-    client.send(call("write"))
+def test_some_of_the_scopes_do_not_suffice_and_all_are_logged():
+    client = caller("db:write")
+    answer = client.send(call("write"))
+    assert answer.status == 403
+    assert 'scope="db:write billing"' in answer.headers["www-authenticate"]
     assert ("insufficient_scope", {"scopes": ["db:write", "billing"]}) in client.observer.events
 
 
@@ -186,9 +174,6 @@ def test_a_listed_definition_does_not_reveal_its_scopes():
     listed = showing(NO_SCOPES).result("tools/list")
     assert "db:" not in json.dumps(listed)
     assert listed["cacheScope"] == "public"
-
-
-# -- legacy clients ---------------------------------------------------------------------------------------
 
 
 def test_legacy_clients_are_challenged_in_the_same_way():
@@ -215,9 +200,6 @@ def test_the_legacy_dialect_of_tasks_checks_scopes():
     client = caller(NO_SCOPES, server, version=LEGACY_VERSION)
     for params in ({}, {"task": {}}):
         assert client.request("tools/call", name="lasting", arguments={}, **params).status == 403
-
-
-# -- hidden features --------------------------------------------------------------------------------------
 
 
 @every_request
@@ -256,13 +238,6 @@ def listed(client: Deployment, method: str) -> tuple[list[str], str]:
     return [item[key] for item in result[member]], result["cacheScope"]
 
 
-@pytest.mark.parametrize("method", LISTS)
-def test_lists_have_only_callable_features_and_are_private(method):
-    client = hiding(NO_SCOPES)
-    for scope, names in zip((NO_SCOPES, READER, WRITER), LISTS[method][2:], strict=True):
-        assert listed(client.by(scopes=tuple(scope.split())), method) == (names, "private")
-
-
 def test_pages_are_private_and_cursors_are_bound_to_the_scopes():
     client = caller(WRITER, databases(hide_unauthorized=True, page_size=1))
     names: list[str] = []
@@ -277,9 +252,6 @@ def test_pages_are_private_and_cursors_are_bound_to_the_scopes():
         for others in ((READER,), ()):
             assert client.by(scopes=others).error("tools/list", **cursor)["code"] == -32602
     assert names == ["ping", "read", "write"]
-
-
-# -- a front door -----------------------------------------------------------------------------------------
 
 
 @every_request
@@ -336,9 +308,10 @@ def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides):
     assert client.result("resources/read", uri="file:///other/x")["contents"][0]["text"] == "open"
 
 
+@pytest.mark.parametrize("through_door", [False, True])
 @pytest.mark.parametrize("method", LISTS)
-def test_lists_of_a_front_door_that_hides_features_are_private(method):
-    hidden, shown = (make(NO_SCOPES, through_door=True) for make in (hiding, showing))
+def test_lists_have_all_features_or_only_the_callable_ones_and_are_private(method, through_door):
+    hidden, shown = (make(NO_SCOPES, through_door=through_door) for make in (hiding, showing))
     *_, everything = LISTS[method]
     for scope, names in zip((NO_SCOPES, READER, WRITER), LISTS[method][2:], strict=True):
         scopes = tuple(scope.split())
@@ -354,41 +327,31 @@ def test_a_front_door_cannot_hide_features_that_its_owners_show():
             make(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
 
 
-def test_owners_without_scopes_need_not_hide_features():
+def test_all_owners_with_scopes_must_have_the_same_hide_setting():
     server = Server("open")
     server.tool(name="ping")(lambda: "pong")
     for chosen in (True, False, None):
         Deployment(server, through_door=True, door_options={"hide_unauthorized": chosen})
-    assert hides_unauthorized({"open": server, "closed": databases(hide_unauthorized=True)})
-
-
-def test_all_owners_must_have_the_same_hide_setting():
-    owners = {"one": databases(hide_unauthorized=True), "other": databases()}
+    hiding_one = databases(hide_unauthorized=True)
+    assert hides_unauthorized({"open": server, "closed": hiding_one})
     with pytest.raises(CatalogError, match=r"set for \['one'\] and not for \['other'\]"):
-        hides_unauthorized(owners)
-
-
-# -- scopes requested at sign-in, and invalid declarations ------------------------------------------------
+        hides_unauthorized({"one": hiding_one, "other": databases()})
 
 
 def requested_at_sign_in(server, **facets):
     request = HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource")
     document = json.loads(caller(NO_SCOPES, server, **facets).respond(request).body)
-    found: Sequence[str] = document.get("scopes_supported", [])
-    return found
+    return document.get("scopes_supported", [])
 
 
-def test_clients_request_the_narrowest_scopes_at_first():
+def test_clients_request_the_narrowest_scopes_at_first_or_the_configured_ones():
     assert requested_at_sign_in(databases()) == ["billing", "db:read"]
     assert requested_at_sign_in(databases(), through_door=True) == ["billing", "db:read"]
     assert requested_at_sign_in(Server("x")) == []
-
-
-@pytest.mark.parametrize("chosen", [["db:read"], []])
-def test_clients_request_the_configured_scopes(chosen):
-    assert requested_at_sign_in(databases(initial_scopes=chosen)) == chosen
-    door_options = {"initial_scopes": chosen}
-    assert requested_at_sign_in(databases(), through_door=True, door_options=door_options) == chosen
+    for chosen in (["db:read"], []):
+        assert requested_at_sign_in(databases(initial_scopes=chosen)) == chosen
+        door_options = {"initial_scopes": chosen}
+        assert requested_at_sign_in(databases(), through_door=True, door_options=door_options) == chosen
 
 
 def test_malformed_scopes_are_refused_at_import():
@@ -397,17 +360,13 @@ def test_malformed_scopes_are_refused_at_import():
         server.tool(scopes=["two words"])(lambda: "")
     with pytest.raises(DefinitionError):
         server.prompt(scopes="read")(lambda: "")
-    with pytest.raises(DefinitionError):
-        server.resource("x://y", scopes=['"'])(lambda: "")
+    for wrong in ({"scopes": ['"']}, {"scopes": ["a"], "cache_scope": "public"}):
+        with pytest.raises(DefinitionError):
+            server.resource("x://y", **wrong)(lambda: "")
     with pytest.raises(DefinitionError):
         Server("x", scopes={"a": ["b"], "b": ["a"]})
     with pytest.raises(DefinitionError):
         Deployment(databases(), through_door=True, door_options={"initial_scopes": ["é"]})
-
-
-def test_a_feature_with_scopes_cannot_have_a_public_cache():
-    with pytest.raises(DefinitionError):
-        Server("x").resource("x://y", scopes=["a"], cache_scope="public")(lambda: "")
 
 
 def test_a_task_continues_after_its_caller_lost_the_scopes():

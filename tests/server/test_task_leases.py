@@ -124,9 +124,6 @@ def task():
     return StartedTask()
 
 
-# a worker that is lost
-
-
 @pytest.mark.parametrize("call", range(6))
 def test_a_killed_workers_retry_continues_without_a_poll(task, call):
     first = task.lose_worker(call)
@@ -160,9 +157,6 @@ def test_of_a_retry_and_a_poll_one_claims_the_task_and_the_attempt_counts_once(t
     task.poll_and_run()
     assert (task.status, attempts) == ("completed", [2])
     assert ran == ["first", "second"]
-
-
-# a worker that is alive
 
 
 @pytest.mark.parametrize("tool", ["two_steps", "two_async_steps"])
@@ -238,9 +232,6 @@ def test_a_dispatch_by_a_poll_does_not_wait_for_another_worker(task):
     task.invoke()
     assert (task.status, task.clock()) == ("completed", began)
     assert ran == ["first", "second"]
-
-
-# a worker that was stopped, and continues after its lease was taken
 
 
 @pytest.mark.parametrize("tool", ["two_steps", "catches_everything"])
@@ -328,9 +319,6 @@ def test_a_stopped_worker_whose_task_nobody_took_continues(task):
     assert "lease_lost" not in task.recorded()
 
 
-# cancellation
-
-
 @pytest.mark.parametrize("tool", ["two_steps", "two_async_steps"])
 def test_a_cancelled_worker_keeps_its_lease_until_its_step_ends_and_starts_no_other(tool):
     task, leases = StartedTask(tool), []
@@ -348,9 +336,6 @@ def test_a_cancelled_worker_keeps_its_lease_until_its_step_ends_and_starts_no_ot
     assert leases == [int(task.clock() * 1000) + LEASE_S * 1_000]
     assert (task.stored.status.value, task.stored.lease_until_ms) == ("cancelled", None)
     assert "lease_lost" not in task.recorded()
-
-
-# a table that does not answer
 
 
 @pytest.fixture
@@ -401,9 +386,6 @@ def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeat
         task.invoke(retried, replaced_ports={"pause_ms": pause})
     task.invoke(retried)
     assert task.status == "completed"
-
-
-# other revisions
 
 
 def test_the_lease_of_a_revision_without_renewals_is_left_alone_until_it_ends(task):

@@ -70,24 +70,29 @@ def at_limit(deployment):
     return tasks
 
 
-def send(deployment, tool, **more):
-    return deployment.send(deployment.body("tools/call", name=tool, arguments={}, **more))
-
-
 def refusal(deployment, tool, **more):
     """Return the error of a call that the limit refuses."""
-    response = send(deployment, tool, **more)
+    response = deployment.send_call(tool, **more)
     assert (response.status, response.headers["retry-after"]) == (429, "30")
     error = json.loads(response.body)["error"]
     assert (error["code"], error["data"]) == (429, {"maxOpenTasks": LIMIT, "retryAfterMs": 30_000})
     return error
 
 
-def test_a_tool_that_requires_a_task_is_refused_before_it_runs(deployment):
+@pytest.mark.parametrize(
+    "facets", [{}, {"source": "http_api"}, {"through_door": True}], ids=["endpoint", "function", "front door"]
+)
+def test_a_tool_that_requires_a_task_is_refused_before_it_runs_and_the_operator_is_warned(facets):
+    deployment = Deployment(server, max_open=LIMIT, **facets)
     at_limit(deployment)
     refusal(deployment, "requires_task")
     assert ran == []
     assert len(deployment.sent) == LIMIT, "no worker is dispatched"
+    assert ("task_limit_reached", {"tool": "requires_task", "limit": LIMIT}) in deployment.observer.events
+    assert "task_limit_reached" in WARNING_EVENTS
+    refused = next(fields for event, fields in deployment.observer.events if event == "request_refused")
+    assert (refused["code"], refused["status"]) == (429, 429)
+    assert deployment.by(user="bob").send_call("requires_task").status == 200
 
 
 def test_a_tool_that_asks_before_its_task_is_not_counted_yet(deployment):
@@ -111,19 +116,15 @@ def test_a_refusal_names_the_steps_that_run_again(deployment):
     assert ran == ["pay"]
     assert "pay" in error["message"]
     assert "reserve" not in error["message"], "the state has its result"
+    assert "steps" not in refusal(deployment, "may_start_task")["message"], "none ran"
     deployment.cancel(first)
     assert deployment.retry("becomes_task_after_answer", asked, size=1)["resultType"] == "task"
-
-
-def test_a_call_that_runs_no_step_names_none(deployment):
-    at_limit(deployment)
-    assert "steps" not in refusal(deployment, "may_start_task")["message"]
 
 
 def test_concurrent_calls_never_exceed_the_limit(deployment):
     number = 4 * LIMIT
     with ThreadPoolExecutor(number) as threads:
-        statuses = list(threads.map(lambda _: send(deployment, "may_start_task").status, range(number)))
+        statuses = list(threads.map(lambda _: deployment.send_call("may_start_task").status, range(number)))
     assert sorted(statuses) == [200] * LIMIT + [429] * (number - LIMIT)
     assert len(deployment.sent) == LIMIT
 
@@ -135,13 +136,13 @@ def test_a_cancelled_task_counts_until_the_running_step_ends(deployment):
     def cancel_and_create():
         for task in tasks:
             deployment.cancel(task)
-        statuses.extend(send(deployment, "requires_task").status for _ in range(LIMIT))
+        statuses.extend(deployment.send_call("requires_task").status for _ in range(LIMIT))
 
     meanwhile.append(cancel_and_create)
     deployment.run_worker()
     assert statuses == [200, 429], "only the task whose worker had not started made room"
     assert "after" not in ran
-    assert send(deployment, "requires_task").status == 200
+    assert deployment.send_call("requires_task").status == 200
 
 
 @pytest.mark.parametrize("end", ["cancelled", "completed"])
@@ -155,35 +156,13 @@ def test_an_ended_task_makes_room(deployment, end):
     refusal(deployment, "requires_task")
 
 
-def test_other_callers_are_not_affected(deployment):
-    at_limit(deployment)
-    assert send(deployment.by(user="bob"), "requires_task").status == 200
-
-
-def test_a_refusal_is_a_warning_and_a_metric_for_the_operator(deployment):
-    at_limit(deployment)
-    refusal(deployment, "requires_task")
-    assert ("task_limit_reached", {"tool": "requires_task", "limit": LIMIT}) in deployment.observer.events
-    assert "task_limit_reached" in WARNING_EVENTS
-    refused = next(fields for event, fields in deployment.observer.events if event == "request_refused")
-    assert (refused["code"], refused["status"]) == (429, 429)
-
-
-@pytest.mark.parametrize("is_forwarded", [False, True])
-def test_the_response_is_429_directly_and_through_the_front_door(is_forwarded):
-    deployment = Deployment(server, source="http_api", through_door=is_forwarded, max_open=LIMIT)
-    at_limit(deployment)
-    refusal(deployment, "requires_task")
-    assert ran == []
-
-
 def test_a_legacy_client_gets_the_error_with_status_200():
     """Legacy clients do not read the body of a 4xx response."""
     legacy_server = Server("limited", legacy_tasks="sep-2322")
     legacy_server.tool(task="required")(requires_task)
     deployment = Deployment(legacy_server, max_open=LIMIT)
     at_limit(deployment)
-    response = send(deployment.by(version=LEGACY_VERSION), "requires_task", task={})
+    response = deployment.by(version=LEGACY_VERSION).send_call("requires_task", task={})
     error = json.loads(response.body)["error"]
     assert (response.status, error["code"], error["data"]["maxOpenTasks"]) == (200, 429, LIMIT)
     assert ran == []

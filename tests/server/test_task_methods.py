@@ -1,5 +1,6 @@
 """Tasks from the call to their end, with a store in memory and workers run by the test."""
 
+import json
 from collections import Counter
 from contextlib import suppress
 from itertools import count
@@ -7,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
-from support.client_requests import FORMS, accepted, next_round
+from support.client_requests import accepted, next_round
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.task_tools import meanwhile, ran, run_step, task_server
@@ -25,18 +26,6 @@ server = Server("jobs")
 def compute(ctx: Context, label: str) -> str:
     ctx.run_as_task(ttl_ms=60_000)
     return ctx.step("work", run_step, label)
-
-
-@server.tool(task="required")
-def fails(ctx: Context) -> str:
-    ctx.run_as_task()
-    raise ToolError("no luck")
-
-
-@server.tool(task="required")
-def breaks(ctx: Context) -> str:
-    ctx.run_as_task()
-    raise ProtocolError(-32603, "broken")
 
 
 @server.tool(task="optional")
@@ -78,10 +67,12 @@ async def asks_while_it_works(ctx: AsyncContext) -> Any:
 
 
 def test_the_extension_is_advertised_if_a_tool_can_become_a_task(deployment):
-    assert deployment.result("server/discover")["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
-    plain = Server("plain")
-    assert "extensions" not in Deployment(plain).result("server/discover")["capabilities"]
-    assert Deployment(plain).error("tasks/get", taskId="x" * 32)["code"] == -32601
+    capabilities = deployment.result("server/discover")["capabilities"]
+    assert capabilities["extensions"] == {TASKS_EXTENSION: {}}
+    assert "tasks" not in capabilities, "of 2025-11-25"
+    plain = Deployment(Server("plain"))
+    assert "extensions" not in plain.result("server/discover")["capabilities"]
+    assert plain.error("tasks/get", taskId="x" * 32)["code"] == -32601
 
 
 def test_a_call_becomes_a_task_with_the_result_of_the_call(deployment):
@@ -90,35 +81,13 @@ def test_a_call_becomes_a_task_with_the_result_of_the_call(deployment):
         *("resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "_meta")
     }
     assert (created["resultType"], created["status"], created["ttlMs"]) == ("task", "working", 60_000)
-    assert deployment.status(created["taskId"]) == "working"
+    assert {**deployment.poll(created["taskId"]), "resultType": "task"} == created
     deployment.run_workers()
     done = deployment.poll(created["taskId"])
     assert (done["resultType"], done["status"]) == ("complete", "completed")
     assert done["result"]["content"] == [{"type": "text", "text": "x"}]
     assert done["result"]["resultType"] == "complete"
     assert ran == ["x"]
-
-
-def test_a_tool_that_requires_a_task_refuses_clients_without_the_extension(deployment):
-    error = deployment.by(capabilities=FORMS).call_error("fails")
-    assert error["code"] == -32021
-    assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_task_methods_check_the_declaration_before_reading_the_table(deployment, method):
-    error = deployment.by(capabilities=FORMS).error(method, taskId="gate", inputResponses={})
-    assert error["code"] == -32021
-
-
-def test_a_tool_error_completes_the_task_and_a_protocol_error_fails_it(deployment):
-    failing, breaking = deployment.start("fails"), deployment.start("breaks")
-    deployment.run_workers()
-    failed = deployment.poll(failing)
-    assert (failed["status"], failed["result"]["isError"]) == ("completed", True)
-    broken = deployment.poll(breaking)
-    assert (broken["status"], broken["error"]) == ("failed", {"code": -32603, "message": "broken"})
-    assert "result" not in broken
 
 
 def test_a_task_started_after_rounds_keeps_their_answers(deployment):
@@ -132,6 +101,7 @@ def test_a_task_started_after_rounds_keeps_their_answers(deployment):
     waiting = deployment.poll(task_id)
     assert waiting["status"] == "input_required"
     assert waiting["inputRequests"].keys() == {"keep"}
+    assert "related-task" not in json.dumps([created, waiting])
     assert deployment.poll(task_id) == waiting, "while the question is open"
     assert deployment.update(task_id, keep=accepted(True))["result"].keys() == {"resultType", "_meta"}
     deployment.run_workers()
@@ -148,23 +118,27 @@ def parked(deployment):
 
 def test_an_invalid_answer_is_asked_again_with_a_new_key(deployment):
     task_id = parked(deployment)
-    deployment.resume(task_id, keep="maybe")
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep~2"}
+    for key in ("keep", "keep~2"):
+        deployment.resume(task_id, **{key: "maybe"})
+    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep~3"}
     deployment.update(task_id, keep=accepted(True))
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep~2"}
-    deployment.resume(task_id, **{"keep~2": False})
+    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep~3"}
+    deployment.resume(task_id, **{"keep~3": False})
     assert deployment.poll(task_id)["result"]["structuredContent"]["keep"] is False
     assert ran == ["create 4", "activate"]
 
 
-def test_unanswered_questions_stay_outstanding(deployment):
+def test_unanswered_questions_stay_outstanding_and_an_acknowledged_answer_is_stored(deployment):
     task_id = deployment.run_task("two")
     assert deployment.poll(task_id)["inputRequests"].keys() == {"a/name", "b/name"}
     deployment.update(task_id, **{"a/name": accepted("Ada")})
     after = deployment.poll(task_id)
     assert (after["status"], after["inputRequests"].keys()) == ("input_required", {"b/name"})
+    assert not deployment.sent
     deployment.update(task_id, **{"a/name": accepted("Eve")})
-    deployment.resume(task_id, **{"b/name": "Bob"})
+    deployment.update(task_id, **{"b/name": accepted("Bob")})
+    assert deployment.status(task_id) == "working"
+    deployment.run_workers()
     assert deployment.poll(task_id)["result"]["structuredContent"] == {"a": "Ada", "b": "Bob"}
 
 
@@ -190,7 +164,9 @@ def test_a_cancelled_task_does_not_run_again(deployment):
     assert ran == []
 
 
-def test_a_poll_redispatches_a_task_whose_dispatch_was_lost(deployment):
+def test_a_poll_redispatches_a_task_whose_dispatch_was_lost_and_one_delivery_runs_it(
+    deployment,
+):
     task_id = deployment.start("compute", label="x")
     deployment.sent.clear()
     deployment.poll(task_id)
@@ -199,8 +175,9 @@ def test_a_poll_redispatches_a_task_whose_dispatch_was_lost(deployment):
     deployment.poll(task_id)
     deployment.poll(task_id)
     assert len(deployment.sent) == 1
+    deployment.sent.extend(2 * list(deployment.sent))
     deployment.run_workers()
-    assert deployment.status(task_id) == "completed"
+    assert (deployment.status(task_id), ran) == ("completed", ["x"])
 
 
 def test_a_poll_wakes_a_sleeping_task_without_repeating_steps(deployment):
@@ -217,20 +194,15 @@ def test_a_poll_wakes_a_sleeping_task_without_repeating_steps(deployment):
 
 def test_a_task_past_its_ttl_fails_and_is_deleted_later(deployment):
     task_id = parked(deployment)
-    deployment.clock.advance(3600)
+    deployment.clock.advance(3599)
+    assert deployment.status(task_id) == "input_required"
+    deployment.clock.advance(1)
     failed = deployment.poll(task_id)
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     assert failed["statusMessage"]
     assert "result" in deployment.update(task_id, keep=accepted(True))
     deployment.clock.advance(3600)
     assert deployment.error("tasks/get", taskId=task_id)["code"] == -32602
-
-
-def test_one_of_two_deliveries_completes_a_task(deployment):
-    task_id = deployment.start("compute", label="x")
-    deployment.sent.extend(2 * list(deployment.sent))
-    deployment.run_workers()
-    assert (deployment.status(task_id), ran) == ("completed", ["x"])
 
 
 def test_a_large_result_is_read_completely():

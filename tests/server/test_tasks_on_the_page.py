@@ -19,7 +19,6 @@ clocks: list[FakeClock] = []
 
 @server.tool(task="required")
 def provision(ctx: Context) -> str:
-    """Create, ask twice, and finish."""
     ctx.run_as_task()
     ctx.step("create", run_step, "created")
     size = ctx.elicit("size", "How large?", int)
@@ -29,7 +28,6 @@ def provision(ctx: Context) -> str:
 
 @server.tool(task="optional")
 def rename(ctx: Context) -> str:
-    """Ask for a name, as a task if the client supports tasks."""
     ctx.run_as_task()
     ctx.step("lock", run_step, "locked")
     name = ctx.elicit("name", "Which name?", str)
@@ -38,14 +36,12 @@ def rename(ctx: Context) -> str:
 
 @server.tool(task="required", channels=("default",))
 def defaults(ctx: Context) -> bool:
-    """Ask with a default."""
     ctx.run_as_task()
     return ctx.elicit("keep", "Keep it?", bool, default=False)
 
 
 @server.tool(task="optional")
 def long(ctx: Context) -> str:
-    """Ask first, and then take a minute."""
     ctx.elicit("go", "Begin?", bool)
     for number in range(6):
         ctx.step(f"part {number}", ten_seconds)
@@ -59,7 +55,6 @@ def ten_seconds():
 
 @server.tool(task="required")
 async def naps(ctx: AsyncContext) -> str:
-    """Ask while another branch naps again and again."""
     await ctx.run_as_task()
 
     async def nap(branch: AsyncContext) -> None:
@@ -75,7 +70,6 @@ async def naps(ctx: AsyncContext) -> str:
 
 @server.tool(task="required")
 def charge(ctx: Context) -> str:
-    """Ask after a step that must not be repeated."""
     ctx.run_as_task()
     try:
         ctx.step("charge", run_step, "charged", at_most_once=True)
@@ -97,9 +91,6 @@ def done(deployment, tool="provision"):
     return text(task["result"])
 
 
-# -- a caller who has signed in -----------------------------------------------------------------------------
-
-
 def test_the_task_ends_with_the_link_and_says_that_the_call_continues(deployment):
     result = deployment.poll(deployment.run_task("provision"))["result"]
     assert result["isError"] is False
@@ -108,6 +99,10 @@ def test_the_task_ends_with_the_link_and_says_that_the_call_continues(deployment
     assert status["status"] == "input_required"
     assert deployment.token(status["url"]) == deployment.token(text(result))
     assert deployment.asked_by(text(result)).keys() == {"size"}
+    early = deployment.call("provision")
+    assert early["resultType"] == "complete"
+    assert deployment.token(text(early)) == deployment.token(text(result))
+    assert ran == ["created"]
 
 
 def test_the_call_made_again_continues_as_a_task_and_repeats_no_step(deployment):
@@ -115,14 +110,6 @@ def test_the_call_made_again_continues_as_a_task_and_repeats_no_step(deployment)
     assert deployment.answer(done(deployment), keep=True) == "stored"
     assert done(deployment) == "size 3"
     assert ran == ["created", "size 3"]
-
-
-def test_the_call_made_again_before_the_answer_returns_the_same_link(deployment):
-    asked = done(deployment)
-    again = deployment.call("provision")
-    assert again["resultType"] == "complete"
-    assert deployment.token(text(again)) == deployment.token(asked)
-    assert ran == ["created"]
 
 
 def test_a_client_without_tasks_continues_in_requests(deployment):
@@ -162,14 +149,14 @@ def test_of_two_equal_calls_one_is_parked_and_both_return_its_link(deployment):
 
 def test_a_cancelled_task_is_not_parked(deployment):
     task_id = deployment.start("provision")
-    store = FaultyStore(deployment.store, parks, lambda _: deployment.cancel(task_id))
-    deployment.by(store=store).run_worker()
+    parking = FaultyStore(
+        deployment.store,
+        matches=lambda operation: operation.name == "put_new_and_update",
+        before=lambda _: deployment.cancel(task_id),
+    )
+    deployment.by(store=parking).run_worker()
     assert deployment.status(task_id) == "cancelled"
     deployment.start("provision")
-
-
-def parks(operation):
-    return operation.name == "put_new_and_update"
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
@@ -254,9 +241,6 @@ def test_the_call_takes_the_place_of_its_task_among_the_open_ones():
     assert done(deployment) == "size 3"
 
 
-# -- answers that are refused -------------------------------------------------------------------------------
-
-
 def refused_answers(ask, is_error):
     """Refuse answers until the call ends, and return how often it asked."""
     for asked in range(1, 100):
@@ -309,26 +293,15 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
         askable.run_workers()
 
 
-# -- a caller without an identity ---------------------------------------------------------------------------
-
-
 def test_the_task_of_an_anonymous_caller_ends_with_the_link_and_a_code_that_continues_it():
     anonymous = Deployment(server, capabilities=TASKS, user=None)
     said = done(anonymous)
-    assert anonymous.answer(said, size=3) == "stored"
-    second = text(anonymous.poll(continued(anonymous, said))["result"])
-    assert anonymous.answer(second, keep=True) == "stored"
-    last = continued(anonymous, second)
-    assert (anonymous.status(last), anonymous.text_of(last)) == ("completed", "size 3")
+    for answer in ({"size": 3}, {"keep": True}):
+        assert anonymous.answer(said, **answer) == "stored"
+        last = anonymous.poll(anonymous.run_task("provision", continuation_code=code_in(said)))
+        said = text(last["result"])
+    assert (last["status"], said) == ("completed", "size 3")
     assert ran == ["created", "size 3"]
-
-
-def continued(deployment, said):
-    """Make the call that the text asks for, and return its task, which has run."""
-    return deployment.run_task("provision", continuation_code=code_in(said))
-
-
-# -- other ways ---------------------------------------------------------------------------------------------
 
 
 def test_a_client_that_can_be_asked_is_asked_by_the_protocol(askable):

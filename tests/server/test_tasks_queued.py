@@ -28,20 +28,13 @@ def queued(body, ttl_ms=24 * HOUR_MS, **facets):
     return queue.deployment, queue, queue.deployment.start("works")
 
 
-# -- without polls ----------------------------------------------------------------------------------------
-
-
-def test_a_task_wakes_without_a_poll_from_a_sleep_over_the_maximum_delay():
-    deployment, queue, task_id = queued(lambda ctx: ctx.sleep("night", 8 * HOUR_MS))
+@pytest.mark.parametrize(("ttl_ms", "end"), [(24 * HOUR_MS, Status.COMPLETED), (HOUR_MS, Status.FAILED)])
+def test_a_sleep_over_the_maximum_delay_ends_without_a_poll_or_with_the_lifetime_of_the_task(ttl_ms, end):
+    deployment, queue, task_id = queued(lambda ctx: ctx.sleep("night", 8 * HOUR_MS), ttl_ms)
+    began = deployment.clock()
     queue.deliver_all()
-    assert deployment.task(task_id).status is Status.COMPLETED
-    assert deployment.clock() * 1000 == deployment.task(task_id).created_at_ms + 8 * HOUR_MS
-
-
-def test_a_task_that_expires_during_its_sleep_fails_and_is_not_dispatched_again():
-    deployment, queue, task_id = queued(lambda ctx: ctx.sleep("night", 8 * HOUR_MS), ttl_ms=HOUR_MS)
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.FAILED
+    assert deployment.task(task_id).status is end
+    assert end is Status.FAILED or deployment.clock() - began == 8 * HOUR_MS / 1000
 
 
 def test_a_task_that_kills_every_worker_is_abandoned_and_logged():
@@ -64,9 +57,6 @@ def test_workers_lost_after_progress_do_not_count_as_attempts():
     assert sorted(set(ran)) == names
 
 
-# -- messages at the wrong time ---------------------------------------------------------------------------
-
-
 def test_a_message_received_during_the_lease_of_another_worker_is_redelivered():
     deployment, queue, task_id = queued(lambda ctx: ctx.step("work", int))
     [message] = queue.messages
@@ -84,9 +74,6 @@ def test_messages_of_an_ended_task_are_deleted():
         queue.dispatch("worker:1", deployment.task(task_id).pk)
     queue.deliver_all()
     assert (deployment.task(task_id).status, queue.deliveries) == (Status.COMPLETED, 5)
-
-
-# -- visibility -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("call", range(6))
@@ -166,8 +153,6 @@ def test_a_message_of_the_previous_revision_names_no_queue_and_is_worked_on():
     assert deployment.task(task_id).status is Status.COMPLETED
 
 
-# -- branches that sleep and branches that ask ------------------------------------------------------------
-
 branches = Server("branches")
 
 
@@ -222,9 +207,6 @@ def test_answers_received_while_another_branch_runs_are_not_lost(answered):
     assert "('1', '2')" in deployment.text_of(task_id)
 
 
-# -- failures that a later worker may not have ------------------------------------------------------------
-
-
 def test_a_key_service_error_does_not_fail_a_task():
     links = Mock()
     links.sign.side_effect = 2 * [KeyServiceError("ThrottlingException")] + ["token"]
@@ -243,9 +225,6 @@ def test_a_worker_that_cannot_write_the_failure_leaves_the_task_to_the_next():
     assert deployment.task(task_id).work_state is WorkState.READY
     queue.deliver_all()
     assert deployment.task(task_id).status is Status.FAILED
-
-
-# -- messages that an operator moves from the dead-letter queue -------------------------------------------
 
 
 def redriven(body):

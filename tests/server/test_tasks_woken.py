@@ -1,5 +1,7 @@
 """Tasks with asynchronous invocations and a queue that wakes them: polls, wake-ups and lost workers."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from mcp_roundtrip import Context, Server
@@ -32,13 +34,6 @@ def queue():
 @pytest.fixture
 def woken(queue):
     return queue.deployment
-
-
-def raising(error):
-    def raise_error(*_):
-        raise error
-
-    return raise_error
 
 
 def test_a_task_sleeps_without_polls_and_ends(queue, woken):
@@ -97,7 +92,7 @@ def test_a_worker_killed_before_it_sent_the_wake_up_is_retried_and_the_retry_sen
     task_id = woken.start("naps", times=1, nap_ms=HOUR_MS)
     [delivery] = woken.sent
     with monkeypatch.context() as patch:
-        patch.setattr(WorkerQueue, "dispatch_at", raising(WorkerKilled))
+        patch.setattr(WorkerQueue, "dispatch_at", Mock(side_effect=WorkerKilled))
         with pytest.raises(WorkerKilled):
             woken.run_worker()
     assert not queue.messages
@@ -122,7 +117,7 @@ def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(
 def test_a_wake_up_that_cannot_dispatch_is_redelivered_until_it_can(queue, woken, monkeypatch):
     task_id = woken.run_task("naps", times=1, nap_ms=60_000)
     with monkeypatch.context() as patch:
-        patch.setattr(WorkerQueue, "dispatch", raising(StoreError("TooManyRequestsException")))
+        patch.setattr(WorkerQueue, "dispatch", Mock(side_effect=StoreError("TooManyRequestsException")))
         for _ in range(10):
             queue.deliver()
             assert len(queue.messages) == 1

@@ -181,8 +181,6 @@ def test_the_current_span_of_the_function_is_the_parent(deployment):
     assert tree(deployment.tracer.spans) == ["A handler", "A   tools/list"]
 
 
-# -- what a span contains -----------------------------------------------------------------------------------
-
 CONVENTIONS = json.loads((ROOT / "tests/server/mcp_span_conventions.json").read_text("utf-8"))
 
 
@@ -307,9 +305,6 @@ def test_every_invocation_exports_its_spans_before_it_ends(deployment):
     deployment.tracer.provider.force_flush = lambda timeout_millis=0: bool(flushed.append(timeout_millis))
     book(deployment)
     assert flushed == [FLUSH_MS] * 7, "three in the front door, three in the owner, one in the worker"
-
-
-# -- off, and mixed deployments -----------------------------------------------------------------------------
 
 
 def test_a_state_of_an_untraced_round_has_no_trace(deployment):

@@ -185,9 +185,6 @@ def test_completions_find_a_template_in_every_spelling(name, plans):
         assert refused(complete(HIDING, reference))[1] == -32602
 
 
-# -- a front door -----------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def door():
     return SERVER.by(through_door=True)
@@ -208,9 +205,6 @@ def test_a_front_door_completes_a_template_in_another_spelling(door):
     assert complete(door, "DOCS://pl%61ns/{number}", ADMIN).status == 200
     assert len(door.forwarded) > 0
     assert complete(door, "DOCS://pl%61ns/{number}").status == 403
-
-
-# -- precedence of templates ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("closed_first", [True, False])
@@ -255,9 +249,6 @@ def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(
         assert [read(client, uri, scope=scope) for scope in ("a", "b", "")] == ["refused"] * 3
         response = client.request("resources/read", uri=uri)
         assert 'scope="a b"' in response.headers["www-authenticate"]
-
-
-# -- definitions ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("one", "other"), [("docs://plan", "DOCS://pl%61n"), ("docs://{a}", "Docs://{a}")])
