@@ -62,13 +62,11 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.legacy_methods": "for clients of the earlier versions",
     "mcp_roundtrip.server.lists": "for lists",
     "mcp_roundtrip.server.parked_carrier": "for calls that ask on the question page",
-    "mcp_roundtrip.server.prompts": "for prompts",
+    "mcp_roundtrip.server.prompts_and_resources": "for prompts and resources",
     "mcp_roundtrip.server.public_documents": "for requests that are no MCP messages",
-    "mcp_roundtrip.server.resources": "for resources",
     "mcp_roundtrip.server.skills": "for clients that read skills",
     "mcp_roundtrip.server.task_methods": "for tasks",
     "mcp_roundtrip.server.presenters": "for calls that ask",
-    "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",
 }
 """Modules that a plain call must never load, with their cost or purpose."""

@@ -169,8 +169,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
             content.member_checks
-            arguments.raw_arguments arguments.string_arguments
-            server.completions server.definition_checks server.hooks server.prompts server.resources
+            arguments.raw_arguments
+            server.definition_checks server.hooks server.prompts_and_resources
         """,
         "errors need it": "observing.redaction",
         "no client waits for a worker": "entry.worker",

@@ -3,9 +3,6 @@
 PyJWT verifies the signature only, because `jwt.decode` is laxer about the rest. It accepts duplicate members,
 any `typ`, `b64` without `crit`, times that are texts, an empty subject, and ID tokens; a leeway for `nbf` and
 `iat` also prolongs `exp`, and its clock cannot be passed in. Its audience must be equal in case.
-
-PyJWT is imported at the first token, because the import takes tens of milliseconds and other AuthModes do not
-need it.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from mcp_roundtrip.auth.callers import (
     split_scopes,
     validate_access_token,
 )
-from mcp_roundtrip.auth.issuer_keys import IssuerKeys
 from mcp_roundtrip.protocol.canonical import parse_object
 
 MAX_TOKEN: Final = 16_384
@@ -47,14 +43,15 @@ class BearerAuthenticator(Struct, frozen=True):
     """Identifies callers by the token in the Authorization header (RFC 6750 §2.1).
 
     `issuer` is the exact `iss` of the tokens. One of `audiences` must be in their `aud`: the endpoint's
-    canonical URI (RFC 8707), or what the issuer writes instead. `clock` returns epoch seconds.
-    `requires_at_jwt` requires the `typ` of RFC 9068, `requires_client` a claim that names the client.
+    canonical URI (RFC 8707), or what the issuer writes instead. `find_key` is `IssuerKeys.find`. `clock`
+    returns epoch seconds. `requires_at_jwt` requires the `typ` of RFC 9068, `requires_client` a claim that
+    names the client.
     """
 
     issuer: str
     audiences: tuple[str, ...]
     algorithms: frozenset[str]
-    keys: IssuerKeys
+    find_key: Callable[[str, str], Any]
     clock: Callable[[], float]
     requires_at_jwt: bool = False
     requires_client: bool = False
@@ -72,7 +69,7 @@ class BearerAuthenticator(Struct, frozen=True):
         if not _COMPACT.fullmatch(token):
             raise _invalid("malformed")
         algorithm, kid = self._check_header(token.partition(".")[0])
-        key = self.keys.find(kid, algorithm)
+        key = self.find_key(kid, algorithm)
         if key is None:
             raise _invalid("unknown_key")
         try:
@@ -124,7 +121,7 @@ def bearer_token(header: str | None) -> str:
 
 
 def _verified_payload(token: str, key: Any, algorithm: str) -> bytes:
-    from jwt import PyJWTError, api_jws  # at the first token
+    from jwt import PyJWTError, api_jws  # tens of milliseconds, at the first token
 
     try:
         payload: bytes = api_jws.decode(token, key, algorithms=[algorithm])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -12,6 +13,9 @@ from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, IssuerUn
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.scopes import PrefixedScopes
 from mcp_roundtrip.deployment.settings import Settings
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys
 
 
 def make_authenticator(
@@ -47,14 +51,23 @@ def _by_event(settings: Settings) -> Authenticator:
 
 def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable], None]) -> Authenticator:
     from mcp_roundtrip.auth.bearer import BearerAuthenticator  # a plain call verifies no token
-    from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch
 
     issuer = settings.required("token_issuer")
+
+    @cache
+    def keys() -> IssuerKeys:
+        from mcp_roundtrip.auth.issuer_keys import (
+            IssuerKeys,
+            fetch,
+        )  # PyJWT and http.client, at the first token
+
+        return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_issuer_failure)
+
     return BearerAuthenticator(
         issuer,
         settings.token_audience or (settings.required("audience"),),
         frozenset(settings.token_algorithms),
-        IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_issuer_failure),
+        lambda kid, algorithm: keys().find(kid, algorithm),
         time.time,
         settings.token_type == "at+jwt",  # noqa: S105 - no secret
         requires_client=bool(settings.token_audience),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -30,7 +31,7 @@ Function = Literal["server", "front_door"]
 
 _EVERY_FUNCTION: Final = (
     # callers
-    "auth.bearer",
+    *("auth.bearer", "auth.issuer_keys"),
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.resource_uris", "server.discovery"),
@@ -95,7 +96,5 @@ def prewarm_environment(initialization_type: str, function: Function) -> None:
 
 def _reseed_after_restore() -> None:
     """Seed `random` after a restore: environments of one snapshot share its state, and a tool may use it."""
-    import random
-
     # Only runtimes with SnapStart have this module.
     import_module("snapshot_restore_py").register_after_restore(random.seed)

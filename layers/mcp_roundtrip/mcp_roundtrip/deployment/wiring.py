@@ -215,14 +215,13 @@ def _aws_clients(settings: Settings) -> AwsClients:
 
 
 def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
-    from mcp_roundtrip.aws.dynamodb import DynamoStore
-    from mcp_roundtrip.aws.invocation import AwsDispatcher
+    from mcp_roundtrip.aws import dynamodb, invocation  # most requests need no table
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
-    store = DynamoStore(clients.client("dynamodb"), table)
+    store = dynamodb.DynamoStore(clients.client("dynamodb"), table)
     clock_ms = lambda: int(time.time() * 1000)  # noqa: E731 - as short as its use
-    dispatcher = AwsDispatcher(clients, clock_ms, settings.task_queue)
+    dispatcher = invocation.AwsDispatcher(clients, clock_ms, settings.task_queue)
     tasks = Tasks(
         store,
         dispatcher,

@@ -15,7 +15,8 @@ from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol import capabilities
-from mcp_roundtrip.protocol.canonical import canonical_json
+from mcp_roundtrip.protocol.canonical import canonical_json, sha256
+from mcp_roundtrip.protocol.request_validation import trace_context
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.asking import Questions
@@ -59,9 +60,7 @@ class ContextBase:
     @property
     def trace(self) -> TraceContext:
         """The trace context that the client sent, to be passed on to the services that the tool calls."""
-        from mcp_roundtrip.protocol.trace import TraceContext  # few tools read it
-
-        return TraceContext.from_meta(self._info.trace)
+        return trace_context(self._info.trace)
 
     @property
     def lambda_context(self) -> Any:
@@ -92,9 +91,7 @@ class ContextBase:
         They are the same in all rounds, retries and replays of this call, from its first state on.
         """
         full = self._prefix + self._run.check_key(name)
-        return _hexadecimal_digest(
-            f"mcp-rs/v1/idempotency:{self._run.history.journal.flow_id}:{full}".encode()
-        )
+        return sha256(f"mcp-rs/v1/idempotency:{self._run.history.journal.flow_id}:{full}".encode()).hex()[:32]
 
     def reference(self, name: str) -> str:
         """Return 32 hexadecimal characters that name something which outlives this call, such as an approval.
@@ -111,7 +108,7 @@ class ContextBase:
             return self.idempotency_key(name)
         # The answers are part of it because an approval is about them, too.
         named = canonical_json([identity, full, self._run.history.answers_before(self._prefix)])
-        return _hexadecimal_digest(b"mcp-rs/v1/reference:" + named)
+        return sha256(b"mcp-rs/v1/reference:" + named).hex()[:32]
 
     # Most calls ask nothing and have no steps, so the first one that does imports their modules.
     @cached_property
@@ -216,9 +213,3 @@ class ContextBase:
             return False
         run.suspension.sleep_until(wake_at_ms)
         return True
-
-
-def _hexadecimal_digest(text: bytes) -> str:
-    from hashlib import sha256  # OpenSSL takes 3 ms, and most calls need no digest
-
-    return sha256(text).hexdigest()[:32]

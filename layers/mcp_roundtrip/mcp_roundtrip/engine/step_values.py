@@ -122,12 +122,13 @@ def _in_order(values: list[Any]) -> list[str]:
 @lru_cache(maxsize=256)
 def _schema_validator(types: TypeAdapter[Any]) -> SchemaValidator | None:
     """Return the validator of what a type records; None for a type that JSON Schema cannot describe."""
-    from mcp_roundtrip.schema.json_schema import RecordedSchemaGenerator, build_json_schema
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # few results need both
+    from mcp_roundtrip.schema import json_schema, json_schema_validator  # few results need both
 
     try:
-        schema = build_json_schema(types, "serialization", RecordedSchemaGenerator, by_alias=False)
-        return SchemaValidator.compile(schema)
+        schema = json_schema.build_json_schema(
+            types, "serialization", json_schema.RecordedSchemaGenerator, by_alias=False
+        )
+        return json_schema_validator.SchemaValidator.compile(schema)
     except Exception:  # an author's type may write its own JSON Schema, which may raise anything
         return None
 

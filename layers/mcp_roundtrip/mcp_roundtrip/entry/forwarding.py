@@ -79,9 +79,7 @@ def owner_response(
         response = forward(name, ports, invocation)
     except (ForwardingFailed, SettingsError) as error:
         if (operation := invocation.operation) is not None:
-            from mcp_roundtrip.server.auditing import describe_unread_request  # off by default
-
-            describe_unread_request(operation, request, ports, invocation, options, find_feature)
+            operation.note_unread_request(request, invocation, options, find_feature)
         if isinstance(error, SettingsError):
             raise
         reply = Reply(forwarding_failed(invocation))

@@ -50,7 +50,7 @@ from mcp_roundtrip.server.endpoint import (
     with_views,
 )
 from mcp_roundtrip.server.lists import FeatureList
-from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContext
+from mcp_roundtrip.server.model import CallParams, Handler, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -120,13 +120,14 @@ class FrontDoor:
             options,
             catalog.tools,
             self._features,
-            self._legacy_handlers if self._legacy_clients else None,
             options.hierarchy.narrowest(catalog.required_scopes) if initial is None else initial,
             needs={
                 "task methods": [name for name, each in catalog.tools.items() if each.task],
                 "forwarding": sorted(catalog.owners),
             },
             skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if catalog.skills else {},
+            serves_legacy=self._legacy_clients,
+            dialect_call=None if self._legacy_tasks is None else self._forward_feature,
             owner_response=partial(owner_response, catalog, options, self._find_feature),
         )
 
@@ -146,9 +147,7 @@ class FrontDoor:
             features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
-        if not has_views(self.catalog.tools):
-            return features
-        return with_views(features, self._read_view)
+        return with_views(features, catalog.tools, self._forward)
 
     def _resource_handlers(self) -> dict[str, Handler]:
         catalog = self.catalog
@@ -178,18 +177,6 @@ class FrontDoor:
     def _list(self, member: str, items: Mapping[str, CatalogEntry]) -> Handler:
         return FeatureList(member, items, is_constant=True)
 
-    def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy_methods import (
-            legacy_handlers,  # at the first request of such a client
-        )
-
-        tools, tasks = self.catalog.tools, dict[str, Handler]()
-        if self._legacy_tasks is not None and any(each.task for each in tools.values()):
-            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
-
-            tasks |= TASK_HANDLERS
-        return legacy_handlers(self._features, tools, tasks, has_views=has_views(tools))
-
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = front_door.lambda_handler`."""
         return handle(self.endpoint, event, context, self._ports)
@@ -217,34 +204,27 @@ class FrontDoor:
             raise unknown_item("tool", str(given))
         return authorize(self.catalog.tools.get(given), context, lambda: unknown_item("tool", given))
 
-    def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
-        from mcp_roundtrip.server.views import read_view  # most clients show none
-
-        return read_view(self.catalog.tools, context, uri, self._forward)
-
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:
         from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate  # tools have no URIs
 
-        entries = {**self.catalog.resources, **self.catalog.templates}
-        return UriIndex((UriTemplate.parse(text), entry) for text, entry in entries.items())
+        return UriIndex((UriTemplate.parse(text), entry) for text, entry in self._resources.items())
+
+    @property
+    def _resources(self) -> dict[str, CatalogEntry]:
+        return {**self.catalog.resources, **self.catalog.templates}
 
     def _forward_completion(self, context: RequestContext) -> HttpResponse:
         kind, name = read_reference(context.params)
         items = self.catalog.prompts
         if kind == "resource":
-            from mcp_roundtrip.protocol.resource_uris import find_equivalent  # prompts have no URIs
-
-            items = {**self.catalog.resources, **self.catalog.templates}
-            name = find_equivalent(name, items)
+            items, name = self._resources, self._index.find_equivalent(name)
         entry = authorize(items.get(name), context, lambda: unknown_item(kind, name))
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
-        if context.ports.tracer is not None:
-            from mcp_roundtrip.server.spans import describe_feature  # off by default
-
-            describe_feature(context.request.method, entry.name)
+        if context.invocation.spans is not None:
+            context.invocation.spans.forwarded(context.request.method, entry.name)
         try:
             response = forward(
                 entry.owner,

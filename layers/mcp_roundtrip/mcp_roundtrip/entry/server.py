@@ -13,16 +13,7 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.constants import (
-    COMPLETION_COMPLETE,
-    PROMPTS_GET,
-    PROMPTS_LIST,
-    RESOURCES_LIST,
-    RESOURCES_READ,
-    RESOURCES_TEMPLATES_LIST,
-    TOOLS_CALL,
-)
-from mcp_roundtrip.protocol.http import HttpResponse
+from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import (
@@ -49,10 +40,9 @@ from mcp_roundtrip.server.options import (
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.rounds import run_call
 from mcp_roundtrip.server.tools import ToolMethods
+from mcp_roundtrip.server.views import find_answered_call, read_own_view, with_status
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.prompts import PromptMethods
-    from mcp_roundtrip.server.resources import ResourceMethods
     from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.elicitation_links import Link
 
@@ -134,11 +124,12 @@ class Server(Registry):
         return make_endpoint(
             self.options,
             self.tools,
-            self._with_views(self._features()),
-            self._legacy_handlers if self.legacy_clients else None,
+            with_views(self._features(), self.tools, read_own_view),
             self.options.hierarchy.narrowest(required) if initial is None else initial,
             needs=self._needs(),
             skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if self.skill_folders else {},
+            serves_legacy=self.legacy_clients,
+            dialect_call=None if self.legacy_tasks is None else self._call_tool_of_dialect,
         )
 
     def _needs(self) -> Mapping[str, Sequence[str]]:
@@ -149,19 +140,6 @@ class Server(Registry):
             "scopes": [each.name for each in features if each.scopes],
         }
 
-    def _with_views(
-        self, features: Mapping[str, Mapping[str, Handler]]
-    ) -> Mapping[str, Mapping[str, Handler]]:
-        """Add the views of tools to the handlers by capability, if there are any."""
-        if not has_views(self.tools):
-            return features
-        return with_views(features, self._read_view)
-
-    def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
-        from mcp_roundtrip.server.views import read_own_view, read_view  # most clients show none
-
-        return read_view(self.tools, context, uri, read_own_view)
-
     def _call_tool(self, context: RequestContext) -> Reply:
         if self._is_answer(context):
             return self._answer(context)
@@ -171,8 +149,6 @@ class Server(Registry):
         return context.params.get("name") == ANSWER_TOOL and has_views(self.tools)
 
     def _answer(self, context: RequestContext) -> Reply:
-        from mcp_roundtrip.server.views import find_answered_call, with_status  # most clients show no views
-
         call = find_answered_call(self.tools, context)
         return call if isinstance(call, Reply) else with_status(run_call(call))
 
@@ -184,53 +160,14 @@ class Server(Registry):
         call = legacy_tasks.find_call(self._tool_methods, context)
         return legacy_tasks.adapt_reply(call, run_call(call))
 
-    def _get_prompt(self, context: RequestContext) -> Reply:
-        return run_call(self._prompt_methods.find_call(context))
-
-    def _read_resource(self, context: RequestContext) -> Reply:
-        return run_call(self._resource_methods.find_call(context))
-
-    @cached_property
-    def _prompt_methods(self) -> PromptMethods:
-        from mcp_roundtrip.server.prompts import PromptMethods
-
-        return PromptMethods(self.prompts)
-
-    @cached_property
-    def _resource_methods(self) -> ResourceMethods:
-        from mcp_roundtrip.server.resources import ResourceMethods
-
-        return ResourceMethods(self.resources)
-
     def _features(self) -> dict[str, dict[str, Handler]]:
-        """Return the handlers by capability; modules of capabilities that are not used are not imported."""
+        """Return the handlers by capability."""
         features: dict[str, dict[str, Handler]] = {"tools": {TOOLS_CALL: self._call_tool}}
-        if self.prompts:
-            features["prompts"] = {
-                PROMPTS_LIST: self._prompt_methods.list_prompts,
-                PROMPTS_GET: self._get_prompt,
-            }
-        if self.resources:
-            features["resources"] = self._resource_handlers()
         if self.prompts or self.resources:
-            from mcp_roundtrip.server.completions import Completable, CompletionMethods
-
-            completable: dict[tuple[str, str], Completable] = {}
-            completable |= {("prompt", name): prompt for name, prompt in self.prompts.items()}
-            completable |= {("resource", uri): resource for uri, resource in self.resources.items()}
-            completions = CompletionMethods(completable, self.completers)
-            features["completions"] = {COMPLETION_COMPLETE: completions.complete}
+            features |= self.prompts_and_resources.handlers(run_call)
         if self.skill_folders:
             features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         return features
-
-    def _resource_handlers(self) -> dict[str, Handler]:
-        methods = self._resource_methods
-        return {
-            RESOURCES_LIST: methods.list_resources,
-            RESOURCES_TEMPLATES_LIST: methods.list_templates,
-            RESOURCES_READ: self._read_resource,
-        }
 
     def _resources_with_skills(self) -> Mapping[str, Handler]:
         return self._skill_methods.resource_handlers()
@@ -246,25 +183,10 @@ class Server(Registry):
             read_manifests,
         )
 
-        resources = self._resource_handlers() if self.resources else {}
-        listed = self._resource_methods.static if self.resources else {}
+        others = self.prompts_and_resources if self.resources else None
+        resources = {} if others is None else others.handlers(run_call)["resources"]
+        listed = {} if others is None else others.static
         return SkillMethods(read_manifests(self.skill_folders), answer_for_own, resources, listed)
-
-    def _legacy_handlers(self) -> Mapping[str, Handler]:
-
-        from mcp_roundtrip.server.legacy_methods import (
-            legacy_handlers,  # at the first request of such a client
-        )
-
-        features = self._features()
-        tasks: Mapping[str, Handler] = {}
-        if self.legacy_tasks is not None:
-            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
-
-            features["tools"] = {TOOLS_CALL: self._call_tool_of_dialect}
-            tasks = TASK_HANDLERS if any(tool.task for tool in self.tools.values()) else {}
-        served = self._with_views(features)
-        return legacy_handlers(served, self.tools, tasks, has_views=has_views(self.tools))
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
         """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.

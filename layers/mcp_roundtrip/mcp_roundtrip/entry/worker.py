@@ -14,12 +14,12 @@ from mcp_roundtrip.engine.deadline import lambda_remaining_ms, retries_until, wo
 from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.server.endpoint import with_spans
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.stored_passes import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.watchdog import Watchdog
 from mcp_roundtrip.tasks.worker import Worker
 
 MIN_REMAINING_MS: Final = 10_000
@@ -38,8 +38,12 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
     Raises StoreError, so that Lambda retries the invocation. For a queue it returns the messages to deliver
     again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
-    ports, correlation_id = make_ports(), invocation_id(context)
-    invocation = WorkerInvocation(tool_methods, ports, correlation_id, context)
+    ports, correlation_id, audit = make_ports(), invocation_id(context), None
+    if ports.audit is not None:
+        from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit  # off by default
+
+        ports, audit = with_audited_ends(ports, correlation_id), work_with_audit
+    invocation = WorkerInvocation(tool_methods, ports, correlation_id, context, audit)
     try:
         return _work(invocation, event)
     finally:
@@ -61,13 +65,18 @@ def _work(invocation: WorkerInvocation, event: Any) -> Any:
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
+Work = Callable[[Ports, Invocation], Task | None]
+"""Runs a pass over a task."""
+
+
 class WorkerInvocation(Struct, frozen=True):
-    """One invocation of a worker function."""
+    """One invocation of a worker function. `audit` runs a pass and records it; None without audit records."""
 
     tool_methods: ToolMethods
     ports: Ports
     correlation_id: str
     context: Any
+    audit: Callable[[Work, Ports, Invocation], Task | None] | None = None
 
     def begin(self) -> None:
         """Begin the lines of a task; at the first invocation, log the settings that are missing."""
@@ -116,10 +125,10 @@ class WorkerInvocation(Struct, frozen=True):
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(lease_ms)
         if "wake" in message:
-            self._watchdog().wake(pk, int(message["wake"]))
+            self.ports.tasks().tasks.watchdog.wake(pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            self._watchdog().redispatch(pk)
+            self.ports.tasks().tasks.watchdog.redispatch(pk)
             return True
         try:
             task = self._work(pk, record["messageId"], partial(hide, lease_ms))
@@ -130,26 +139,15 @@ class WorkerInvocation(Struct, frozen=True):
         self._record_end(pk, task)
         return True
 
-    def _watchdog(self) -> Watchdog:
-        ports = self.ports
-        if ports.audit is not None:
-            from mcp_roundtrip.server.auditing import with_audited_ends  # off by default
-
-            ports = with_audited_ends(ports, self.correlation_id)
-        return ports.tasks().tasks.watchdog
-
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
         """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
         remaining_ms = lambda_remaining_ms(self.context)
         deadline_ms = worker_deadline_ms(self.ports.clock_ms(), remaining_ms)
-        invocation = Invocation(self.correlation_id, deadline_ms, self.context)
+        invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.context), self.ports)
         delivery = Delivery(delivery_id, remaining_ms, self.ports.tasks().lease_ms, on_renewed)
         run = partial(self._run, pk, delivery)
-        if self.ports.audit is None:
-            return run(self.ports, invocation)
-        from mcp_roundtrip.server.auditing import work_with_audit  # off by default
-
-        return work_with_audit(run, self.ports, invocation)
+        audit = self.audit
+        return run(self.ports, invocation) if audit is None else audit(run, self.ports, invocation)
 
     def _run(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
         observer, task_id = ports.observer, pk.partition("#")[2]

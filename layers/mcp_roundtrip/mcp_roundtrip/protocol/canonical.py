@@ -115,10 +115,15 @@ def digest(label: str, value: Any, *, size: int = 32) -> str:
 
     The label separates digests that are made for different purposes.
     """
+    hashed = sha256(label.encode() + b":" + canonical_json(value))
+    return urlsafe_b64encode(hashed[:size]).rstrip(b"=").decode()
+
+
+def sha256(data: bytes) -> bytes:
+    """Return the SHA-256 digest."""
     import hashlib  # OpenSSL takes 3 ms, and most calls need no digest
 
-    hashed = hashlib.sha256(label.encode() + b":" + canonical_json(value)).digest()
-    return urlsafe_b64encode(hashed[:size]).rstrip(b"=").decode()
+    return hashlib.sha256(data).digest()
 
 
 def _with_exact_integers(value: Any) -> Any:

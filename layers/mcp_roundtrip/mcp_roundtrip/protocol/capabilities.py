@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 
 CapabilityPath = tuple[str, ...]
 """The members that lead to a capability: ("sampling", "tools"), ("extensions", "com.example/approval")."""
@@ -115,3 +115,8 @@ def breaks_on_state_only_rounds(info: Mapping[str, Any] | None) -> bool:
     """Return whether a client is known to fail at a checkpoint. `info` is its Implementation object."""
     name = (info or {}).get("name")
     return isinstance(name, str) and name in _BREAK_ON_STATE_ONLY_ROUNDS
+
+
+def has_tasks(version: str) -> bool:
+    """Return whether this earlier version of the protocol has tasks."""
+    return version == LEGACY_VERSION

@@ -224,6 +224,10 @@ class UriIndex(Generic[T]):
         known = [id(item) for item, _ in found]
         return found + [each for each in self._find(decoded) if found and id(each[0]) not in known]
 
+    def find_equivalent(self, text: str) -> str:
+        """Return the registered URI or template of which `text` is a spelling; without any, `text`."""
+        return find_equivalent(text, (template.text for template, _ in self._entries))
+
     def _find(self, uri: NormalUri) -> list[tuple[T, dict[str, str]]]:
         matches = [(item, match) for template, item in self._entries if (match := template.match(uri))]
         highest = max((match.rank for _, match in matches), default=None)

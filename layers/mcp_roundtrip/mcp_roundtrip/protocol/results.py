@@ -180,3 +180,10 @@ def _without_nulls(value: Any, open_members: frozenset[str]) -> Any:
         for name, member in value.items()
         if member is not None
     }
+
+
+def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a CallToolResult of earlier versions, whose structured content is an object, or text only."""
+    if isinstance(result.get("structuredContent", {}), dict):
+        return dict(result)
+    return {name: member for name, member in result.items() if name != "structuredContent"}

@@ -33,6 +33,7 @@ from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers
 from mcp_roundtrip.protocol.request_validation import (
     InvalidRequest,
     ValidRequest,
+    trace_context,
     unknown_method,
     validate_request,
 )
@@ -84,9 +85,7 @@ def admit(
         return checked
     ports.observer.redact(lambda: (checked.params, caller.principal and caller.principal.subject))
     if checked.meta.trace:
-        from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
-
-        ports.observer.tag(**TraceContext.from_meta(checked.meta.trace).log_fields())
+        ports.observer.tag(**trace_context(checked.meta.trace).log_fields())
     headers = None if request.is_direct else request.headers
     return RequestContext(checked, caller.principal, ports, invocation, options, headers, caller.scopes)
 

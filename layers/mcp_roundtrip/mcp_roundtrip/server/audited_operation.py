@@ -6,12 +6,20 @@ happens in between is noted: who calls what. The outcome is that of the response
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import Principal
+from mcp_roundtrip.auth.callers import (
+    ANONYMOUS,
+    InsufficientScope,
+    IssuerUnavailable,
+    Principal,
+    Unauthorized,
+)
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.errors import ProtocolError
@@ -30,11 +38,13 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_INPUT_RESPONSE,
     TASKS_UPDATE,
 )
-from mcp_roundtrip.protocol.http import RequestEnd
+from mcp_roundtrip.protocol.http import HttpRequest, RequestEnd, body_within_limit
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.trace import TraceContext
-from mcp_roundtrip.server.invocation import internal_error
+from mcp_roundtrip.protocol.request_validation import ValidRequest, trace_context, validate_request
+from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Status, Task, WorkState, task_partition_key
@@ -47,6 +57,9 @@ TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONS
 
 QUESTION_PAGE: Final = "question_page"
 """The `method` of a form that was posted on the question page."""
+
+TIME_TO_AUTHENTICATE_MS: Final = 10_000
+"""The time that has to be left to authenticate the caller of a request that could not be forwarded."""
 
 REFUSALS: Final = frozenset({401, 403, 429})
 """The statuses whose refusals are recorded for every method."""
@@ -108,10 +121,46 @@ class AuditedOperation:
             ),
         )
 
+    def note_unread_request(
+        self,
+        request: HttpRequest,
+        invocation: Invocation,
+        options: ServerOptions,
+        find_feature: Callable[[RequestContext], object],
+    ) -> None:
+        """Note who calls what with a valid request that was forwarded unread, and had no response.
+
+        `find_feature` finds the feature of a call. The record has no principal if the token is invalid, or if
+        too little time is left to fetch the keys of its issuer.
+        """
+        config, body = self._ports.config, request.body or b""
+        try:
+            if not body_within_limit(body, config.max_body_bytes):
+                return
+            checked = validate_request(
+                request.headers, body, serves_legacy=True, max_values=config.max_json_values
+            )
+            if not isinstance(checked, ValidRequest):
+                return
+            caller = ANONYMOUS
+            has_time = invocation.deadline_ms - self._ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
+            if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
+                with suppress(Unauthorized, IssuerUnavailable):
+                    caller = config.authenticator.authenticate(request.headers, request.authorizer)
+            context = RequestContext(
+                checked, caller.principal, self._ports, invocation, options, None, caller.scopes
+            )
+            self.note_request(context, is_admitted=False)
+            if checked.method in FEATURE_KINDS:
+                with suppress(ProtocolError, InsufficientScope):
+                    find_feature(context)
+        except Exception as error:  # the response does not depend on the record
+            log_fault(self._ports.observer, error)
+
     def _note_caller(self, context: RequestContext) -> None:
         self._principal = context.principal
         request, record = context.request, self._record
-        trace = TraceContext.from_meta(request.meta.trace) if request.meta.trace else None
+        trace = trace_context(request.meta.trace) if request.meta.trace else None
         self._set(
             method=request.method,
             client=client_members(request.meta.info),

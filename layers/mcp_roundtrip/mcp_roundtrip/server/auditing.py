@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import ANONYMOUS, InsufficientScope, IssuerUnavailable, Unauthorized
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
-from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.constants import FEATURE_KINDS
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
-from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.audited_operation import AuditedOperation
-from mcp_roundtrip.server.invocation import Invocation, Operation
-from mcp_roundtrip.server.model import RequestContext
-from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.server.responses import log_fault
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import CALL, Task
 from mcp_roundtrip.tasks.watchdog import EndReason
-
-TIME_TO_AUTHENTICATE_MS: Final = 10_000
-"""The time that has to be left to authenticate the caller of a request that could not be forwarded."""
 
 TASK_END: Final = "task_end"
 """The `method` of the end of a task that no worker ends."""
@@ -53,11 +41,10 @@ def respond_with_audit(
 def work_with_audit(
     work: Callable[[Ports, Invocation], Task | None], ports: Ports, invocation: Invocation
 ) -> Task | None:
-    """Run a pass of a worker, and record its operation. Raises as `work`."""
+    """Run a pass of a worker, and record its operation. Raises as `work`. `ports`: of `with_audited_ends`."""
     operation = AuditedOperation(ports, invocation.correlation_id, is_worker=True)
-    audited = with_audited_ends(ports, invocation.correlation_id)
     try:
-        task = work(audited, replace(invocation, operation=operation))
+        task = work(ports, replace(invocation, operation=operation))
     except Exception as error:
         operation.end_pass(error)
         raise
@@ -88,40 +75,3 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
         return replace(port, tasks=replace(port.tasks, on_ending=begin))
 
     return replace(ports, tasks=tasks)
-
-
-def describe_unread_request(
-    operation: Operation,
-    request: HttpRequest,
-    ports: Ports,
-    invocation: Invocation,
-    options: ServerOptions,
-    find_feature: Callable[[RequestContext], object],
-) -> None:
-    """Note who calls what with a valid request that was forwarded unread, and had no response.
-
-    `find_feature` finds the feature of a call. The record has no principal if the token is invalid, or if too
-    little time is left to fetch the keys of its issuer.
-    """
-    config = ports.config
-    body = request.body or b""
-    try:
-        if not body_within_limit(body, config.max_body_bytes):
-            return
-        checked = validate_request(
-            request.headers, body, serves_legacy=True, max_values=config.max_json_values
-        )
-        if not isinstance(checked, ValidRequest):
-            return
-        caller = ANONYMOUS
-        has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
-        if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
-            with suppress(Unauthorized, IssuerUnavailable):
-                caller = config.authenticator.authenticate(request.headers, request.authorizer)
-        context = RequestContext(checked, caller.principal, ports, invocation, options, None, caller.scopes)
-        operation.note_request(context, is_admitted=False)
-        if checked.method in FEATURE_KINDS:
-            with suppress(ProtocolError, InsufficientScope):
-                find_feature(context)
-    except Exception as error:  # the response does not depend on the record
-        log_fault(ports.observer, error)

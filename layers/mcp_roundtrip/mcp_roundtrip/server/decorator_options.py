@@ -35,10 +35,9 @@ from mcp_roundtrip.server.options import (
 from mcp_roundtrip.server.tools import Tool, View
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.arguments.string_arguments import StringArguments
     from mcp_roundtrip.server.model import Parameters
 
-_CONTEXTS: Final = (ContextBase,)
+CONTEXTS: Final = (ContextBase,)
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 
 MAX_VIEW: Final = 1_000_000
@@ -186,26 +185,18 @@ def _arguments_of(
 ) -> Parameters:
     """Return the parameters of a tool. Raises DefinitionError."""
     if input_schema is None:
-        typed = Arguments.from_function(function, _CONTEXTS)
-        _check_context(typed.signature)
+        typed = Arguments.from_function(function, CONTEXTS)
+        check_context(typed.signature)
         return replace(typed, is_lenient=is_lenient)
     from mcp_roundtrip.arguments.raw_arguments import RawArguments  # few tools have a schema of their own
 
-    raw = RawArguments.from_function(function, _CONTEXTS, input_schema)
-    _check_context(raw.signature)
+    raw = RawArguments.from_function(function, CONTEXTS, input_schema)
+    check_context(raw.signature)
     return replace(raw, is_lenient=is_lenient)
 
 
-def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
-    """Return the parameters of a prompt or a resource. Raises DefinitionError."""
-    from mcp_roundtrip.arguments.string_arguments import StringArguments  # imports pydantic
-
-    parameters = StringArguments.from_function(function, _CONTEXTS)
-    _check_context(parameters.signature)
-    return parameters
-
-
-def _check_context(signature: Signature) -> None:
+def check_context(signature: Signature) -> None:
+    """Raise DefinitionError for a context of another type than the server passes."""
     if (context_type := signature.context_type) is None:
         return
     expected = "AsyncContext" if signature.is_async else "Context"
@@ -230,7 +221,7 @@ def check_completion(function: Any) -> None:
     if inspect.iscoroutinefunction(unwrap_function(function)):
         raise DefinitionError(f"{name}: a completion is not async; write `def`")
     try:
-        takes_context = Signature.from_function(function, _CONTEXTS).context_parameter is not None
+        takes_context = Signature.from_function(function, CONTEXTS).context_parameter is not None
     except DefinitionError:  # annotations may exist for type checkers only
         takes_context = False
     if takes_context:

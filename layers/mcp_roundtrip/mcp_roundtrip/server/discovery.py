@@ -1,4 +1,6 @@
-"""The methods that every server has: `server/discover`, and `subscriptions/listen`, which is declined.
+"""The methods that every server has: `server/discover`, `tools/list`, and `subscriptions/listen`.
+
+`lists` has the second; the third is declined.
 
 A Lambda function cannot hold a stream open, and nothing would notify it of changes. So the stream of a
 subscription is complete when it begins: an acknowledgement that accepts none of the notification types, then
@@ -22,8 +24,10 @@ from mcp_roundtrip.protocol.constants import (
     SKILLS_EXTENSION,
     SUBSCRIPTIONS_LISTEN,
     TASKS_EXTENSION,
+    TOOLS_LIST,
 )
 from mcp_roundtrip.server.admission import require_capabilities
+from mcp_roundtrip.server.lists import ListedTool, ToolList
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.views import view_capabilities
@@ -38,23 +42,36 @@ _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
-class Discovery(Struct, frozen=True):
-    """Answers for a server with these `features` ("tools", "prompts" …).
+def make_handlers(
+    options: ServerOptions,
+    features: tuple[str, ...],
+    tools: Mapping[str, ListedTool],
+    has_tasks: bool,
+    has_views: bool,
+    has_skills: bool,
+    *,
+    is_constant: bool,
+) -> dict[str, Handler]:
+    """Return the handler of each method for a server with these `features` ("tools", "prompts" …).
 
-    `has_views`: whether clients that show MCP Apps can read views.
+    `has_views`: whether clients that show MCP Apps can read views. `is_constant`: see `ToolList`.
     """
+    discovery = _Discovery(options, features, has_tasks, has_views, has_skills)
+    return {
+        DISCOVER: discovery,
+        SUBSCRIPTIONS_LISTEN: decline_subscription,
+        TOOLS_LIST: ToolList(tools, is_constant),
+    }
 
+
+class _Discovery(Struct, frozen=True):
     options: ServerOptions
     features: tuple[str, ...]
     has_tasks: bool
     has_views: bool
     has_skills: bool
 
-    def handlers(self) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        return {DISCOVER: self._discover, SUBSCRIPTIONS_LISTEN: decline_subscription}
-
-    def _discover(self, context: RequestContext) -> Reply:
+    def __call__(self, context: RequestContext) -> Reply:
         options = self.options
         # `logging`, because any feature may send log messages to a client that requests them.
         capabilities: dict[str, Any] = {**{feature: {} for feature in self.features}, "logging": {}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_CANCEL,
     TASKS_GET,
     TASKS_UPDATE,
+    TOOLS_CALL,
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
@@ -37,10 +38,13 @@ from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.responses import error_response, log_fault, result_response
+from mcp_roundtrip.server.views import ReadView, read_view
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import ListedTool
     from mcp_roundtrip.server.public_documents import PublicDocuments
+
+ToolWithView = TypeVar("ToolWithView", bound="ListedTool")
 
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 
@@ -64,6 +68,7 @@ class Endpoint(Struct, frozen=True):
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
+        invocation = with_spans(invocation, ports)
         if ports.audit is None:
             return self._respond(request, ports, invocation)
         from mcp_roundtrip.server.auditing import respond_with_audit  # off by default
@@ -110,12 +115,8 @@ class Endpoint(Struct, frozen=True):
         is_legacy = context.request.is_legacy
         legacy = self.legacy_handlers if is_legacy else None
         handler = find_handler(self.handlers if legacy is None else legacy(), context.request.method)
-        if (tracer := context.ports.tracer) is None:
-            reply = handler(context)
-        else:
-            from mcp_roundtrip.server.spans import traced_message  # off by default
-
-            reply = traced_message(tracer, handler, context)
+        spans = context.invocation.spans
+        reply = handler(context) if spans is None else spans.message(handler, context)
         if isinstance(reply, HttpResponse):
             return reply
         if isinstance(reply.body, ProtocolError):
@@ -128,6 +129,15 @@ class Endpoint(Struct, frozen=True):
         from mcp_roundtrip.server.public_documents import PublicDocuments
 
         return PublicDocuments(ports, self.scopes, self.options, self.legacy_handlers is not None)
+
+
+def with_spans(invocation: Invocation, ports: Ports) -> Invocation:
+    """Add what makes the spans of an invocation, if the deployment traces."""
+    if ports.tracer is None:
+        return invocation
+    from mcp_roundtrip.server.spans import ServerSpans  # off by default
+
+    return replace(invocation, spans=ServerSpans(ports.tracer))
 
 
 def _reply_to(error: Exception, ports: Ports, invocation: Invocation) -> Reply:
@@ -158,44 +168,51 @@ def make_endpoint(
     options: ServerOptions,
     tools: Mapping[str, ListedTool],
     features: Mapping[str, Mapping[str, Handler]],
-    legacy_handlers: Callable[[], Mapping[str, Handler]] | None,
     scopes: Sequence[str],
     *,
     needs: Mapping[str, Sequence[str]],
     skills: Mapping[str, Handler],
+    serves_legacy: bool,
+    dialect_call: Handler | None,
     owner_response: OwnerResponse | None = None,
 ) -> Endpoint:
     """Create the endpoint with the handlers of these capabilities, and those that every server has.
 
     `tools` stay the same until the next deployment on a front door, which has an `owner_response`.
-    `legacy_handlers` is called once, at the first request of a client that opens with `initialize`.
-    `skills`: the handlers of the methods of SEP-2640, which such clients do not have.
+    `skills`: the handlers of the methods of SEP-2640, which clients that open with `initialize` do not have.
+    `dialect_call`: calls a tool in the dialect of tasks; None if the server does not have it.
     """
 
     def discovery() -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.discovery import Discovery  # a call needs none
+        from mcp_roundtrip.server.discovery import make_handlers  # a call needs none
 
-        return Discovery(options, tuple(features), has_tasks, has_views(tools), bool(skills)).handlers()
-
-    def tool_list() -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.lists import ToolList  # a call lists nothing
-
-        return {TOOLS_LIST: ToolList(tools, is_constant=owner_response is not None)}
+        has_skills, is_constant = bool(skills), owner_response is not None
+        return make_handlers(
+            options, tuple(features), tools, has_tasks, has_views(tools), has_skills, is_constant=is_constant
+        )
 
     def tasks() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.task_methods import TASK_HANDLERS  # most servers have no tasks
 
         return TASK_HANDLERS
 
+    def legacy_handlers() -> Mapping[str, Handler]:
+        from mcp_roundtrip.server.legacy_methods import make_legacy_handlers  # at the first such request
+
+        served = features
+        if dialect_call is not None:
+            served = {**features, "tools": {**features["tools"], TOOLS_CALL: dialect_call}}
+        serves_dialect = has_tasks and dialect_call is not None
+        return make_legacy_handlers(served, tools, has_views=has_views(tools), serves_dialect=serves_dialect)
+
     has_tasks = any(each.task for each in tools.values())
     on_page = [name for name, each in tools.items() if each.asks and "page" in each.channels]
-    handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
-    handlers |= created_at_first_use(tool_list, TOOLS_LIST)
+    handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN, TOOLS_LIST)
     for methods in (*features.values(), skills):
         handlers |= methods
     if has_tasks:
         handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
-    legacy = None if legacy_handlers is None else cache(legacy_handlers)
+    legacy = cache(legacy_handlers) if serves_legacy else None
     return Endpoint(handlers, options, legacy, scopes, owner_response, {**needs, "page": on_page})
 
 
@@ -215,16 +232,19 @@ def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: 
     return dict.fromkeys(methods, handle)
 
 
-ReadView = Callable[[RequestContext, str], Reply | HttpResponse | None]
-"""Returns the view of a `ui://` URI, or None."""
-
-
 def with_views(
-    features: Mapping[str, Mapping[str, Handler]], read: ReadView
-) -> dict[str, Mapping[str, Handler]]:
-    """Add the methods of views to the handlers of these capabilities."""
+    features: Mapping[str, Mapping[str, Handler]],
+    tools: Mapping[str, ToolWithView],
+    read: ReadView[ToolWithView],
+) -> Mapping[str, Mapping[str, Handler]]:
+    """Add the views of tools to the handlers of these capabilities, if there are any.
+
+    `read` reads the view of a tool.
+    """
+    if not has_views(tools):
+        return features
     resources = features.get("resources", {})
-    read_resource = partial(_read_resource, read, resources.get(RESOURCES_READ))
+    read_resource = partial(_read_resource, tools, read, resources.get(RESOURCES_READ))
     if resources:
         return {**features, "resources": {**resources, RESOURCES_READ: read_resource}}
     more: dict[str, Handler] = {
@@ -236,12 +256,15 @@ def with_views(
 
 
 def _read_resource(
-    read: ReadView, read_other: Handler | None, context: RequestContext
+    tools: Mapping[str, ToolWithView],
+    read: ReadView[ToolWithView],
+    read_other: Handler | None,
+    context: RequestContext,
 ) -> Reply | HttpResponse:
     """Read a view, or another resource, if there are any."""
     uri = context.params.get("uri")
     if isinstance(uri, str) and uri.startswith("ui://"):
-        view = read(context, uri)
+        view = read_view(tools, context, uri, read)
         if view is not None:
             return view
     if read_other is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -105,6 +105,28 @@ class Operation(Protocol):
     def begin_task(self, task: Any, call: Any) -> None: ...
     def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None: ...
 
+    def note_unread_request(
+        self, request: Any, invocation: Any, options: Any, find_feature: Callable[[Any], object]
+    ) -> None: ...
+
+
+T = TypeVar("T")
+Context = TypeVar("Context")
+Call = TypeVar("Call")
+PassRun = TypeVar("PassRun")
+
+
+class Spans(Protocol):
+    """The spans of an invocation (`server.spans`). The types of their arguments need this module."""
+
+    def message(self, handler: Callable[[Context], T], context: Context) -> T: ...
+
+    def forwarded(self, method: str, feature: str) -> None: ...
+
+    def run_pass(self, call: Call, run: PassRun, run_pass: Callable[[Call, PassRun], T]) -> T: ...
+
+    def create_task(self, call: Any, journal: Any, create: Callable[..., T]) -> T: ...
+
 
 class Invocation(Struct, frozen=True):
     """Facts about the Lambda invocation.
@@ -113,6 +135,7 @@ class Invocation(Struct, frozen=True):
     `deadline_ms`: when the response has to leave, on the monotonic clock of `Ports.clock_ms`.
     `max_response_bytes`: how many bytes of response body the event source accepts.
     `operation`: the audited operation; None if there are no audit records.
+    `spans`: None if nothing is traced.
     """
 
     correlation_id: str
@@ -122,6 +145,7 @@ class Invocation(Struct, frozen=True):
     forwarded: Forwarded = _NOT_FORWARDED
     max_response_bytes: int = MAX_RESPONSE_BYTES
     operation: Operation | None = None
+    spans: Spans | None = None
 
 
 def invocation_id(lambda_context: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.protocol.capabilities import shows_apps
+from mcp_roundtrip.protocol.capabilities import has_tasks, shows_apps
 from mcp_roundtrip.protocol.constants import (
     HEADER_SESSION_ID,
     INITIALIZE,
@@ -23,6 +23,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
+from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
 from mcp_roundtrip.server.lists import FeatureList, ListedTool, ListItem, ToolList
@@ -34,22 +35,10 @@ _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
 """Members of results that these versions do not have."""
 
 
-def has_tasks(version: str) -> bool:
-    """Return whether this version of the protocol has tasks."""
-    return version == LEGACY_VERSION
-
-
 def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result without the members that these versions do not have."""
     later = _LATER_MEMBERS | ({"resultType"} if result.get("resultType") == "complete" else set())
     return {name: member for name, member in call_tool_result(result).items() if name not in later}
-
-
-def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a CallToolResult without structured content that is no object: `content` has it as text."""
-    if isinstance(result.get("structuredContent", {}), dict):
-        return dict(result)
-    return {name: member for name, member in result.items() if name != "structuredContent"}
 
 
 RESOURCE_NOT_FOUND: Final = -32002
@@ -62,18 +51,23 @@ _INITIALIZE_MEMBERS: Final = (
 )
 
 
-def legacy_handlers(
+def make_legacy_handlers(
     features: Mapping[str, Mapping[str, Handler]],
     tools: Mapping[str, ListedTool],
-    tasks: Mapping[str, Handler],
     *,
     has_views: bool,
+    serves_dialect: bool,
 ) -> dict[str, Handler]:
     """Return the handler of each method.
 
     `features`: the handlers of the later versions, by capability.
-    `tasks`: the handlers of the task methods; empty if no call can become a task.
+    `serves_dialect`: whether calls can become tasks in the dialect of `legacy_tasks`.
     """
+    tasks: Mapping[str, Handler] = {}
+    if serves_dialect:
+        from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
+
+        tasks = TASK_HANDLERS
     later = {method: each for methods in features.values() for method, each in methods.items()}
     lists = (_LegacyToolList(tools), _LegacyToolList(tools, knows_tasks=bool(tasks)))
     return {

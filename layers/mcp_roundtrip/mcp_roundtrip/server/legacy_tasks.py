@@ -16,6 +16,7 @@ from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.protocol.capabilities import has_tasks
 from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
@@ -26,8 +27,8 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_RESULT,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.legacy_methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.task_methods import run_task_operation, task_members
 from mcp_roundtrip.tasks.model import Status, Task

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -17,7 +17,6 @@ from mcp_roundtrip.server.decorator_options import (
     check_scopes,
     feature_name,
     required_capabilities,
-    string_arguments_of,
 )
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.hooks import Hook
     from mcp_roundtrip.server.model import Feature
-    from mcp_roundtrip.server.prompts import Prompt
-    from mcp_roundtrip.server.resources import Resource
+    from mcp_roundtrip.server.prompts_and_resources import Prompt, PromptsAndResources, Resource
     from mcp_roundtrip.server.tools import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,9 +58,15 @@ class Registry:
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
-        self._spellings: dict[str, str] = {}
         self.completers: dict[tuple[Reference, str], Callable[..., Any]] = {}
         self.hooks: list[Hook] = []
+
+    @cached_property
+    def prompts_and_resources(self) -> PromptsAndResources:
+        """What registers and serves prompts and resources."""
+        from mcp_roundtrip.server.prompts_and_resources import PromptsAndResources  # imports pydantic
+
+        return PromptsAndResources(self.prompts, self.resources, self.completers)
 
     @property
     def features(self) -> list[Feature]:
@@ -195,18 +199,11 @@ class Registry:
         )
 
         def register(function: F) -> F:
-            from mcp_roundtrip.server.prompts import Prompt  # only servers with prompts need it
-
             own_name = feature_name("@server.prompt", name, function)
             check_name("prompt", own_name, self.prompts)
-            self.prompts[own_name] = Prompt(
-                own_name,
-                function,
-                string_arguments_of(function),
-                required_capabilities(own_name, requires),
-                extra,
-                check_scopes(own_name, scopes),
-                self._default_only,
+            required, own_scopes = required_capabilities(own_name, requires), check_scopes(own_name, scopes)
+            self.prompts_and_resources.add_prompt(
+                own_name, function, required, extra, own_scopes, self._default_only
             )
             return function
 
@@ -244,24 +241,13 @@ class Registry:
         required, own_scopes = required_capabilities(uri, requires), check_scopes(uri, scopes)
 
         def register(function: F) -> F:
-            from mcp_roundtrip.server.resources import Resource  # only servers with resources need it
-
             label = feature_name("@server.resource(...)", name, function)
-            identity = (uri, label, function, string_arguments_of(function))
-            self._add_resource(Resource(*identity, required, *caching, extra, own_scopes, self._default_only))
+            self.prompts_and_resources.add_resource(
+                uri, label, function, required, *caching, extra, own_scopes, self._default_only
+            )
             return function
 
         return register
-
-    def _add_resource(self, resource: Resource) -> None:
-        """Add a resource. Raises DefinitionError if an equivalent URI is registered."""
-        uri = resource.name
-        registered = self._spellings.setdefault(resource.spelling, uri)
-        if registered in self.resources:
-            raise DefinitionError(
-                f"resource {uri!r} is registered twice, first as {registered!r}; give one of them another URI"
-            )
-        self.resources[uri] = resource
 
     def completion(self, reference: str, argument: str, /) -> Callable[[F], F]:
         """Register a function that suggests values for an argument of a prompt or a variable of a template.

@@ -105,11 +105,8 @@ def _services(call: FeatureCall) -> RunServices:
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
     """Run the function once, inside the hooks of the server. Raises ProtocolError for a broken feature."""
-    if (tracer := call.context.ports.tracer) is None:
-        return _run_pass(call, run)
-    from mcp_roundtrip.server.spans import traced_pass  # off by default
-
-    return traced_pass(tracer, call, run, _run_pass)
+    spans = call.context.invocation.spans
+    return _run_pass(call, run) if spans is None else spans.run_pass(call, run, _run_pass)
 
 
 def _run_pass(call: FeatureCall, run: Run) -> Outcome:

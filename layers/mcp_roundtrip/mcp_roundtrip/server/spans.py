@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 from opentelemetry.trace import Span, SpanKind, format_span_id, format_trace_id, get_current_span
 
@@ -62,31 +63,62 @@ _LOG_FIELDS: Final[Mapping[str, str]] = {
 """Field of `request_completed` and `request_refused` -> attribute."""
 
 
+class ServerSpans(Struct, frozen=True):
+    """Makes the spans of an invocation: the `Spans` of `server.invocation`."""
+
+    tracer: Tracer
+
+    def message(self, handler: Handler, context: RequestContext) -> Reply | HttpResponse:
+        """Return the reply of a handler, which runs in the span of its message. Raises what that raises."""
+        trace, method = TraceContext.from_meta(context.request.meta.trace), context.request.method
+        with self.tracer.span(
+            method,
+            SpanKind.SERVER,
+            _request_attributes(context),
+            parent=context.invocation.forwarded.trace or trace.traceparent,
+            tracestate=trace.tracestate,
+            links=[trace.tracelink],
+            on_error=partial(_describe_error, method),
+        ) as span:
+            _tag_log_lines(context, span)
+            reply = handler(context)
+            _describe_reply(span, method, reply)
+            return reply
+
+    def forwarded(self, method: str, feature: str) -> None:
+        """Add the feature for which a message is forwarded to the current span."""
+        kind = FEATURE_KINDS.get(method)
+        _describe(get_current_span(), method, {} if kind is None else {kind: feature})
+
+    def run_pass(
+        self, call: FeatureCall, run: Run, run_pass: Callable[[FeatureCall, Run], Outcome]
+    ) -> Outcome:
+        """Run a pass in its span. Raises what `run_pass` raises."""
+        run.services = replace(run.services, step_span=partial(_step_span, self.tracer))
+        with _pass_span(self.tracer, call, run) as span:
+            _tag_log_lines(call.context, span)
+            outcome = run_pass(call, run)
+            if isinstance(outcome, Failed):
+                span.set_attribute("mcp_roundtrip.outcome", "failed")
+                fail_with_class(span, outcome.error)
+            else:
+                span.set_attribute("mcp_roundtrip.outcome", outcome_name(outcome))
+            return outcome
+
+    def create_task(self, call: FeatureCall, journal: Journal, create: Callable[..., Task]) -> Task:
+        """Return the task that `create` makes of a call. It takes the context of the span as `created_in`."""
+        parent, links = journal.trace, [self.tracer.current()]
+        if _has_parent(call):
+            parent, links = None, [journal.trace]
+        attributes = {"mcp_roundtrip.flow.id": journal.flow_id}
+        name = f"create task {call.feature.name}"
+        with self.tracer.span(name, SpanKind.PRODUCER, attributes, parent=parent, links=links) as span:
+            task = create(created_in=traceparent_of(span))
+            span.set_attribute("mcp_roundtrip.task.id", task.task_id)
+            return task
+
+
 # -- messages -----------------------------------------------------------------------------------------------
-
-
-def traced_message(tracer: Tracer, handler: Handler, context: RequestContext) -> Reply | HttpResponse:
-    """Return the reply of a handler, which runs in the span of its message. Raises what that raises."""
-    trace, method = TraceContext.from_meta(context.request.meta.trace), context.request.method
-    with tracer.span(
-        method,
-        SpanKind.SERVER,
-        _request_attributes(context),
-        parent=context.invocation.forwarded.trace or trace.traceparent,
-        tracestate=trace.tracestate,
-        links=[trace.tracelink],
-        on_error=partial(_describe_error, method),
-    ) as span:
-        _tag_log_lines(context, span)
-        reply = handler(context)
-        _describe_reply(span, method, reply)
-        return reply
-
-
-def describe_feature(method: str, name: str) -> None:
-    """Add the feature for which a message is forwarded to the current span."""
-    kind = FEATURE_KINDS.get(method)
-    _describe(get_current_span(), method, {} if kind is None else {kind: name})
 
 
 def _tag_log_lines(context: RequestContext, span: Span) -> None:
@@ -152,39 +184,12 @@ def _describe(span: Span, method: str, log_fields: Mapping[str, Any]) -> None:
 # -- passes -------------------------------------------------------------------------------------------------
 
 
-def traced_pass(
-    tracer: Tracer, call: FeatureCall, run: Run, run_pass: Callable[[FeatureCall, Run], Outcome]
-) -> Outcome:
-    """Run a pass in its span. Raises what `run_pass` raises."""
-    run.services = replace(run.services, step_span=partial(_step_span, tracer))
-    with _pass_span(tracer, call, run) as span:
-        _tag_log_lines(call.context, span)
-        outcome = run_pass(call, run)
-        if isinstance(outcome, Failed):
-            span.set_attribute("mcp_roundtrip.outcome", "failed")
-            fail_with_class(span, outcome.error)
-        else:
-            span.set_attribute("mcp_roundtrip.outcome", outcome_name(outcome))
-        return outcome
-
-
 def _step_span(tracer: Tracer, key: str, attempt: int | None) -> AbstractContextManager[Span]:
     """Return the span of a step's function, which runs now. A replayed step has no span."""
     attributes: dict[str, Attribute] = {"mcp_roundtrip.step": key}
     if attempt is not None:
         attributes["mcp_roundtrip.attempt"] = attempt
     return tracer.span(f"step {key}", SpanKind.INTERNAL, attributes)
-
-
-def traced_creation(tracer: Tracer, call: FeatureCall, journal: Journal, create: Callable[..., Task]) -> Task:
-    """Return the task that `create` makes of a call, in the span whose context it takes as `created_in`."""
-    parent, links = (None, [journal.trace]) if _has_parent(call) else (journal.trace, [tracer.current()])
-    attributes = {"mcp_roundtrip.flow.id": journal.flow_id}
-    name = f"create task {call.feature.name}"
-    with tracer.span(name, SpanKind.PRODUCER, attributes, parent=parent, links=links) as span:
-        task = create(created_in=traceparent_of(span))
-        span.set_attribute("mcp_roundtrip.task.id", task.task_id)
-        return task
 
 
 def _pass_span(tracer: Tracer, call: FeatureCall, run: Run) -> AbstractContextManager[Span]:

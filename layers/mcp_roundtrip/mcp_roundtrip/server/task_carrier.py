@@ -195,11 +195,9 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
         continued=parked,
         session=session_caller(call),
     )
-    if (tracer := call.context.ports.tracer) is None:
-        return _reply(this_round, new(), "task")
-    from mcp_roundtrip.server.spans import traced_creation  # off by default
-
-    return _reply(this_round, traced_creation(tracer, call, journal, new), "task")
+    spans = call.context.invocation.spans
+    task = new() if spans is None else spans.create_task(call, journal, new)
+    return _reply(this_round, task, "task")
 
 
 def _reply(this_round: Round, task: Task, outcome: str) -> Reply:

@@ -1,0 +1,227 @@
+"""Prompts (server/prompts) and resources (server/resources): the features of a server besides its tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from mcp_roundtrip.arguments.string_arguments import StringArguments
+from mcp_roundtrip.content.blocks import prompt_messages
+from mcp_roundtrip.content.resource_contents import resource_contents
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ResourceNotFound, ToolError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
+from mcp_roundtrip.protocol.constants import (
+    COMPLETION_COMPLETE,
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
+)
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, spelling_key
+from mcp_roundtrip.server.admission import Reference, UnknownResource, find_by_name, find_by_uri, read_uri
+from mcp_roundtrip.server.completions import Completable, CompletionMethods
+from mcp_roundtrip.server.decorator_options import CONTEXTS, check_context
+from mcp_roundtrip.server.errors import feature_error
+from mcp_roundtrip.server.lists import FeatureList
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.options import Fallback
+
+CacheScope = Literal["public", "private"]
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+
+
+class Prompt(Struct, frozen=True):
+    """A registered prompt: a `Feature`. `extra` holds further members of its definition."""
+
+    name: str
+    function: Callable[..., Any]
+    parameters: StringArguments
+    requires: tuple[CapabilityPath, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    channels: tuple[Fallback, ...] = ()
+
+    kind: ClassVar[str] = "prompt"
+    task: ClassVar[None] = None
+    form_view_uri: ClassVar[None] = None
+
+    def definition(self) -> dict[str, Any]:
+        """Build the Prompt object of `prompts/list`."""
+        members: dict[str, Any] = {"name": self.name}
+        if self.parameters.description:
+            members["description"] = self.parameters.description
+        if self.parameters.names:
+            members["arguments"] = [self._argument(name) for name in self.parameters.names]
+        return {**members, **self.extra}
+
+    def _argument(self, name: str) -> dict[str, Any]:
+        whole = self.parameters.json_schema()
+        schema = whole["properties"][name]
+        described = {key: schema[key] for key in ("title", "description") if key in schema}
+        return {"name": name, **described, "required": name in whole.get("required", ())}
+
+    def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
+        """Build the GetPromptResult for a returned value. Raises UsageError."""
+        description = self.extra.get("description") or self.parameters.description
+        described = {"description": description} if description else {}
+        return results.complete(call.server_info, **described, messages=prompt_messages(self.name, value))
+
+    def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
+        """Build the JSON-RPC error: a GetPromptResult cannot report one."""
+        if isinstance(error, ArgumentsError):
+            return ProtocolError(INVALID_PARAMS, str(error))
+        return feature_error(error)
+
+
+class Resource(Struct, frozen=True, dict=True):  # dict: the template is parsed once
+    """A registered resource: a `Feature`.
+
+    `name`: its URI or URI template. `label`: the member `name` of its definition.
+
+    Raises DefinitionError for options that contradict each other.
+    """
+
+    name: str
+    label: str
+    function: Callable[..., Any]
+    parameters: StringArguments
+    requires: tuple[CapabilityPath, ...] = ()
+    mime_type: str | None = None
+    ttl_ms: int = 0
+    cache_scope: CacheScope = "private"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    channels: tuple[Fallback, ...] = ()
+
+    kind: ClassVar[str] = "resource"
+    task: ClassVar[None] = None
+    form_view_uri: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        variables, names = set(self.template.variables), set(self.parameters.names)
+        if variables != names:
+            differing = ", ".join(sorted(variables ^ names))
+            raise DefinitionError(
+                f"resource {self.name!r}: its variables and the function's parameters differ by {differing}; "
+                "write a parameter of the same name for each variable"
+            )
+        if not _SCHEME.match(self.name):
+            raise DefinitionError(f"resource {self.name!r} has no scheme; write one such as 'docs://guide'")
+        if type(self.ttl_ms) is not int or self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
+            raise DefinitionError(
+                f"resource {self.name!r}: ttl_ms={self.ttl_ms!r:.100}, cache_scope={self.cache_scope!r:.100} "
+                'is not possible; use whole milliseconds of at least 0, and "public" or "private"'
+            )
+        if self.scopes and self.cache_scope == "public":
+            raise DefinitionError(
+                f'resource {self.name!r} needs scopes and would be cached for all; use cache_scope="private"'
+            )
+
+    @cached_property
+    def template(self) -> UriTemplate:
+        """The parsed URI template. Raises DefinitionError."""
+        return UriTemplate.parse(self.name)
+
+    def definition(self) -> dict[str, Any]:
+        """Build the Resource or ResourceTemplate object of the lists."""
+        at = "uri" if self.template.is_static else "uriTemplate"
+        members: dict[str, Any] = {at: self.name, "name": self.label}
+        if self.parameters.description:
+            members["description"] = self.parameters.description
+        if self.mime_type is not None:
+            members["mimeType"] = self.mime_type
+        return {**members, **self.extra}
+
+    def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
+        """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
+        contents = resource_contents(self.name, value, call.name, self.mime_type)
+        ttl_ms, scope = (0, "private") if call.params.is_retry else (self.ttl_ms, self.cache_scope)
+        return results.complete(call.server_info, contents=contents) | {"ttlMs": ttl_ms, "cacheScope": scope}
+
+    def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
+        """Build the JSON-RPC error: a ReadResourceResult cannot report one."""
+        if isinstance(error, (ArgumentsError, ResourceNotFound)):
+            return UnknownResource(call.name)
+        return feature_error(error, {"uri": call.name})
+
+
+def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
+    """Return the parameters of a prompt or a resource. Raises DefinitionError."""
+    parameters = StringArguments.from_function(function, CONTEXTS)
+    check_context(parameters.signature)
+    return parameters
+
+
+class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is built at the first read
+    """The prompts, resources and completions of a registry: adds them, and serves them."""
+
+    prompts: dict[str, Prompt]
+    resources: dict[str, Resource]
+    completers: Mapping[tuple[Reference, str], Callable[..., Any]]
+    _spellings: dict[str, str] = field(default_factory=dict)
+
+    def add_prompt(self, name: str, function: Callable[..., Any], *options: Any) -> None:
+        """Add a prompt with these `options` of a Prompt. Raises DefinitionError."""
+        self.prompts[name] = Prompt(name, function, string_arguments_of(function), *options)
+
+    def add_resource(self, uri: str, label: str, function: Callable[..., Any], *options: Any) -> None:
+        """Add a resource with these `options` of a Resource. Raises DefinitionError."""
+        resource = Resource(uri, label, function, string_arguments_of(function), *options)
+        registered = self._spellings.setdefault(spelling_key(uri), uri)
+        if registered in self.resources:
+            raise DefinitionError(
+                f"resource {uri!r} is registered twice, first as {registered!r}; give one of them another URI"
+            )
+        self.resources[uri] = resource
+
+    @property
+    def static(self) -> dict[str, Resource]:
+        """The resources with a fixed URI. Those with a URI template have a list of their own."""
+        return {uri: each for uri, each in self.resources.items() if each.template.is_static}
+
+    def handlers(self, run_call: Callable[[FeatureCall], Reply]) -> dict[str, dict[str, Handler]]:
+        """Return the handlers by capability."""
+        found: dict[str, dict[str, Handler]] = {}
+        if self.prompts:
+            found["prompts"] = {
+                PROMPTS_LIST: FeatureList("prompts", self.prompts),
+                PROMPTS_GET: lambda context: run_call(self._find_prompt(context)),
+            }
+        if self.resources:
+            templates = {uri: each for uri, each in self.resources.items() if not each.template.is_static}
+            found["resources"] = {
+                RESOURCES_LIST: FeatureList("resources", self.static),
+                RESOURCES_TEMPLATES_LIST: FeatureList("resourceTemplates", templates),
+                RESOURCES_READ: lambda context: run_call(self._find_resource(context)),
+            }
+        completable: dict[Reference, Completable] = {}
+        completable |= {("prompt", name): prompt for name, prompt in self.prompts.items()}
+        completable |= {("resource", uri): resource for uri, resource in self.resources.items()}
+        completions = CompletionMethods(completable, self.completers)
+        return {**found, "completions": {COMPLETION_COMPLETE: completions.complete}}
+
+    def _find_prompt(self, context: RequestContext) -> FeatureCall:
+        params = CallParams.read(context.params)
+        prompt = find_by_name(self.prompts, context, "prompt")
+        return FeatureCall(prompt, prompt.name, params, context, not context.request.is_legacy)
+
+    @cached_property
+    def _index(self) -> UriIndex[Resource]:
+        return UriIndex((each.template, each) for each in self.resources.values())
+
+    def _find_resource(self, context: RequestContext) -> FeatureCall:
+        params = CallParams.read({**context.params, "arguments": None})
+        uri = read_uri(context.params)
+        resource, variables = find_by_uri(self._index, uri, context)
+        context.ports.observer.redact(variables.values)  # decoded parts of the URI
+        params = replace(params, arguments=variables)
+        return FeatureCall(resource, uri, params, context, not context.request.is_legacy)
