@@ -29,7 +29,6 @@ class EventSource(Struct, frozen=True):
     lacks: Mapping[str, Matcher] = field(default_factory=dict)
 
     def matches(self, event: Event) -> bool:
-        """Return whether the event has the form of this source's events."""
         return not any(self.missing(event)) and not any(self.unexpected(event))
 
     def missing(self, event: Event) -> Iterable[str]:

@@ -51,7 +51,6 @@ class ScopeHierarchy(Struct, frozen=True):
         return held.union(*(self.implied.get(scope, ()) for scope in held))
 
     def satisfies(self, granted: Iterable[str], required: Iterable[str]) -> bool:
-        """Return whether every required scope was granted or is implied by a granted one."""
         return self.expand(granted).issuperset(required)
 
     def narrowest(self, scopes: Iterable[str]) -> tuple[str, ...]:

@@ -118,7 +118,6 @@ class Connections:
                 connection.close()
 
     def close(self) -> None:
-        """Close the idle connections."""
         while kept := self._pop():
             kept[1].close()
 

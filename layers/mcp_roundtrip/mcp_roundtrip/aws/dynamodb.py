@@ -229,7 +229,6 @@ def _without_write_id(item: Item) -> dict[str, Value]:
 
 
 def to_attributes(item: Item) -> dict[str, Any]:
-    """Convert an item to AttributeValues."""
     return {name: _to_attribute(value) for name, value in item.items()}
 
 

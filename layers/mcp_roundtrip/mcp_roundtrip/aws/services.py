@@ -194,7 +194,6 @@ def _read_members(response: ServiceResponse, decode: Callable[[bytes], Any]) -> 
 
 
 def _error(response: ServiceResponse, code: Any, members: Mapping[str, Any]) -> AwsError:
-    """Return the error of a response. Without a code, that is the HTTP status."""
     message = members.get("message", members.get("Message", ""))
     # "com.amazonaws.dynamodb.v20120810#ThrottlingException", "ResourceNotFoundException:http://…"
     code = code.partition(":")[0].rpartition("#")[2][:MAX_CODE] if isinstance(code, str) else ""

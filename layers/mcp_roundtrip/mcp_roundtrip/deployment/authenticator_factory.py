@@ -80,5 +80,4 @@ class _WithoutAudience(Struct, frozen=True):
     settings: Settings
 
     def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
-        """Raise SettingsError."""
         raise self.settings.missing("audience")

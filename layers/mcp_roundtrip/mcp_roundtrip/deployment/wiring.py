@@ -76,7 +76,6 @@ def _initialization_type() -> str:
 
 @cache
 def observer() -> Observer:
-    """Return the observer of the process."""
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
         service=_service(),

@@ -100,7 +100,6 @@ class _Resolver:
             run.requests.user_only_reached = True
 
     def look_up_answers(self) -> None:
-        """Read the answers that are journaled, or that the request contains."""
         for key, question in self._questions.items():
             try:
                 answer = self._replay(key, question) or self._read_response(key, question)
@@ -112,7 +111,6 @@ class _Resolver:
                     self._answers[key] = answer
 
     def check_urls(self) -> Generator[Poll, bool | None, None]:
-        """Call `done` once for each URL that the user agreed to open."""
         if not self._urls:
             return
         clock_ms = self._run.services.deadline.clock_ms
@@ -143,13 +141,11 @@ class _Resolver:
                 self._run.requests.add(key, request if reason is None else request.after_rejection(reason))
 
     def poll_urls(self) -> Generator[Poll, bool | None, None]:
-        """Wait for the URLs that are not complete, as long as this pass can."""
         if self._urls:
             for key in (yield from poll(self._run, self._urls, self._check_ms)):
                 self._complete(key, self._urls[key])
 
     def answers(self) -> list[Any] | None:
-        """Return the answers in the order of the questions, or None if one is missing."""
         if len(self._answers) < len(self._questions):
             return None
         answers = [self._answers[key][0] for key in self._questions]
@@ -264,7 +260,6 @@ class _Resolver:
 
 
 def _parse(key: str, question: Question[Any], raw: Any) -> Answer:
-    """Return the answer in an input response. Raises InvalidAnswer."""
     try:
         return (question.parse_response(deepcopy(raw)),)  # the tool may change its answer, not the journal
     except _REFUSALS as refusal:

@@ -49,7 +49,6 @@ class _Elicitation(Question[T]):
         return {name: raw[name] for name in ("action", "content") if name in raw}
 
     def _accepted(self, raw: Any) -> Any:
-        """Return the content of an ElicitResult whose action is "accept"."""
         if raw["action"] == "decline":
             raise ElicitationDeclined(self.key)
         if raw["action"] == "cancel":

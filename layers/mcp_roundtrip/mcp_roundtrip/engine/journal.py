@@ -225,17 +225,14 @@ class History:
         return True
 
     def is_used(self, key: str) -> bool:
-        """Return whether the code has used this key in this pass."""
         return key in self._used_keys
 
     # -- entries ------------------------------------------------------------------------------------
 
     def entry(self, key: str) -> Entry | None:
-        """Return the entry of this key."""
         return self._entries.get(key)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry for what has just happened."""
         self._entries[entry.key] = entry
         self._has_effects = self._has_effects or entry.kind.is_nonrepeatable
         self._has_new_entries = self.round_has_entries = True
@@ -303,7 +300,6 @@ class History:
         unused_responses: Mapping[str, Any],
         url_wait_rounds: int,
     ) -> Journal:
-        """Return the journal for the next pass."""
         return Journal(
             self.journal.flow_id,
             tuple(self._entries.values()),

@@ -83,7 +83,6 @@ class UnawaitedCalls:
         return bool(self._calls)
 
     def add(self, call: MethodCall) -> None:
-        """Add a new call."""
         self._calls.append(call)
 
     def remove(self, call: MethodCall) -> bool:
@@ -96,7 +95,6 @@ class UnawaitedCalls:
         return len(self._calls) < len(calls)
 
     def take(self) -> list[MethodCall]:
-        """Remove all calls and return them."""
         calls, self._calls = self._calls, []
         return calls
 
@@ -147,11 +145,9 @@ class ContextCall(Coroutine[Any, Any, T]):
         return coroutine
 
     def send(self, value: Any) -> Any:
-        """Resume the call, for its task."""
         return (self._coroutine or self.start()).send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Raise an error in the call, for its task."""
         return (self._coroutine or self.start()).throw(*error)
 
     def close(self) -> None:

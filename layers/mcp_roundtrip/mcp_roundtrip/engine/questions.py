@@ -47,7 +47,6 @@ class Question(Generic[T]):
 
     @property
     def has_default(self) -> bool:
-        """Whether the author gave a default."""
         return not isinstance(self.default, Unset)
 
     def is_user_only(self) -> bool:
@@ -75,7 +74,6 @@ class Question(Generic[T]):
         """
 
     def request(self) -> InputRequest:
-        """Return the input request of this question."""
         params = self.params()
         rest = {name: value for name, value in params.items() if name != "message"}
         fingerprint = Fingerprint(
@@ -106,7 +104,6 @@ class InputRequest(Struct, frozen=True):
         return replace(self, params={**self.params, "message": message})
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the InputRequest object of an `inputRequests` member."""
         return {"method": self.method, "params": dict(self.params)}
 
 
@@ -145,15 +142,12 @@ class InputRequests(Struct):
 
     @property
     def channel(self) -> Channel:
-        """The first channel that has a request."""
         return min((request.channel for request in self._by_key.values()), key=ORDER.index, default="client")
 
     def add(self, key: str, request: InputRequest) -> None:
-        """Add a request to those of the pass."""
         self._by_key[key] = request
 
     def withdraw(self, keys: Iterable[str]) -> None:
-        """Remove the requests of a branch that was cancelled."""
         for key in keys:
             self._by_key.pop(key, None)
 

@@ -94,7 +94,6 @@ def replay(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run)
 
 
 def suspended_outcome(run: Run) -> Suspended:
-    """Return the outcome of a suspended run."""
     suspension, requests = run.suspension, run.requests
     if suspension.lost_ownership:
         return OwnershipLost()

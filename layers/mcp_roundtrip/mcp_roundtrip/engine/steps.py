@@ -47,7 +47,6 @@ class Retry(Struct, frozen=True):
             )
 
     def applies_to(self, error: Exception) -> bool:
-        """Return whether another attempt may follow this error."""
         return isinstance(error, self.on) and not isinstance(error, McpRoundtripError)
 
     def pause_ms(self, failures: int, random: float) -> int:

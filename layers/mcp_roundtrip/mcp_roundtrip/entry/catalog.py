@@ -42,12 +42,10 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
 
     @cached_property
     def members(self) -> Mapping[str, Any]:
-        """The definition."""
         members: Mapping[str, Any] = parse_json(bytes(self.json))
         return members
 
     def definition(self) -> Mapping[str, Any]:
-        """Return the object that lists contain."""
         return self.members
 
 
@@ -108,12 +106,10 @@ class Catalog(Struct, frozen=True):
 
     @property
     def required_scopes(self) -> set[str]:
-        """The scopes that any feature requires."""
         return {scope for each in self._entries() for scope in each.scopes}
 
     @property
     def owners(self) -> set[str]:
-        """The owners of all features."""
         return {each.owner for each in self._entries()}
 
     def _entries(self) -> Iterator[CatalogEntry]:

@@ -70,7 +70,6 @@ def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
 
 
 def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> None:
-    """Log the settings that features need, and that the deployment has not."""
     for missing in missing_settings(needs, ports.config.unset):
         if missing.is_error:
             ports.observer.record_failure("setting_missing", missing.error)

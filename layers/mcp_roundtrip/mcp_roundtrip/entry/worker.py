@@ -140,7 +140,6 @@ class WorkerInvocation(Struct, frozen=True):
         return True
 
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
-        """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
         remaining_ms = lambda_remaining_ms(self.context)
         deadline_ms = worker_deadline_ms(self.ports.clock_ms(), remaining_ms)
         invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.context), self.ports)

@@ -89,7 +89,6 @@ class AuditRecord(Struct, frozen=True):
     duration_ms: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
         members = {name: getattr(self, name) for name in self.__struct_fields__}
         members["worker"] = members.pop("is_worker") or None
         for name in ("asked", "answered", "steps"):

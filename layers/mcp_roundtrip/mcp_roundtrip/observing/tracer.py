@@ -59,7 +59,6 @@ def fail(span: Span, error_type: str) -> None:
 
 
 def fail_with_class(span: Span, error: BaseException) -> None:
-    """Fail a span with the name of an exception's class."""
     fail(span, type(error).__name__)
 
 

@@ -120,7 +120,6 @@ def digest(label: str, value: Any, *, size: int = 32) -> str:
 
 
 def sha256(data: bytes) -> bytes:
-    """Return the SHA-256 digest."""
     import hashlib  # OpenSSL takes 3 ms, and most calls need no digest
 
     return hashlib.sha256(data).digest()

@@ -151,7 +151,6 @@ def is_echoable(value: object) -> bool:
 
 
 def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a response with a result."""
     return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
@@ -168,7 +167,6 @@ def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any
 
 
 def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a notification to the client."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
@@ -205,5 +203,4 @@ def reason_not_sendable(failure: ProtocolError) -> str | None:
 
 
 def http_status(failure: ProtocolError) -> int:
-    """Return the HTTP status of an error response."""
     return failure.http_status or HTTP_STATUS.get(failure.code, 200)

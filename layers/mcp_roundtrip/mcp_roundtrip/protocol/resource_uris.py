@@ -173,7 +173,6 @@ class UriTemplate(Struct, frozen=True):
 
     @property
     def is_static(self) -> bool:
-        """Whether the template is a URI."""
         return not self.variables
 
     def match(self, uri: NormalUri) -> Match | None:

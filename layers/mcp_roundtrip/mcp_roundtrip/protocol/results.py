@@ -25,7 +25,6 @@ class PreSerialized(dict[str, Any]):
 
     @cached_property
     def json(self) -> str:
-        """The result as JSON."""
         return compact_json(self)
 
 
@@ -45,7 +44,6 @@ def discover(
     instructions: str | None,
     ttl_ms: int = LIST_TTL_MS,
 ) -> dict[str, Any]:
-    """Build a DiscoverResult."""
     extra = {} if instructions is None else {"instructions": instructions}
     return cacheable(
         server_info, ttl_ms, supportedVersions=list(SUPPORTED_VERSIONS), capabilities=capabilities, **extra
@@ -68,7 +66,6 @@ def input_required(
 
 
 def task(server_info: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a CreateTaskResult (SEP-2663), which has the members of the Task."""
     return {"resultType": "task", **members, "_meta": {META_SERVER_INFO: server_info}}
 
 
@@ -85,7 +82,6 @@ def tool_result(
 
 
 def text_content(text: str) -> dict[str, Any]:
-    """Build a TextContent block."""
     return {"type": "text", "text": text}
 
 

@@ -42,7 +42,6 @@ def element_id(name: str) -> str:
 
 
 def render_control(name: str, field: FormField, values: Sequence[str], error: str) -> str:
-    """Return the markup of a field with these values; `error` is empty for a field without one."""
     hints = [each for each in (field.description, field.hint()) if each]
     title = escape(field.title) + ("" if field.required else ' <span class="optional">(optional)</span>')
     if (inputs := _grouped_inputs(name, field, values)) is not None:

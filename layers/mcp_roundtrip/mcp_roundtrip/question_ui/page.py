@@ -50,7 +50,6 @@ class FormPage(Struct, frozen=True):
 
 
 def render_form(page: FormPage) -> str:
-    """Return the page with the form."""
     title = f"Question from {page.tool}"
     sections = "".join(_section(number, each, page) for number, each in enumerate(page.questions))
     content = (

@@ -104,7 +104,6 @@ def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
 
 
 def find_handler(handlers: Mapping[str, Handler], method: str) -> Handler:
-    """Return the handler of a method. Raises ProtocolError -32601."""
     handler = handlers.get(method)
     if handler is None:
         raise unknown_method(method)
@@ -120,7 +119,6 @@ def find_by_name(items: Mapping[str, AnyScoped], context: RequestContext, kind: 
 
 
 def unknown_item(kind: str, name: str) -> ProtocolError:
-    """Return the -32602 error for a name that no item has."""
     return ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {name[:128]}")
 
 

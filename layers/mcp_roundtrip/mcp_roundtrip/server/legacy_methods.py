@@ -115,7 +115,6 @@ def _requested_version(params: Mapping[str, Any]) -> str:
 
 
 def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
-    """Call a handler of tasks, which clients of versions without tasks cannot call."""
     if not has_tasks(context.request.meta.protocol_version):
         raise unknown_method(context.request.method)
     return handler(context)
@@ -149,7 +148,6 @@ class _LegacyToolList(ToolList):
         return _LegacyList("tools", items, self.is_constant, _reported=self._reported)
 
     def definition(self, name: str, client: ClientAbilities, plan: Plan) -> dict[str, Any]:
-        """Build the Tool object of these versions."""
         members = super().definition(name, client, plan)
         # Structured content is an object in these versions, so an output schema of another type has no place.
         if members.get("outputSchema", {}).get("type") != "object":
@@ -161,5 +159,4 @@ class _LegacyToolList(ToolList):
 
 class _LegacyList(FeatureList):
     def page(self, context: RequestContext) -> dict[str, Any]:
-        """Return the result without the members of later versions."""
         return legacy_result(super().page(context))

@@ -115,7 +115,6 @@ def _ttl_ms(task: Any) -> float:
 def _with_capabilities(
     context: RequestContext, capabilities: Mapping[str, Any], *, tasks: bool = False
 ) -> RequestContext:
-    """Replace the client's capabilities. Only `params.task` decides whether the call may become a task."""
     declared = capabilities.get("extensions")
     extensions = dict(declared) if isinstance(declared, dict) else {}
     extensions.pop(TASKS_EXTENSION, None)
@@ -125,8 +124,6 @@ def _with_capabilities(
 
 
 def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
-    """Replace the port to the tasks of the extension by one to the tasks of this dialect."""
-
     def dialect_port() -> TaskPort:
         port = context.ports.tasks()
         return replace(port, tasks=replace(port.tasks, dialect=DIALECT, max_ttl_ms=max_ttl_ms))

@@ -76,7 +76,6 @@ class FeatureList(Struct):
         return self._pages[key]
 
     def page(self, context: RequestContext) -> dict[str, Any]:
-        """Return the result. Raises ProtocolError -32602 for an unknown cursor."""
         options, names, hides = context.options, list(self.items), context.hides_unauthorized
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
@@ -181,7 +180,6 @@ class ListedTool(Listable, Protocol):
 
 
 def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, Any]) -> dict[str, Any]:
-    """Add an optional argument to an `inputSchema`."""
     return {**schema, "properties": {**schema.get("properties", {}), name: argument}}
 
 
@@ -197,7 +195,6 @@ class ToolList(Struct):
     _reported: set[str] = field(default_factory=set)
 
     def __call__(self, context: RequestContext) -> Reply:
-        """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
         if context.request.is_legacy:
             client = context.without_input_capabilities().client_abilities(takes_rounds=False)
         else:

@@ -139,7 +139,6 @@ class RequestContext(Struct, frozen=True):
         return config.has_task_table and config.audience().startswith(("https://", "http://"))
 
     def question_page_url(self, link: str | None) -> str:
-        """Return the URL of the question page with the token of a link."""
         return f"{self.ports.config.audience().rstrip('/')}/questions?token={link or ''}"
 
     def table_unavailable(self, error: StoreError) -> ProtocolError:
@@ -159,7 +158,6 @@ class RequestContext(Struct, frozen=True):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The params of the request."""
         return self.request.params
 
     def client_abilities(self, *, takes_rounds: bool) -> ClientAbilities:
@@ -184,7 +182,6 @@ class RequestContext(Struct, frozen=True):
         return self.with_capabilities(declared)
 
     def with_capabilities(self, capabilities: Mapping[str, Any]) -> RequestContext:
-        """Return the context with other capabilities of the client."""
         meta = replace(self.request.meta, capabilities=capabilities)
         return replace(self, request=replace(self.request, meta=meta))
 
@@ -196,7 +193,6 @@ class RequestContext(Struct, frozen=True):
 
     @property
     def internal_error(self) -> ProtocolError:
-        """The -32603 error that quotes the correlation id of this invocation."""
         return internal_error(self.invocation.correlation_id)
 
 
@@ -246,7 +242,6 @@ class CallParams(Struct, frozen=True):
         return cls(arguments or {}, responses, state, is_retry)
 
     def declined(self) -> int:
-        """Return how many of the responses decline or cancel."""
         received = (*self.input_responses.values(), *self.model_responses.values())
         return sum(each.get("action") in ("decline", "cancel") for each in received if isinstance(each, dict))
 
@@ -265,7 +260,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
 
     @property
     def server_info(self) -> Mapping[str, Any]:
-        """The Implementation object of the results."""
         return self.context.server_info
 
     @property
@@ -282,7 +276,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
 
     @cached_property
     def plan(self) -> Plan:
-        """How the call is asked, and how it continues."""
         feature = self.feature
         client = self.context.client_abilities(takes_rounds=self.takes_rounds)
         if feature.kind != "tool":  # only the call of a tool can be made again by a model

@@ -133,7 +133,6 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
 
 
 def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
-    """Return whether a client shows all of these elicitations."""
     modes = {each["params"]["mode"] for each in requests.values()}
     return not missing_capabilities(declared, [("elicitation", mode) for mode in modes])
 
@@ -192,7 +191,6 @@ class _Resumption:
         return reply or presenters.ended(self.idle_round())
 
     def _begin(self, task: Task) -> None:
-        """Begin the audited operation. Raises ProtocolError if no record can be stored."""
         if (operation := self.call.context.invocation.operation) is not None:
             operation.begin(self.call, task.flow_id)
 
@@ -266,11 +264,9 @@ class _Resumption:
         return None
 
     def _is_ready(self, task: Task) -> bool:
-        """Return whether a pass can claim the call."""
         if task.work_state is WorkState.LEASED:
             return (task.lease_until_ms or 0) < self.calls.tasks.clock_ms()
         return task.work_state is WorkState.READY
 
     def _left_ms(self) -> float:
-        """Return the time until which this request may begin a pass."""
         return self.pass_begins_until_ms - self.call.context.ports.clock_ms()

@@ -61,7 +61,6 @@ class Repetition(Struct, frozen=True):
 
     @property
     def code_text(self) -> str:
-        """The argument with the code."""
         return f'{CONTINUATION_CODE} "{self.code}"'
 
     def meta(self, status: Literal["input_required", "working"], **members: Any) -> dict[str, Any]:

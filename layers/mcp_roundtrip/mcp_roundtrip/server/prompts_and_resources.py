@@ -55,7 +55,6 @@ class Prompt(Struct, frozen=True):
     form_view_uri: ClassVar[None] = None
 
     def definition(self) -> dict[str, Any]:
-        """Build the Prompt object of `prompts/list`."""
         members: dict[str, Any] = {"name": self.name}
         if self.parameters.description:
             members["description"] = self.parameters.description
@@ -189,7 +188,6 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
         return {uri: each for uri, each in self.resources.items() if each.template.is_static}
 
     def handlers(self, run_call: Callable[[FeatureCall], Reply]) -> dict[str, dict[str, Handler]]:
-        """Return the handlers by capability."""
         found: dict[str, dict[str, Handler]] = {}
         if self.prompts:
             found["prompts"] = {

@@ -79,7 +79,6 @@ def error_response(
 
 
 def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> HttpResponse:
-    """Write a JSON-RPC error with its HTTP status, without a log record."""
     body = compact_json(jsonrpc.error(request_id, error))
     return HttpResponse(jsonrpc.http_status(error), body, JSON_HEADERS)
 

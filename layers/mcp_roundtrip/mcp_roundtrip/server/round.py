@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def channels_of(call: FeatureCall) -> Channels:
-    """Return the channels of a round."""
     return Channels(call.context.request.meta.capabilities, call.plan.fallbacks)
 
 
@@ -222,11 +221,9 @@ class Round(Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """The number of this round, from 1."""
         return 1 if self.opened is None else self.opened.round + 1
 
     def reply_for(self, outcome: Done | Failed) -> Reply:
-        """Build the reply to a pass that ended the call."""
         if isinstance(outcome, Failed):
             return self.reply_for_exception(outcome.error)
         call = self.call
@@ -270,7 +267,6 @@ class Round(Struct, frozen=True):
         return self.reply(body, outcome, **fields)
 
     def reply_for_exception(self, error: BaseException) -> Reply:
-        """Build the reply for an exception of the feature, and log it."""
         return self.error_reply(client_error(self.call, error))
 
     def error_reply(self, failure: ClientError) -> Reply:

@@ -167,7 +167,6 @@ def _continue_stored(
 
 
 def _run_round(this_round: Round) -> Reply:
-    """Run one pass, and reply. Raises ProtocolError and FlowIsStored."""
     call = this_round.call
     if call.feature.task == "required":
         from mcp_roundtrip.server.task_carrier import require_room  # few tools require a task
@@ -197,7 +196,6 @@ def _reply_to(this_round: Round, outcome: Outcome) -> Reply:
 
 
 def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
-    """Save the journal, and present the questions of a pass."""
     call, requests, journal, channel = this_round.call, outcome.requests, outcome.journal, outcome.channel
     has_effects = bool(journal.lost_effects)
     match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
@@ -236,7 +234,6 @@ def _present(this_round: Round, channel: Channel, requests: WireInputRequests, s
 
 
 def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
-    """Continue a call after its last round as a task, or end it."""
     call = this_round.call
     if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
         return _become_task(this_round, journal)

@@ -65,7 +65,6 @@ _MIME_TYPES: Final = {
 
 
 def file_resource(uri: str) -> dict[str, Any]:
-    """Return the Resource object of a file."""
     kind = _mime_type(uri)
     return {"uri": uri, "name": _name(uri), **({} if kind is None else {"mimeType": kind})}
 
@@ -133,11 +132,9 @@ class OwnSkill(Struct, frozen=True, dict=True):  # dict: the files are indexed o
 
     @property
     def name(self) -> str:
-        """The URI of its SKILL.md."""
         return self.entry["uri"]
 
     def definition(self) -> Mapping[str, Any]:
-        """Return the Skill object of SEP-2640."""
         return self.entry
 
     @cached_property
@@ -196,7 +193,6 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     listed: Mapping[str, Listable]
 
     def handlers(self) -> dict[str, Handler]:
-        """Return the handlers of the methods of SEP-2640."""
         return {
             SKILLS_LIST: FeatureList(
                 "skills", self.skills, is_constant=True, max_page_size=self._page_size()
@@ -224,7 +220,6 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
 
     @cached_property
     def _roots(self) -> Mapping[str, Skill]:
-        """The skills by the key of their root directory."""
         return {spelling_key(name.removesuffix(SKILL_FILE)): skill for name, skill in self.skills.items()}
 
     def _find(self, context: RequestContext, uri: str, unknown: ProtocolError) -> Skill | None:
@@ -266,7 +261,6 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
 
 
 def _skill_file(skill: Skill) -> dict[str, Any]:
-    """Return the Resource object of the SKILL.md of a skill."""
     entry = skill.definition()
     return file_resource(entry["uri"]) | {
         name: entry["frontmatter"][name] for name in ("name", "description")

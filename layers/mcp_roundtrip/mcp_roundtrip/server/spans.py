@@ -86,7 +86,6 @@ class ServerSpans(Struct, frozen=True):
             return reply
 
     def forwarded(self, method: str, feature: str) -> None:
-        """Add the feature for which a message is forwarded to the current span."""
         kind = FEATURE_KINDS.get(method)
         _describe(get_current_span(), method, {} if kind is None else {kind: feature})
 
@@ -215,5 +214,4 @@ def _pass_span(tracer: Tracer, call: FeatureCall, run: Run) -> AbstractContextMa
 
 
 def _has_parent(call: FeatureCall) -> bool:
-    """Return whether the client sent the trace context of its request."""
     return TraceContext.from_meta(call.context.request.meta.trace).traceparent is not None

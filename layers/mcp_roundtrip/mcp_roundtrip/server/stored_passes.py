@@ -98,7 +98,6 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
 
 
 def _conclusion(reply: Reply) -> Completed | TaskError:
-    """Return the result of the call, or the JSON-RPC error in which it ends."""
     body = reply.body
     if not isinstance(body, ProtocolError):
         return Completed(body)
@@ -123,7 +122,6 @@ class ParkedPass(Struct):
     waits_for_url: bool = False
 
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
-        """Run the pass. Raises one of `RETRYABLE` for a fault that a later pass may not have."""
         call = self.call
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
@@ -181,7 +179,6 @@ class TaskRunner(Struct, frozen=True):
     invocation: Invocation
 
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
-        """Run one pass. Raises one of `RETRYABLE` for a fault that a later worker may not have."""
         tool = self.tool_methods.tools.get(history.call.name)
         if tool is None:
             if (operation := self.invocation.operation) is not None:
@@ -209,7 +206,6 @@ class TaskRunner(Struct, frozen=True):
         return OpenPass(this_round.run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
-        """Restore the call that became the task."""
         meta = RequestMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
         context = RequestContext(
             ValidRequest(task.task_id, task_call.method, {}, meta),

@@ -59,7 +59,6 @@ def parked_caller(call: FeatureCall) -> ParkedCaller:
 
 
 def task_call_of(call: FeatureCall) -> TaskCall:
-    """Return the part of a call that its task stores."""
     meta, principal = call.context.request.meta, call.context.principal
     return TaskCall(
         call.context.request.method,

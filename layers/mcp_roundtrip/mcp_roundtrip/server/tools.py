@@ -57,7 +57,6 @@ class Tool(Struct, frozen=True):
     kind: ClassVar[str] = "tool"
 
     def definition(self) -> dict[str, Any]:
-        """Build the Tool object of `tools/list`."""
         members: dict[str, Any] = {"name": self.name}
         if self.parameters.description:
             members["description"] = self.parameters.description
@@ -74,12 +73,10 @@ class Tool(Struct, frozen=True):
 
     @property
     def form_view_uri(self) -> str | None:
-        """The URI of the view that shows the questions of the tool."""
         return self.view_uri or (QUESTIONS_URI if self.asks and "app" in self.channels else None)
 
     @property
     def view_uri(self) -> str | None:
-        """The URI of the author's own view."""
         return None if self.view is None else self.view.uri
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:

@@ -67,7 +67,6 @@ def read_question_app() -> str:
 
 
 def read_own_view(tool: Tool, context: RequestContext) -> Reply:
-    """Return the result with the view of a tool of this server."""
     assert tool.view is not None
     return _view_result(context, tool.view.uri, tool.view.document, is_private=bool(tool.scopes))
 

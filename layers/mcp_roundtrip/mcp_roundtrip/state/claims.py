@@ -164,7 +164,6 @@ def check_times(claims: Mapping[str, Any], *, now: float, skew_s: int) -> None:
 
 
 def check_parties(claims: Mapping[str, Any], *, issuer: str, audience: str, principal: str | None) -> None:
-    """Require this issuer, audience and principal; None is an anonymous principal."""
     if claims["iss"] != issuer:
         raise StateRejected("wrong_issuer")
     if claims["aud"] != audience:

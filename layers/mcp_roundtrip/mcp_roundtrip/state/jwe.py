@@ -50,7 +50,6 @@ class ContentKey(Struct, frozen=True, dict=True):  # dict: for cached_property
 
     @cached_property
     def header(self) -> bytes:
-        """The encoded protected header."""
         return jws.encode(canonical.compact_json(_header(self.kid, self.typ)).encode("ascii"))
 
     @cached_property
@@ -110,9 +109,7 @@ class MacKey(Protocol):
     """A key for HMAC-SHA-256 that has no other use."""
 
     @property
-    def short_key_id(self) -> str:
-        """The `short_key_id` of its id."""
-        ...
+    def short_key_id(self) -> str: ...
 
     def mac(self, message: bytes) -> bytes:
         """Return 32 bytes. Raises KeyServiceError if the key is not available."""

@@ -128,7 +128,6 @@ class TaskHistory(Struct, frozen=True):
 
     @classmethod
     def from_items(cls, task: Task, items: Iterable[Item]) -> TaskHistory:
-        """Build the history from the items of a task's partition."""
         by_sk = {str(item["sk"]): item for item in items}
         rows = sorted(
             (item for item in by_sk.values() if is_in_journal(task, item)),
@@ -193,7 +192,6 @@ def _chunk_key(owner: str, number: int) -> str:
 
 
 def join_result_chunks(chunks: Iterable[Item]) -> Any:
-    """Return the result in these items."""
     packed = b"".join(chunk["v"] for chunk in chunks if isinstance(chunk["v"], bytes))
     return json_value(zlib.decompress(packed).decode("ascii"))
 

@@ -139,11 +139,9 @@ class TaskLimit(Struct, frozen=True):
         return True
 
     def _hold(self, updates: Sequence[Update]) -> bool:
-        """Return whether the conditions of the updates hold now."""
         return all(each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates)
 
     def _add(self, item: Item, task: Task) -> Change:
-        """Return the change that lists a task, if there is room."""
         # A write that is sent again, because its response was lost, counts once.
         has_room = all_of(Below("n", self.max_open), Absent(task.pk))
         expires_s = _expires_s(item, task)
@@ -151,7 +149,6 @@ class TaskLimit(Struct, frozen=True):
         return Change(condition, {task.pk: task.deadline_ms, "exp": expires_s}, add={"n": 1})
 
     def _read(self, pk: str) -> Item:
-        """Return the item, or {} if there is none."""
         return self.store.get(pk, OPEN_TASKS) or {}
 
     def _make_room(self, pk: str, item: Item) -> Item:
@@ -190,7 +187,6 @@ class TaskLimit(Struct, frozen=True):
 
 
 def _remove(entries: dict[str, int]) -> Change:
-    """Return the change that removes entries, unless another process has removed one of them."""
     are_listed = all_of(*(Equals(pk, deadline_ms) for pk, deadline_ms in entries.items()))
     return Change(are_listed, add={"n": -len(entries)}, remove=tuple(entries))
 

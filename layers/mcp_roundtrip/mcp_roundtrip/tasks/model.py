@@ -198,7 +198,6 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return waits and self.link is not None and not self.client_requests
 
     def to_item(self) -> dict[str, Value]:
-        """Return the item."""
         item: dict[str, Value] = to_builtins(self)
         item |= {name: canonical.compact_json(item[name]) for name in _JSON & item.keys()}
         return {**item, "sk": TASK, "dead": self.deadline_ms, "req": requests_to_text(self.requests)}
@@ -216,7 +215,6 @@ _JSON: Final = frozenset({"caps", "acc", "iss", "res", "err", "ans"})
 
 
 def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:
-    """Return the JSON text that stores outstanding requests."""
     return canonical.compact_json({name: asked.to_json() for name, asked in requests.items()})
 
 

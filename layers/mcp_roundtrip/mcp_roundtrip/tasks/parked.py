@@ -75,7 +75,6 @@ class ParkedCaller(Struct, frozen=True):
         return canonical.digest("mcp-rs/v1/parked-call", [caller, self.identity], size=24)
 
     def owner_of(self, task: Task) -> Owner:
-        """Return who owns a task of the call."""
         return Owner(self.principal, self.session, task.flow_id)
 
     def naming(self, task: Task, instead_of: str | None) -> list[Update]:
@@ -90,7 +89,6 @@ class ParkedCalls(Struct, frozen=True):
 
     @classmethod
     def of(cls, tasks: Tasks) -> ParkedCalls:
-        """Return the parked calls in the table of other tasks."""
         return cls(replace(tasks, dialect=DIALECT))
 
     def find(self, caller: ParkedCaller) -> Task | None:
@@ -100,7 +98,6 @@ class ParkedCalls(Struct, frozen=True):
         return self.load(task_partition_key(DIALECT, caller.binding, caller.code))
 
     def _named(self, caller: ParkedCaller) -> str | None:
-        """Return the partition key of the task that the caller's item names."""
         return None if caller.index_key is None else named_task(self.tasks.store, caller.index_key)
 
     def load(self, pk: str | None) -> Task | None:

@@ -56,7 +56,6 @@ def linked_requests(requests: Mapping[str, OutstandingRequest]) -> dict[str, Map
 
 
 def link_to_item(token: str, task: Task, tool: str, requests: Mapping[str, OutstandingRequest]) -> Item:
-    """Return the item of a link to those of the requests that have one."""
     linked = linked_requests(requests)
     return {
         "pk": _partition_key(token),

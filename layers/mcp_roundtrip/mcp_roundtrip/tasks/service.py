@@ -74,7 +74,6 @@ class Tasks(Struct, frozen=True):
 
     @property
     def limit(self) -> TaskLimit:
-        """The limit of open tasks for each user."""
         return TaskLimit(self.store, self.clock_ms, self.max_open)
 
     @property

@@ -85,17 +85,14 @@ Condition = Equals | Below | Above | Absent | AllOf | AnyOf
 
 
 def all_of(*conditions: Condition) -> Condition:
-    """Return the condition that all of these hold."""
     return AllOf(conditions)
 
 
 def any_of(*conditions: Condition) -> Condition:
-    """Return the condition that at least one of these holds."""
     return AnyOf(conditions)
 
 
 def has_one_of(name: str, *values: Value) -> Condition:
-    """Return the condition that the attribute has one of these values."""
     return AnyOf(tuple(Equals(name, value) for value in values))
 
 
@@ -144,9 +141,7 @@ class TaskStore(Protocol):
         """Write an item if its key is unused; otherwise return the existing item. Raises ItemTooLarge."""
         ...
 
-    def get(self, pk: str, sk: str) -> Item | None:
-        """Return the item, or None."""
-        ...
+    def get(self, pk: str, sk: str) -> Item | None: ...
 
     def query(self, pk: str) -> Sequence[Item]:
         """Return all items of a partition in the order of their sort keys."""

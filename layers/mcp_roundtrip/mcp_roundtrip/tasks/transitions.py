@@ -124,7 +124,6 @@ def await_responses(
 def sleep(
     *, owner: str, version: int, accepted_keys: Collection[str], wake_at_ms: int, now_ms: int
 ) -> Change:
-    """Wait until `wake_at_ms`."""
     return _wait(
         owner,
         version,
@@ -257,7 +256,6 @@ def _wait(
     /,
     **attributes: str | int,
 ) -> Change:
-    """Release the lease until a response or the wake-up time."""
     return Change(
         all_of(held_by(owner), Equals("ver", version)),
         set={"acc": _keys_to_text(accepted_keys), "att": 0, "uAt": now_ms, **attributes},

@@ -157,5 +157,4 @@ def _is_lost(task: Task, now_ms: int) -> bool:
 
 
 def _pause_ms(task: Task) -> int:
-    """Return the milliseconds between the last dispatch and the next one."""
     return min(REDISPATCH_MS << min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
