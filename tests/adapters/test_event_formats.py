@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from mcp_roundtrip_tools.events.of_application import Event

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.auth.bearer import bearer_token
-from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator, Unauthorized
 from mcp_roundtrip.engine.deadline import RESPONSE_MARGIN_MS
 from mcp_roundtrip_tools.events.of_application import Event
 from support.deployment import Deployment

@@ -30,8 +30,14 @@ from mcp_roundtrip.auth.bearer import (
     bearer_token,
     canonical_uri,
 )
-from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Principal, Unauthorized
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import (
+    AuthMode,
+    Caller,
+    EventAuthenticator,
+    IssuerUnavailable,
+    Principal,
+    Unauthorized,
+)
 from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, SIGNATURE_ALGORITHMS, IssuerKeys
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock

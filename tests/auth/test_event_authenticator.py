@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Principal, Unauthorized
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import (
+    ANONYMOUS,
+    AuthMode,
+    Caller,
+    EventAuthenticator,
+    Principal,
+    Unauthorized,
+)
 
 JWT = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice", "client_id": "app"}, "scopes": None}}
 IAM = {

@@ -5,8 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from mcp_roundtrip import Context, Principal, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip_testing import Player, make_ports
 

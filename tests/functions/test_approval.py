@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
 from support.approval import APP, PAGES, Approval
 from support.mailbox import token_in

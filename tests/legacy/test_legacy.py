@@ -299,9 +299,9 @@ meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities":
 params = {"name": "add", "arguments": {"a": 1, "b": 2}}
 body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
 assert server.lambda_handler(body, None)["result"]["structuredContent"] == 3
-assert "mcp_roundtrip.server.legacy_methods" not in sys.modules
+assert "mcp_roundtrip.server.discovery" not in sys.modules
 assert not server.lambda_handler({**body, "params": params}, None)["result"]["isError"]
-assert "mcp_roundtrip.server.legacy_methods" in sys.modules
+assert "mcp_roundtrip.server.discovery" in sys.modules
 """
     run_program(code)
 

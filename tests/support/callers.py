@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, EventAuthenticator
 from mcp_roundtrip_testing import FakeClock
 from support import token_issuer
 

@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip_testing import CallFailed, FakeClock, PlayedTask, Player, Round, load_module
 from mcp_roundtrip_testing.client_profile import ClientProfile

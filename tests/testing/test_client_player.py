@@ -10,8 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mcp_roundtrip import Context, Elicit, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip_testing import CANCEL, DECLINE, CallFailed, FakeClock, Player
 from mcp_roundtrip_testing.task_table import TaskTable
 

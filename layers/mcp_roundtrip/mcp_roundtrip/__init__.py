@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.entry.server import Server
     from mcp_roundtrip.protocol.trace import TraceContext
-    from mcp_roundtrip.server.completions import Completion
     from mcp_roundtrip.server.hooks import Call
+    from mcp_roundtrip.server.prompts_and_resources import Completion
 
 __all__ = [
     "AsyncContext",
@@ -98,7 +98,7 @@ _MODULES = {
     "AsyncContext": "mcp_roundtrip.engine.async_context",
     "Audio": "mcp_roundtrip.content.blocks",
     "Call": "mcp_roundtrip.server.hooks",
-    "Completion": "mcp_roundtrip.server.completions",
+    "Completion": "mcp_roundtrip.server.prompts_and_resources",
     "Context": "mcp_roundtrip.engine.context",
     "Elicit": "mcp_roundtrip.engine.elicitation",
     "ElicitUrl": "mcp_roundtrip.engine.elicitation",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, IssuerUnavailable
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
 from mcp_roundtrip.auth.scopes import PrefixedScopes
 from mcp_roundtrip.deployment.settings import Settings
 

@@ -35,7 +35,7 @@ _EVERY_FUNCTION: Final = (
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.resource_uris", "server.discovery"),
-    *("server.legacy_methods", "server.legacy_tasks", "server.lists", "server.views"),
+    *("server.legacy_tasks", "server.lists"),
     # skills
     "server.skills",
     # tasks
@@ -44,7 +44,7 @@ _EVERY_FUNCTION: Final = (
 _SERVER: Final = (
     # arguments, results and steps
     *("content.structured_output", "engine.steps", "schema.json_schema_validator"),
-    "server.async_pass",
+    "engine.async_replay",
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.client_requests"),
     "arguments.elicitation_form",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator, Principal
     from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
-    from mcp_roundtrip.state.elicitation_links import Links
+    from mcp_roundtrip.state.codec import Links
     from mcp_roundtrip.tasks.lease import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
 

@@ -10,8 +10,19 @@ A task that has started other tasks is assumed to wait for them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
+from contextvars import Context, copy_context
+from functools import cache
 from typing import Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.missing_await import (
@@ -203,3 +214,54 @@ def _outcome_of(task: AsyncioTask, branches: Branches) -> Done | Failed:
     if not unawaited and not in_tasks and branches.run.fault is None:
         return outcome
     return outcome_with_unawaited(branches.run, outcome, unawaited, in_tasks)
+
+
+@cache
+def _runner() -> asyncio.Runner:
+    """Return the event loop of the process.
+
+    It outlives the request, because authors keep clients in module globals, and a client belongs to the loop
+    on which it was first used.
+    """
+    return asyncio.Runner()
+
+
+def run_async_pass(
+    function: Callable[..., Coroutine[Any, Any, Any]],
+    arguments: Mapping[str, Any],
+    run: Run,
+    context_parameter: str | None,
+    make_context: Callable[[Branches], Any] | None,
+) -> Outcome:
+    """Run an `async def` function to the end of the pass."""
+
+    def body(branches: Branches) -> Coroutine[Any, Any, Any]:
+        if context_parameter is None or make_context is None:
+            return function(**arguments)
+        return function(**arguments, **{context_parameter: make_context(branches)})
+
+    try:
+        # Without a context, all passes would have the context variables of the first one.
+        return _runner().run(async_replay(body, run), context=copy_context())
+    except (SystemExit, KeyboardInterrupt) as error:  # from an asyncio task of the tool: the loop is unusable
+        _runner().close()
+        _runner.cache_clear()
+        return Failed(error)
+
+
+def advance_hook(generator: AsyncIterator[None], context: Context) -> bool:
+    """Run an `async def` hook to its next `yield`; return False if it ended. Raises what it raises."""
+    ended = _runner().run(_advance(generator), context=context)
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
+async def _advance(generator: AsyncIterator[None]) -> bool | BaseException:
+    try:
+        await anext(generator)
+    except StopAsyncIteration:
+        return False
+    except BaseException as error:  # SystemExit would end the event loop
+        return error
+    return True

@@ -44,7 +44,7 @@ from mcp_roundtrip.server.views import find_answered_call, read_own_view, with_s
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.skills import SkillMethods
-    from mcp_roundtrip.state.elicitation_links import Link
+    from mcp_roundtrip.state.codec import Link
 
 
 class Server(Registry):

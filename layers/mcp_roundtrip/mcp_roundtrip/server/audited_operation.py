@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import (
     ANONYMOUS,
+    EventAuthenticator,
     InsufficientScope,
     IssuerUnavailable,
     Principal,
     Unauthorized,
 )
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.errors import ProtocolError

@@ -27,7 +27,6 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_CANCEL,
     TASKS_GET,
     TASKS_UPDATE,
-    TOOLS_CALL,
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
@@ -41,6 +40,7 @@ from mcp_roundtrip.server.responses import error_response, log_fault, result_res
 from mcp_roundtrip.server.views import ReadView, read_view
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.discovery import Discovery
     from mcp_roundtrip.server.lists import ListedTool
     from mcp_roundtrip.server.public_documents import PublicDocuments
 
@@ -183,36 +183,28 @@ def make_endpoint(
     `dialect_call`: calls a tool in the dialect of tasks; None if the server does not have it.
     """
 
-    def discovery() -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.discovery import make_handlers  # a call needs none
+    @cache
+    def discovery() -> Discovery:
+        from mcp_roundtrip.server.discovery import Discovery  # a call needs none
 
-        has_skills, is_constant = bool(skills), owner_response is not None
-        return make_handlers(
-            options, tuple(features), tools, has_tasks, has_views(tools), has_skills, is_constant=is_constant
-        )
+        is_constant = owner_response is not None
+        return Discovery(options, features, tools, has_views(tools), bool(skills), is_constant)
 
     def tasks() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.task_methods import TASK_HANDLERS  # most servers have no tasks
 
         return TASK_HANDLERS
 
-    def legacy_handlers() -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy_methods import make_legacy_handlers  # at the first such request
-
-        served = features
-        if dialect_call is not None:
-            served = {**features, "tools": {**features["tools"], TOOLS_CALL: dialect_call}}
-        serves_dialect = has_tasks and dialect_call is not None
-        return make_legacy_handlers(served, tools, has_views=has_views(tools), serves_dialect=serves_dialect)
-
     has_tasks = any(each.task for each in tools.values())
     on_page = [name for name, each in tools.items() if each.asks and "page" in each.channels]
-    handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN, TOOLS_LIST)
+    handlers = created_at_first_use(
+        lambda: discovery().handlers(), DISCOVER, SUBSCRIPTIONS_LISTEN, TOOLS_LIST
+    )
     for methods in (*features.values(), skills):
         handlers |= methods
     if has_tasks:
         handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
-    legacy = cache(legacy_handlers) if serves_legacy else None
+    legacy = cache(lambda: discovery().legacy_handlers(dialect_call)) if serves_legacy else None
     return Endpoint(handlers, options, legacy, scopes, owner_response, {**needs, "page": on_page})
 
 

@@ -243,6 +243,6 @@ def _advance(generator: Any, context: Context) -> bool:
     """Run a hook to its next `yield`; return False if it ended."""
     if isinstance(generator, GeneratorType):
         return context.run(next, generator, _ENDED) is not _ENDED
-    from mcp_roundtrip.server.async_pass import advance_hook  # asyncio takes 40 ms
+    from mcp_roundtrip.engine.async_replay import advance_hook  # asyncio takes 40 ms
 
     return advance_hook(generator, context)

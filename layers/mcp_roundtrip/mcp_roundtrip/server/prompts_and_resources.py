@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
+from mcp_roundtrip.arguments.signature import call_parameters
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.content.blocks import prompt_messages
 from mcp_roundtrip.content.resource_contents import resource_contents
-from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, ResourceNotFound, ToolError
+from mcp_roundtrip.errors import (
+    INVALID_PARAMS,
+    DefinitionError,
+    ProtocolError,
+    ResourceNotFound,
+    ToolError,
+    UsageError,
+)
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
@@ -26,8 +34,16 @@ from mcp_roundtrip.protocol.constants import (
     RESOURCES_TEMPLATES_LIST,
 )
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, spelling_key
-from mcp_roundtrip.server.admission import Reference, UnknownResource, find_by_name, find_by_uri, read_uri
-from mcp_roundtrip.server.completions import Completable, CompletionMethods
+from mcp_roundtrip.server.admission import (
+    Reference,
+    UnknownResource,
+    authorize,
+    find_by_name,
+    find_by_uri,
+    read_reference,
+    read_uri,
+    unknown_item,
+)
 from mcp_roundtrip.server.decorator_options import CONTEXTS, check_context
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.lists import FeatureList
@@ -153,11 +169,38 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the template is parsed 
         return feature_error(error, {"uri": call.name})
 
 
-def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
-    """Return the parameters of a prompt or a resource. Raises DefinitionError."""
+def _arguments_of(function: Callable[..., Any]) -> StringArguments:
     parameters = StringArguments.from_function(function, CONTEXTS)
     check_context(parameters.signature)
     return parameters
+
+
+MAX_VALUES: Final = 100
+"""Values in one response (schema, CompleteResult)."""
+
+
+class Completion(Struct, frozen=True):
+    """Suggested values, best first: at most 100 are sent. `total` is the number of all matches, if known.
+
+    Raises UsageError for values that are not text.
+    """
+
+    values: Sequence[str]
+    total: int | None = None
+    has_more: bool | None = None
+
+    def __post_init__(self) -> None:
+        is_sequence = isinstance(self.values, Iterable) and not isinstance(self.values, str)
+        values = tuple(self.values) if is_sequence else ()
+        if not is_sequence or not all(isinstance(value, str) for value in values):
+            kind = type(self.values).__name__
+            raise UsageError(f"a completion returned {kind}; return a list of str, or a Completion")
+        if self.total is not None and (type(self.total) is not int or self.total < len(values)):
+            raise UsageError(
+                f"Completion.total is {self.total!r:.100}, with {len(values)} values; pass how many there "
+                "are in all, or None"
+            )
+        force_setattr(self, "values", values)
 
 
 class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is built at the first read
@@ -170,11 +213,11 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
     def add_prompt(self, name: str, function: Callable[..., Any], *options: Any) -> None:
         """Add a prompt with these `options` of a Prompt. Raises DefinitionError."""
-        self.prompts[name] = Prompt(name, function, string_arguments_of(function), *options)
+        self.prompts[name] = Prompt(name, function, _arguments_of(function), *options)
 
     def add_resource(self, uri: str, label: str, function: Callable[..., Any], *options: Any) -> None:
         """Add a resource with these `options` of a Resource. Raises DefinitionError."""
-        resource = Resource(uri, label, function, string_arguments_of(function), *options)
+        resource = Resource(uri, label, function, _arguments_of(function), *options)
         registered = self._spellings.setdefault(spelling_key(uri), uri)
         if registered in self.resources:
             raise DefinitionError(
@@ -201,11 +244,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
                 RESOURCES_TEMPLATES_LIST: FeatureList("resourceTemplates", templates),
                 RESOURCES_READ: lambda context: run_call(self._find_resource(context)),
             }
-        completable: dict[Reference, Completable] = {}
-        completable |= {("prompt", name): prompt for name, prompt in self.prompts.items()}
-        completable |= {("resource", uri): resource for uri, resource in self.resources.items()}
-        completions = CompletionMethods(completable, self.completers)
-        return {**found, "completions": {COMPLETION_COMPLETE: completions.complete}}
+        return {**found, "completions": {COMPLETION_COMPLETE: self._complete}}
 
     def _find_prompt(self, context: RequestContext) -> FeatureCall:
         params = CallParams.read(context.params)
@@ -223,3 +262,61 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
         params = replace(params, arguments=variables)
         return FeatureCall(resource, uri, params, context, not context.request.is_legacy)
+
+    def _complete(self, context: RequestContext) -> Reply:
+        """Return suggestions. A completion requires the scopes of its prompt or resource."""
+        kind, name = read_reference(context.params)
+        if kind == "resource":
+            name = self._spellings.get(spelling_key(name), name)
+        argument, value = _read_argument(context.params)
+        feature = self.prompts.get(name) if kind == "prompt" else self.resources.get(name)
+        authorize(feature, context, lambda: unknown_item(kind, name))
+        assert feature is not None
+        if argument not in feature.parameters.names:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
+        completer = self.completers.get(((kind, name), argument))
+        others = _read_other_arguments(context.params)
+        try:
+            if completer is None:
+                choices = feature.parameters.choices(argument)
+                suggested = Completion([choice for choice in choices if choice.startswith(value)])
+            else:
+                suggested = _suggest(completer, value, others)
+        except Exception as error:
+            context.ports.observer.record_failure("completion_raised", error, **{kind: name})
+            raise context.internal_error from error
+        return Reply(results.complete(context.server_info, completion=_completion_members(suggested)))
+
+
+def _suggest(completer: Callable[..., Any], value: str, others: Mapping[str, str]) -> Completion:
+    """Return the suggestions of a function. Raises UsageError for values that are not text."""
+    takes_others = len(call_parameters(completer)) == 2
+    found = completer(value, others) if takes_others else completer(value)
+    return found if isinstance(found, Completion) else Completion(found)
+
+
+def _completion_members(found: Completion) -> dict[str, Any]:
+    values = list(found.values[:MAX_VALUES])
+    left_out = len(found.values) > MAX_VALUES
+    total = len(found.values) if found.total is None and not left_out and not found.has_more else found.total
+    has_more = left_out or (
+        found.has_more if found.has_more is not None else bool(total and total > len(values))
+    )
+    counted = {} if total is None else {"total": total}
+    return {"values": values, **counted, "hasMore": has_more}
+
+
+def _read_argument(params: Mapping[str, Any]) -> tuple[str, str]:
+    match params.get("argument"):
+        case {"name": str(name), "value": str(value)}:
+            return name, value
+    raise ProtocolError(INVALID_PARAMS, "Invalid params: argument must have a name and a value, both strings")
+
+
+def _read_other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
+    match params.get("context", {}):
+        case {"arguments": dict(arguments)} if all(isinstance(v, str) for v in arguments.values()):
+            return arguments
+        case dict(context) if context.get("arguments") is None:
+            return {}
+    raise ProtocolError(INVALID_PARAMS, "Invalid params: context.arguments must be an object of strings")

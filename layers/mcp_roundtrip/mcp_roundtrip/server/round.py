@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -132,15 +133,16 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     except ArgumentsError as error:
         return Failed(error)
     call.context.ports.observer.redact(run.redactable_values)
+    parameter, make_context = signature.context_parameter, None
+    if signature.context_type is not None:
+        make_context = partial(signature.context_type, run, _call_info(call))
     if signature.is_async:
-        from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
+        from mcp_roundtrip.engine.async_replay import run_async_pass  # asyncio takes 40 ms
 
-        parameter = signature.context_parameter
-        outcome = run_async_pass(feature.function, arguments, parameter, run, _call_info(call))
+        outcome = run_async_pass(feature.function, arguments, run, parameter, make_context)
     else:
-        if signature.context_parameter is not None and signature.context_type is not None:
-            context = signature.context_type(run, _call_info(call))
-            arguments = {**arguments, signature.context_parameter: context}
+        if parameter is not None and make_context is not None:
+            arguments = {**arguments, parameter: make_context()}
         outcome = replay(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
