@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -27,27 +28,26 @@ async def ask(ctx: AsyncContext) -> str:
     return await ctx.elicit("q", "?", str)
 
 
-async def fail(ctx: AsyncContext) -> None:
-    raise ToolError("no such thing")
-
-
 async def a_few_turns(turns: int = 10) -> None:
     for _ in range(turns):
         await asyncio.sleep(0)
 
 
 def test_sequential_code_behaves_as_in_a_sync_tool() -> None:
+    async def pair(size: int) -> tuple[int, str]:
+        return (size * 2, "a")
+
     async def body(ctx: AsyncContext) -> Any:
         size = await ctx.elicit("size", "How large?", int)
-        made = await ctx.step("make", lambda: size * 2)
-        ok, roots = await ctx.ask(Elicit("ok", "Ok?", bool), Elicit("why", "Why?", str))
-        return [size, made, ok, roots]
+        made = await ctx.step("make", pair, size)
+        ok, why = await ctx.ask(Elicit("ok", "Ok?", bool), Elicit("why", "Why?", str))
+        return [size, made, ok, why]
 
     call = AsyncPasses(body)
     assert asked(call()) == {"size"}
     assert asked(call(size=accept(2))) == {"ok", "why"}
     assert journaled(call) == {"size", "make"}
-    assert call(ok=accept(True), why=accept("x")) == Done([2, 4, True, "x"])
+    assert call(ok=accept(True), why=accept("x")) == Done([2, (4, "a"), True, "x"])
 
 
 def test_all_branches_ask_in_one_round_and_each_resumes_separately() -> None:
@@ -145,6 +145,8 @@ def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run() -> None:
     async def body(ctx: AsyncContext) -> str:
         try:
             return await ctx.elicit("q", "?", str)
+        except BaseException:
+            return "continued"
         finally:
             ran.append("finally")
             await ctx.step("cleanup", lambda: ran.append("step"))
@@ -158,16 +160,29 @@ def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run() -> None:
 
 def test_a_tool_that_swallows_its_cancellation_is_suspended() -> None:
     async def body(ctx: AsyncContext) -> str:
-        try:
+        with suppress(BaseException):
             return await ctx.elicit("q", "?", str)
-        except BaseException:
-            return "continued"
+        return "continued"
 
     assert asked(AsyncPasses(body)()) == {"q"}
 
 
-def test_the_failure_of_a_branch_is_the_failure_of_the_call() -> None:
-    assert error(AsyncPasses(lambda ctx: ctx.gather({"a": ask, "b": fail}))(), BaseExceptionGroup)
+def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_step() -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    async def start() -> None:
+        tasks.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
+
+    async def body(ctx: AsyncContext) -> str:
+        await ctx.step("connect", start)
+        await ctx.elicit("q", "?", str)
+        await start()
+        return "done"
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"q"}
+    assert call(q=accept("x")) == Done("done")
+    assert tasks[-1].cancelled()
 
 
 def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass() -> None:
@@ -209,30 +224,6 @@ def test_branches_checkpoint_together_when_time_runs_out() -> None:
     assert ran == {"one": 2, "two": 2}
 
 
-def test_a_step_may_be_a_coroutine_function_and_its_result_is_typed() -> None:
-    async def pair() -> tuple[int, str]:
-        return (1, "a")
-
-    async def body(ctx: AsyncContext) -> Any:
-        made = await ctx.step("pair", pair)
-        await ctx.elicit("q", "?", bool)
-        return made
-
-    call = AsyncPasses(body).begun()
-    assert call(q=accept(True)) == Done((1, "a"))
-
-
-def test_running_tasks_are_cancelled_at_the_end_of_a_pass() -> None:
-    left: list[asyncio.Task[None]] = []
-
-    async def body(ctx: AsyncContext) -> str:
-        left.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
-        return "done"
-
-    assert AsyncPasses(body)() == Done("done")
-    assert left[0].cancelled()
-
-
 @pytest.mark.parametrize("name", ["now", "uuid", "random"])
 def test_journaled_values_are_awaited_and_equal_in_every_pass(name: str) -> None:
     seen: list[Any] = []
@@ -271,35 +262,21 @@ def test_branches_that_share_a_lock_ask_one_after_the_other() -> None:
     assert call(**{"b/q": accept("2")}) == Done({"a": "1", "b": "2"})
 
 
-def test_a_task_started_by_a_step_is_not_tracked() -> None:
-    readers: list[asyncio.Task[None]] = []
-
-    async def connect() -> None:
-        readers.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
-
-    async def body(ctx: AsyncContext) -> str:
-        await ctx.step("connect", connect)
-        await ctx.elicit("q", "?", str)
-        return "done"
-
-    call = AsyncPasses(body)
-    assert asked(call()) == {"q"}
-    assert call(q=accept("x")) == Done("done")
-
-
-def test_a_question_of_a_cancelled_branch_is_not_asked() -> None:
+def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_the_others() -> None:
     async def fails(ctx: AsyncContext) -> str:
         await asyncio.sleep(0.01)
         raise ToolError("no")
 
-    async def body(ctx: AsyncContext) -> str:
-        try:
-            await ctx.gather({"a": ask, "b": fails})
-        except* ToolError:
-            pass
+    async def gathers(ctx: AsyncContext) -> Any:
+        return await ctx.gather({"a": ask, "b": fails})
+
+    async def goes_on(ctx: AsyncContext) -> str:
+        with suppress(BaseExceptionGroup):
+            await gathers(ctx)
         return await ctx.elicit("c", "?", str)
 
-    assert asked(AsyncPasses(body)()) == {"c"}
+    assert error(AsyncPasses(gathers)(), BaseExceptionGroup)
+    assert asked(AsyncPasses(goes_on)()) == {"c"}
 
 
 def test_a_declined_question_of_a_branch_names_the_branch() -> None:

@@ -31,9 +31,7 @@ def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not() -> 
         keys = [ctx.idempotency_key("approval"), ctx.idempotency_key("other")]
         return [ctx.reference("approval"), ctx.reference("other"), *keys]
 
-    first, second = Passes(body), Passes(body)
-    second.journal = Journal("run-2")
-    one, other = value(first()), value(second())
+    one, other = value(Passes(body)()), value(Passes(body, journal=Journal("run-2"))())
     assert one[:2] == other[:2]
     assert len({*one, *other}) == 6
     assert all(len(each) == 32 for each in one)

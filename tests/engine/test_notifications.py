@@ -19,13 +19,38 @@ def reported(call: Passes) -> list[Any]:
     return [notification["params"] for notification in call.run.notifications.messages]
 
 
-def test_progress_that_does_not_increase_is_dropped() -> None:
-    def body(ctx: Context) -> None:
-        for done in (1, 2, 2, 1.5, 3):
-            ctx.progress(done, 3)
+def context(log_level: str | None = "debug", token: str | None = "token") -> tuple[Context, Any]:
+    """Return a context, and what is reported through it to a client with this level and token."""
+    run = Passes(print).make_run()
+    run.notifications.log_level, run.notifications.progress_token = log_level, token
+    return Context(run, CallInfo()), run.notifications
 
-    call = Passes(body).begun()
-    assert [params["progress"] for params in reported(call)] == [1, 2, 3]
+
+def test_progress_that_does_not_increase_is_dropped() -> None:
+    ctx, sent = context()
+    for done in (1, 2, 2, 1.5, 3):
+        ctx.progress(done, 3)
+    assert [each["params"]["progress"] for each in sent.messages] == [1, 2, 3]
+
+
+def test_only_log_messages_of_the_clients_level_are_sent_unchanged() -> None:
+    ctx, sent = context("warning")
+    data = {"x": 3}
+    ctx.log("debug", 1)
+    ctx.log("warning", 2)
+    ctx.log("error", data, "db")
+    data["x"] = 4
+    assert [each["params"] for each in sent.messages] == [
+        {"level": "warning", "data": 2},
+        {"level": "error", "data": {"x": 3}, "logger": "db"},
+    ]
+
+
+def test_without_a_token_and_a_level_nothing_is_sent() -> None:
+    ctx, sent = context(None, None)
+    ctx.progress(1)
+    ctx.log("emergency", "x")
+    assert sent.messages == []
 
 
 def test_no_report_is_sent_twice_across_rounds() -> None:
@@ -48,53 +73,22 @@ def test_no_report_is_sent_twice_across_rounds() -> None:
     assert [params["progress"] for params in reported(call)] == [4]
 
 
-def test_log_messages_below_the_clients_level_are_not_sent() -> None:
-    def body(ctx: Context) -> None:
-        ctx.log("debug", 1)
-        ctx.log("warning", 2)
-        ctx.log("error", {"x": 3}, "db")
-
-    call = Passes(body)
-    run = call.make_run()
-    run.notifications.log_level = "warning"
-    body(Context(run, CallInfo()))
-    assert [notification["params"] for notification in run.notifications.messages] == [
-        {"level": "warning", "data": 2},
-        {"level": "error", "data": {"x": 3}, "logger": "db"},
-    ]
-
-
-def test_without_a_token_and_a_level_nothing_is_sent() -> None:
-    call = Passes(lambda ctx: None)
-    run = call.make_run()
-    run.notifications.log_level = run.notifications.progress_token = None
-    Context(run, CallInfo()).progress(1)
-    Context(run, CallInfo()).log("emergency", "x")
-    assert run.notifications.messages == []
-
-
 def test_notifications_over_the_limit_are_counted_and_dropped() -> None:
-    run = Passes(lambda ctx: None).make_run()
-    ctx, size = Context(run, CallInfo()), len(compact_json(note := {"text": "x" * 100}))
-    run.notifications.bytes_left = 10 * (size + 100)
+    ctx, sent = context()
+    note = {"text": "x" * 100}
+    sent.bytes_left = limit = 10 * (len(compact_json(note)) + 100)
     for number in range(1_000):
         ctx.log("info", note)
         ctx.progress(number + 1)
-    buffered = run.notifications.messages
-    assert len(buffered) + run.notifications.dropped == 2_000
-    assert sum(len(compact_json(each)) for each in buffered) <= 10 * (size + 100)
-    assert run.notifications.log_fields() == {"notifications_dropped": run.notifications.dropped}
-
-
-def test_an_unknown_log_level_is_a_usage_error() -> None:
-    run = Passes(lambda ctx: None).make_run()
-    with pytest.raises(UsageError, match="loud"):
-        Context(run, CallInfo()).log("loud", "x")
+    assert len(sent.messages) + sent.dropped == 2_000
+    assert sum(len(compact_json(each)) for each in sent.messages) <= limit
+    assert sent.log_fields() == {"notifications_dropped": sent.dropped}
 
 
 @pytest.mark.parametrize(
     "report",
     [
+        lambda ctx: ctx.log("loud", "x"),
         lambda ctx: ctx.log("info", {"at": object()}),
         lambda ctx: ctx.log("info", float("nan")),
         lambda ctx: ctx.progress(float("nan")),
@@ -104,24 +98,10 @@ def test_an_unknown_log_level_is_a_usage_error() -> None:
         lambda ctx: ctx.progress(1, -(10**400)),
     ],
 )
-def test_an_unserializable_notification_is_a_usage_error_for_every_client(report: Any) -> None:
-    for wanted in (True, False):
-        run = Passes(lambda ctx: None).make_run()
-        if not wanted:
-            run.notifications.progress_token = run.notifications.log_level = None
-        with pytest.raises(UsageError):
-            report(Context(run, CallInfo()))
-
-
-def test_mutating_data_after_a_report_does_not_change_it() -> None:
-    data = {"n": 1}
-
-    def body(ctx: Context) -> None:
-        ctx.log("info", data)
-        data["n"] = 2
-
-    call = Passes(body).begun()
-    assert reported(call) == [{"level": "info", "data": {"n": 1}}]
+@pytest.mark.parametrize("wanted", [("debug", "token"), (None, None)])
+def test_an_invalid_notification_is_a_usage_error_for_every_client(report: Any, wanted: Any) -> None:
+    with pytest.raises(UsageError):
+        report(context(*wanted)[0])
 
 
 def test_no_report_is_sent_twice_across_checkpoints() -> None:

@@ -133,13 +133,18 @@ def test_the_text_of_several_blocks_is_joined() -> None:
         None,
         [],
         {},
-        {**CREATE_MESSAGE_RESULT, "role": 1},
-        {**CREATE_MESSAGE_RESULT, "role": "system"},
-        {**CREATE_MESSAGE_RESULT, "stopReason": {}},
-        {**CREATE_MESSAGE_RESULT, "content": "Paris"},
-        {**CREATE_MESSAGE_RESULT, "content": [{"no": "type"}]},
-        {**CREATE_MESSAGE_RESULT, "content": {"type": "text"}},
-        {**CREATE_MESSAGE_RESULT, "model": None},
+        *(
+            {**CREATE_MESSAGE_RESULT, **changed}
+            for changed in (
+                {"role": 1},
+                {"role": "system"},
+                {"stopReason": {}},
+                {"content": "Paris"},
+                {"content": [{"no": "type"}]},
+                {"content": {"type": "text"}},
+                {"model": None},
+            )
+        ),
     ],
 )
 def test_a_malformed_create_message_result_is_an_error_for_the_client(answer: Any) -> None:
@@ -158,20 +163,11 @@ def test_roots_are_returned_typed() -> None:
     assert call(roots=answer) == Done((Root("file:///a", "A"), Root("file:///b")))
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        {},
-        {"roots": {}},
-        {"roots": [{}]},
-        {"roots": ["file:///"]},
-        {"roots": [{"uri": "file:///", "name": {}}]},
-    ],
-)
-def test_a_malformed_list_roots_result_is_an_error_for_the_client(answer: Any) -> None:
+@pytest.mark.parametrize("roots", [None, {}, [{}], ["file:///"], [{"uri": "file:///", "name": {}}]], ids=str)
+def test_a_malformed_list_roots_result_is_an_error_for_the_client(roots: Any) -> None:
     call = Passes(lambda ctx: ctx.list_roots()).begun()
-    assert error(call(roots=answer), MalformedInputResponse).key == "roots"
+    for answer in ({"roots": roots}, roots, {}):
+        assert error(call(roots=answer), MalformedInputResponse).key == "roots"
 
 
 def test_meta_of_an_answer_is_not_journaled() -> None:
@@ -215,8 +211,7 @@ def test_done_is_not_called_again_in_later_passes() -> None:
 
 
 def test_a_declined_url_raises_and_done_is_not_called() -> None:
-    call = Passes(connect([])).begun()
-    assert error(call(login={"action": "decline"}), ElicitationDeclined)
+    assert error(Passes(connect([])).begun()(login={"action": "decline"}), ElicitationDeclined)
 
 
 def test_a_signed_link_is_equal_in_every_pass() -> None:
@@ -239,50 +234,30 @@ def approval(ctx: Context) -> Any:
 
 
 EXTENDED = {"extensions": {"com.example/approval": {}}}
+ENABLED = CallInfo(namespaced_requests=True)
 
 
-def test_a_namespaced_request_reaches_a_client_that_declared_it() -> None:
-    call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True))
+def test_a_namespaced_request_reaches_a_client_that_declared_it_and_is_answered_by_an_object() -> None:
+    call = Passes(approval, EXTENDED, info=ENABLED)
     assert only_question(call()) == {"method": "com.example/approval", "params": {"amount": 5}}
-    assert call(approve={"approved": True}) == Done({"approved": True})
-
-
-def test_the_answer_to_a_namespaced_request_is_an_object() -> None:
-    call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True)).begun()
     assert error(call(approve="yes"), MalformedInputResponse).key == "approve"
+    assert call(approve={"approved": True}) == Done({"approved": True})
+    assert error(Passes(approval, {}, info=ENABLED)()).data == {"requiredCapabilities": EXTENDED}
 
 
-def test_a_namespaced_request_requires_the_declaration_of_the_client() -> None:
-    missing = error(Passes(approval, {}, info=CallInfo(namespaced_requests=True))())
-    assert missing.data == {"requiredCapabilities": EXTENDED}
-
-
-def approval_among_others(ctx: Context) -> Any:
-    return ctx.ask(NamespacedRequest("approve", "com.example/approval", {}))[0]
-
-
-@pytest.mark.parametrize("body", [approval, approval_among_others])
-def test_namespaced_requests_are_disabled_by_default(body: Any) -> None:
-    assert error(Passes(body, EXTENDED)(), UsageError)
+def test_namespaced_requests_are_disabled_by_default() -> None:
+    among_others = NamespacedRequest("approve", "com.example/approval", {})
+    for body in (approval, lambda ctx: ctx.ask(among_others)):
+        assert error(Passes(body, EXTENDED)(), UsageError)
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "approval",
-        "com.example",
-        "io.modelcontextprotocol/x",
-        "com.mcp/x",
-        "tasks/get",
-        "COM.example/x",
-        "a.b/",
-    ],
+    ["approval", "com.example", "io.modelcontextprotocol/x", "com.mcp/x", "tasks/get", "COM.example/x", "a/"],
 )
 def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name: str) -> None:
-    info = CallInfo(namespaced_requests=True)
-    assert error(
-        Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=info)(), DefinitionError
-    )
+    call = Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=ENABLED)
+    assert error(call(), DefinitionError)
 
 
 # -- fingerprints ---------------------------------------------------------------------------------------
@@ -300,11 +275,12 @@ def test_only_an_absolute_url_is_sent(url: str) -> None:
     assert error(Passes(lambda ctx: ctx.elicit_url("u", "m", url, done=lambda: True))(), DefinitionError)
 
 
-def test_an_async_done_is_refused_in_a_sync_tool() -> None:
-    async def done() -> bool:
-        return False
+async def answer_later() -> bool:
+    return False
 
-    call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=done)).begun()
+
+def test_an_async_done_is_refused_in_a_sync_tool() -> None:
+    call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=answer_later)).begun()
     assert error(call(u={"action": "accept"}), UsageError)
 
 

@@ -24,7 +24,8 @@ def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -
 
 @pytest.mark.parametrize("key", ["", "a/b", "~a", 7, None])
 def test_reserved_and_empty_keys_are_refused(key: Any) -> None:
-    assert isinstance(error(Passes(lambda ctx: ctx.step(key, int))()), InvalidKey)
+    for use in (lambda ctx: ctx.step(key, int), lambda ctx: ctx.idempotency_key(key)):
+        assert error(Passes(use)(), InvalidKey)
 
 
 def test_a_step_may_not_use_its_context() -> None:
@@ -34,15 +35,17 @@ def test_a_step_may_not_use_its_context() -> None:
     assert isinstance(error(Passes(body)()), UsageError)
 
 
-def test_a_step_that_became_a_question_is_drift() -> None:
-    call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)]).begun()
-    assert error(call.on(lambda ctx: ctx.elicit("x", "?", bool))(), Drift).key == "x"
+def test_a_step_that_became_a_question_is_drift_and_the_other_way_round() -> None:
+    def step(ctx: Context) -> Any:
+        return [ctx.step("x", int), ctx.elicit("q", "?", bool)]
 
+    def question(ctx: Context) -> Any:
+        return [ctx.elicit("x", "?", bool), ctx.elicit("y", "?", bool)]
 
-def test_a_question_that_became_a_step_is_drift() -> None:
-    call = Passes(lambda ctx: [ctx.elicit("x", "?", bool), ctx.elicit("y", "?", bool)]).begun()
-    call(x=accept(True))
-    assert isinstance(error(call.on(lambda ctx: ctx.step("x", int))()), Drift)
+    for before, after in ((step, question), (question, step)):
+        call = Passes(before).begun()
+        call(x=accept(True))
+        assert error(call.on(after)(), Drift).key == "x"
 
 
 def test_an_inserted_and_a_removed_step_are_tolerated() -> None:
@@ -68,10 +71,7 @@ def test_an_inserted_and_a_removed_step_are_tolerated() -> None:
 
 
 def long_work(*names: str) -> Any:
-    def body(ctx: Context) -> list[str]:
-        return [ctx.step(name, lambda name=name: name) for name in names]
-
-    return body
+    return lambda ctx: [ctx.step(name, lambda name=name: name) for name in names]
 
 
 def test_a_step_checkpoints_before_it_runs_when_little_time_is_left() -> None:

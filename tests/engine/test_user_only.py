@@ -17,10 +17,9 @@ from mcp_roundtrip import (
     ElicitationCancelled,
     ElicitUrl,
     MissingClientCapability,
-    Sample,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.replay import Done
+from mcp_roundtrip.engine.replay import Done, NeedsInput, Outcome
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 
@@ -50,6 +49,8 @@ class Size(BaseModel):
 
 CONFIRMATIONS: list[tuple[Any, dict[str, Any]]] = [
     (bool, accept(True)),
+    (bool, {"action": "decline"}),
+    (bool, {"action": "cancel"}),
     (bool | None, accept(True)),
     (Annotated[bool, Field(description="Sure?")], accept(True)),
     (RootModel[bool], accept(True)),
@@ -67,12 +68,16 @@ def of(model: Any, **options: Any) -> Callable[[Context], Any]:
 def test_a_confirmation_sent_before_its_question_is_ignored(model: Any, answer: Any) -> None:
     call = Passes(of(model))
     assert asked(call(question=answer)).keys() == {"question"}
-    assert isinstance(call(question=answer), Done)
+    assert not isinstance(call(question=answer), NeedsInput)
 
 
-@pytest.mark.parametrize(("model", "answer"), [(str, accept("x")), (Size, accept(vcpus=1))])
-def test_other_forms_may_be_answered_in_advance(model: Any, answer: Any) -> None:
-    assert isinstance(Passes(of(model))(question=answer), Done)
+SAID = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
+
+
+def test_other_forms_and_sampling_may_be_answered_in_advance() -> None:
+    assert Passes(of(str))(question=accept("x")) == Done("x")
+    assert isinstance(Passes(of(Size))(question=accept(vcpus=1)), Done)
+    assert Passes(lambda ctx: ctx.sample("why", "Why?", max_tokens=9).text)(why=SAID) == Done("rent")
 
 
 def test_the_author_can_override_the_default() -> None:
@@ -82,21 +87,15 @@ def test_the_author_can_override_the_default() -> None:
     assert call(question=accept("yes")) == Done("yes")
 
 
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_refusal_sent_before_the_question_is_ignored(action: str) -> None:
-    assert asked(Passes(pay)(sure={"action": action})).keys() == {"sure"}
-
-
 def test_questions_after_a_confirmation_cannot_be_answered_in_advance() -> None:
     def body(ctx: Context) -> list[Any]:
         sure = ctx.confirm("sure", "Pay?", default=False)
-        said = ctx.sample("why", "Why?", max_tokens=9).text
-        return [sure, said]
+        return [sure, ctx.sample("why", "Why?", max_tokens=9).text]
 
-    said = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
     call = Passes(body, {"sampling": {}})
-    assert asked(call(sure=accept(True), why=said)).keys() == {"why"}
-    assert call(why=said) == Done([False, "rent"])
+    assert asked(call(sure=accept(True), why=SAID)).keys() == {"why"}
+    assert call(why=SAID) == Done([False, "rent"])
+    assert error(Passes(pay, {})(), MissingClientCapability)
 
 
 def test_questions_before_a_confirmation_can_be_answered_in_advance() -> None:
@@ -116,16 +115,11 @@ def test_all_questions_of_an_ask_with_a_confirmation_are_sent() -> None:
 
 
 def test_questions_that_other_branches_reach_later_are_sent() -> None:
-    async def body(ctx: AsyncContext) -> dict[str, Any]:
-        return await ctx.gather({"a": confirm, "b": reason})
-
-    async def confirm(ctx: AsyncContext) -> Any:
-        return await ctx.confirm("sure", "Pay?")
-
-    async def reason(ctx: AsyncContext) -> Any:
-        return await ctx.elicit("why", "Why?", str)
-
-    call = AsyncPasses(body)
+    branches: dict[str, Any] = {
+        "a": lambda branch: branch.confirm("sure", "Pay?"),
+        "b": lambda branch: branch.elicit("why", "Why?", str),
+    }
+    call = AsyncPasses(lambda ctx: ctx.gather(branches))
     answers = {"a/sure": accept(True), "b/why": accept("rent"), "b/sure": accept(True)}
     assert asked(call(**answers)).keys() == {"a/sure", "b/why"}
     assert asked(call(**{"b/sure": accept(True), "b/why": accept("rent")})).keys() == {"a/sure"}
@@ -152,12 +146,6 @@ def test_a_namespaced_request_cannot_be_answered_in_advance() -> None:
     assert call(approval={"approved": False}) == Done(False)
 
 
-def test_sampling_may_be_answered_in_advance_because_no_user_is_asked() -> None:
-    said = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
-    call = Passes(lambda ctx: ctx.ask(Sample("why", "Why?", 9))[0].text)
-    assert call(why=said) == Done("rent")
-
-
 # -- confirm --------------------------------------------------------------------------------------------
 
 
@@ -165,24 +153,14 @@ async def pay_later(ctx: AsyncContext) -> str:
     return "paid" if await ctx.confirm("sure", "Pay 50 to bob?") else "not paid"
 
 
-@pytest.mark.parametrize(
-    "passes", [lambda: Passes(pay), lambda: AsyncPasses(pay_later)], ids=["sync", "async"]
-)
-def test_only_an_accepted_yes_confirms(passes: Callable[[], Passes]) -> None:
-    for answer, end in (
-        (accept(True), "paid"),
-        (accept(False), "not paid"),
-        ({"action": "decline"}, "not paid"),
-    ):
-        call = passes()
+@pytest.mark.parametrize("passes", [Passes(pay), AsyncPasses(pay_later)], ids=["sync", "async"])
+def test_only_an_accepted_yes_confirms(passes: Passes) -> None:
+    def reply(answer: Any) -> Outcome:
+        call = passes.on(passes.body)
         form = asked(call())["sure"]["params"]
         assert form["requestedSchema"]["properties"] == {"value": {"type": "boolean"}}
-        assert call(sure=answer) == Done(end)
-    call = passes()
-    call()
-    assert error(call(sure={"action": "cancel"}), ElicitationCancelled).key == "sure"
+        return call(sure=answer)
 
-
-def test_a_confirmation_can_have_a_default_for_clients_that_cannot_be_asked() -> None:
-    assert Passes(lambda ctx: ctx.confirm("sure", "Pay?", default=False), {})() == Done(False)
-    assert isinstance(error(Passes(pay, {})()), MissingClientCapability)
+    assert reply(accept(True)) == Done("paid")
+    assert reply(accept(False)) == reply({"action": "decline"}) == Done("not paid")
+    assert error(reply({"action": "cancel"}), ElicitationCancelled).key == "sure"
