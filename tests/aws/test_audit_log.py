@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from unittest.mock import create_autospec
 
 import boto3
 import pytest
@@ -24,13 +25,7 @@ from support.moto_server import serve_moto
 GROUP = "shop-audit"
 
 Lines = Callable[[], list[str]]
-Service = tuple[str, Lines]
-"""The URL of the log, and the lines in it."""
-Client = Callable[[str], AwsClient]
-
-
-def clients(*, signs: bool = True) -> AwsClients:
-    return AwsClients(signs=signs, environment=FUNCTION)
+CLIENTS = AwsClients(environment=FUNCTION)
 
 
 @contextmanager
@@ -45,10 +40,7 @@ def of_moto() -> Iterator[tuple[str, Lines]]:
     with mock_aws(), serve_moto("logs") as url:
         logs = boto3.client("logs", REGION)
         logs.create_log_group(logGroupName=GROUP)
-        yield (
-            url,
-            lambda: [event["message"] for event in logs.filter_log_events(logGroupName=GROUP)["events"]],
-        )
+        yield url, lambda: [each["message"] for each in logs.filter_log_events(logGroupName=GROUP)["events"]]
 
 
 @pytest.fixture(params=[emulated, of_moto], ids=["emulated", "moto"])
@@ -58,61 +50,49 @@ def service(request: pytest.FixtureRequest) -> Iterator[tuple[str, Lines]]:
 
 
 @pytest.fixture(params=[True, False], ids=["signed", "boto3"])
-def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AwsClient]:
+def client(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, service: tuple[str, Lines]
+) -> AwsClient:
     for name, value in FUNCTION.items():
         monkeypatch.setenv(name, value)
-    return lambda url: clients(signs=request.param).client("logs", REGION, url)
+    return AwsClients(signs=request.param, environment=FUNCTION).client("logs", REGION, service[0])
 
 
-def now_ms() -> int:
-    return int(time.time() * 1000)
+def write(client: AwsClient, line: str, group: str = GROUP, in_hours: int = 0) -> None:
+    """Write a line as a new environment does."""
+    at_ms = int((time.time() + in_hours * 3_600) * 1000)
+    CloudWatchAuditLog(lambda: client, group, "2026/11/23/weather[3]0123").write(at_ms, line)
 
 
-def test_lines_are_stored_in_a_stream_that_the_first_one_creates(service: Service, client: Client) -> None:
-    url, lines = service
-    log = CloudWatchAuditLog(lambda: client(url), GROUP, "2026/11/23/weather[3]0123")
-    log.write(now_ms(), '{"record":"1"}')
-    log.write(now_ms(), '{"record":"2"}')
-    assert lines() == ['{"record":"1"}', '{"record":"2"}']
+def test_lines_are_stored_in_a_stream_that_the_first_one_creates(
+    service: tuple[str, Lines], client: AwsClient
+) -> None:
+    for line in ('{"record":"1"}', '{"record":"2"}'):
+        write(client, line)
+    assert service[1]() == ['{"record":"1"}', '{"record":"2"}']
 
 
-def test_two_environments_may_share_a_stream(service: Service, client: Client) -> None:
-    url, lines = service
-    for number in range(2):
-        CloudWatchAuditLog(lambda: client(url), GROUP, "stream").write(now_ms(), str(number))
-    assert lines() == ["0", "1"]
-
-
-def test_a_missing_log_group_is_a_failure_with_its_code(service: Service, client: Client) -> None:
-    url, _ = service
-    with pytest.raises(AuditFailed) as failed:
-        CloudWatchAuditLog(lambda: client(url), "no-such-group", "stream").write(now_ms(), "line")
-    assert failed.value.reason == "ResourceNotFoundException"
-
-
-def test_a_line_that_is_rejected_for_its_time_is_a_failure(service: Service, client: Client) -> None:
-    url, lines = service
-    with pytest.raises(AuditFailed) as failed:
-        CloudWatchAuditLog(lambda: client(url), GROUP, "stream").write(now_ms() + 10 * 3_600_000, "line")
-    assert failed.value.reason == "rejected"
-    assert lines() == []
+def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_their_codes(
+    service: tuple[str, Lines], client: AwsClient
+) -> None:
+    with pytest.raises(AuditFailed) as missing:
+        write(client, "line", group="no-such-group")
+    with pytest.raises(AuditFailed) as rejected:
+        write(client, "line", in_hours=10)
+    assert (missing.value.reason, rejected.value.reason) == ("ResourceNotFoundException", "rejected")
+    assert service[1]() == []
 
 
 def test_a_stream_that_was_deleted_is_created_again() -> None:
     logs = FakeLogs(lambda group: True)
     with closing(HttpServer(logs.respond, max_body=MAX_BODY).start()) as server:
-        log = CloudWatchAuditLog(lambda: clients().client("logs", REGION, server.url), GROUP, "stream")
-        log.write(now_ms(), "1")
+        log = CloudWatchAuditLog(lambda: CLIENTS.client("logs", REGION, server.url), GROUP, "stream")
+        log.write(int(time.time() * 1000), "1")
         logs._streams.clear()
-        log.write(now_ms(), "2")
+        log.write(int(time.time() * 1000), "2")
     assert logs.lines(GROUP) == ["2"]
-    assert logs.calls == [
-        "CreateLogStream",
-        "PutLogEvents",
-        "PutLogEvents",
-        "CreateLogStream",
-        "PutLogEvents",
-    ]
+    created = ["CreateLogStream", "PutLogEvents"]
+    assert logs.calls == [*created, "PutLogEvents", *created]
 
 
 # The key of the hashes
@@ -122,7 +102,7 @@ def test_each_environment_derives_the_same_key_with_one_call() -> None:
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     with serve_kms(kms) as served:
-        client = clients().client("kms", REGION, served.url)
+        client = CLIENTS.client("kms", REGION, served.url)
         keys = [AuditKey(lambda: client, "alias/shop-audit", "shop") for _ in range(2)]
         assert keys[0].secret == keys[0].secret == keys[1].secret
         assert kms.calls["GenerateMac"] == 2
@@ -133,18 +113,10 @@ def test_each_environment_derives_the_same_key_with_one_call() -> None:
     "answer", [{}, {"Mac": "text"}, {"Mac": b"short"}, AwsError("AccessDeniedException")]
 )
 def test_a_key_that_cannot_be_derived_is_a_failure_and_is_tried_again(answer: object) -> None:
-    class Client:
-        calls = 0
-
-        def call(self, operation: str, **parameters: object) -> object:
-            self.calls += 1
-            if isinstance(answer, AwsError):
-                raise answer
-            return answer
-
-    client = Client()
-    key = AuditKey(lambda: client, "alias/shop-audit", "shop")  # type: ignore[arg-type, return-value] # a fake
+    client = create_autospec(AwsClient, instance=True)
+    client.call.side_effect = [answer, answer]
+    key = AuditKey(lambda: client, "alias/shop-audit", "shop")
     for _ in range(2):
         with pytest.raises(AuditFailed):
             _ = key.secret
-    assert client.calls == 2
+    assert client.call.call_count == 2

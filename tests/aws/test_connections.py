@@ -87,25 +87,15 @@ REUSABLE = {
 }
 
 
-@pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
-def test_the_connection_of_a_complete_response_is_used_again(wire):
-    with calling(send(wire), retries=retry_connection) as call:
-        assert call() == call() == {}
-    assert call.connections_used == [1, 1]
+HTTP_1_0 = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
-@pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
-def test_a_response_with_more_bytes_than_its_own_ends_the_use_of_the_connection(wire):
-    with calling(send(wire + OK), retries=retry_connection) as call:
-        assert call() == call() == {}
-    assert call.connections_used == [1, 2]
-
-
-def test_a_response_of_http_1_0_ends_the_use_of_the_connection():
-    wire = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    with calling(send(wire), retries=retry_connection) as call:
-        assert call() == call() == {}
-    assert call.connections_used == [1, 2]
+@pytest.mark.parametrize("wire", [*REUSABLE.values(), HTTP_1_0])
+def test_the_connection_of_a_complete_response_without_more_bytes_is_used_again(wire):
+    for sent, second in ((wire, 1 + (wire is HTTP_1_0)), (wire + OK, 2)):
+        with calling(send(sent), retries=retry_connection) as call:
+            assert call() == call() == {}
+        assert call.connections_used == [1, second]
 
 
 def test_names_of_headers_may_have_any_case():

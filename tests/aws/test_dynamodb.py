@@ -1,16 +1,20 @@
 """DynamoStore: lost responses, conflicts and failures of DynamoDB."""
 
+import re
 import socket
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import (
     CONFLICT_ATTEMPTS,
     FIRST_CONFLICT_PAUSE_S,
     DynamoStore,
+    build_expressions,
 )
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.store import Absent, Change, Equals, Update
+from mcp_roundtrip.tasks.store import Absent, AllOf, AnyOf, Change, Equals, Update
 from mcp_roundtrip.tasks.transitions import claim
 from support.aws_clients import KINDS
 from support.dynamodb_clients import Wire, behind, client, new_table
@@ -23,6 +27,10 @@ COUNT = Change(Absent("n"), add={"n": 1})
 
 READY = {"pk": "p", "sk": "M", "st": "working", "rn": "R", "ver": 1, "att": 0, "dead": 10_000}
 CLAIM = claim(owner="me", delivery="request", until_ms=2_000, now_ms=1_000, max_attempts=5)
+
+
+def fails_with(reason):
+    return pytest.raises(StoreError, check=lambda failure: failure.reason == reason)
 
 
 @pytest.fixture(params=KINDS)
@@ -62,28 +70,22 @@ def store_losing_responses(wire, table, kind):
         yield DynamoStore(dynamodb, table)
 
 
-def nothing():
-    """Do nothing between the first attempt and the second."""
-
-
-def test_a_put_whose_response_was_lost_succeeds(wire, store_losing_responses, store):
-    wire.lose = [nothing]
+def test_a_write_whose_response_was_lost_is_executed_once(wire, store_losing_responses, store):
+    wire.lose = [print]
     assert store_losing_responses.put_new(ITEM) is None
-    assert wire.operations == ["PutItem", "PutItem"]
-    assert store.get("p", "M") == ITEM
+    wire.lose = [print]
+    assert store_losing_responses.update("p", "M", Change(Equals("ver", 3), add={"ver": 1}))["ver"] == 4
+    wire.lose = [print]
+    assert store_losing_responses.put_new_and_update(ITEM | {"sk": "N"}, Update("p", "O", COUNT)) is True
+    assert wire.operations == ["PutItem"] * 2 + ["UpdateItem"] * 2 + ["TransactWriteItems"] * 2
+    assert store.get("p", "M") == ITEM | {"ver": 4}
+    assert (store.get("p", "N"), store.get("p", "O")["n"]) == (ITEM | {"sk": "N"}, 1)
 
 
 def test_an_equal_item_of_another_writer_is_a_failed_put(wire, store_losing_responses, store):
     store.put_new(ITEM)
-    wire.lose = [nothing]
+    wire.lose = [print]
     assert store_losing_responses.put_new(ITEM) == ITEM
-
-
-def test_a_transaction_whose_response_was_lost_is_executed_once(wire, store_losing_responses, store):
-    wire.lose = [nothing]
-    assert store_losing_responses.put_new_and_update(ITEM, Update("p", "O", COUNT)) is True
-    assert wire.operations == ["TransactWriteItems", "TransactWriteItems"]
-    assert (store.get("p", "M"), store.get("p", "O")) == (ITEM, {"pk": "p", "sk": "O", "n": 1})
 
 
 CONFLICT = {"CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}
@@ -127,23 +129,22 @@ def test_an_update_that_conflicts_with_a_transaction_is_retried(wire, recording_
 
 def test_a_persistent_conflict_is_a_store_error(wire, recording_store, pauses):
     wire.refuse = CONFLICT_ATTEMPTS * [(400, "TransactionCanceledException", CONFLICT)]
-    with pytest.raises(StoreError) as failure:
+    with fails_with("TransactionConflict"):
         recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT))
-    assert failure.value.reason == "TransactionConflict"
     assert len(wire.operations) == CONFLICT_ATTEMPTS == len(pauses) + 1
 
 
 def test_a_transaction_cancelled_for_another_reason_is_a_store_error(wire, recording_store, pauses, store):
     reasons = [{"Code": "None"}, {"Code": "ThrottlingError"}]
     wire.refuse = [(400, "TransactionCanceledException", {"CancellationReasons": reasons})]
-    with pytest.raises(StoreError) as failure:
+    with fails_with("ThrottlingError"):
         recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT))
-    assert (failure.value.reason, pauses, store.get("p", "M")) == ("ThrottlingError", [], None)
+    assert (pauses, store.get("p", "M")) == ([], None)
 
 
 def test_a_claim_whose_response_was_lost_succeeds(wire, store_losing_responses, store):
     store.put_new(READY)
-    wire.lose = [nothing]
+    wire.lose = [print]
     claimed = store_losing_responses.update("p", "M", CLAIM)
     assert wire.operations == ["UpdateItem", "UpdateItem"]
     assert claimed == store.get("p", "M")
@@ -161,38 +162,26 @@ def test_a_claim_whose_response_was_lost_fails_if_the_task_was_cancelled_meanwhi
 def test_an_equal_update_of_another_writer_is_a_failed_update(wire, store_losing_responses, store):
     store.put_new(READY)
     store.update("p", "M", CLAIM)
-    wire.lose = [nothing]
+    wire.lose = [print]
     assert store_losing_responses.update("p", "M", CLAIM) is None
     assert store.get("p", "M")["att"] == 1
 
 
-def test_an_increment_whose_response_was_lost_counts_once(wire, store_losing_responses, store):
-    store.put_new(ITEM)
-    wire.lose = [nothing]
-    assert store_losing_responses.update("p", "M", Change(Equals("ver", 3), add={"ver": 1}))["ver"] == 4
-    assert store.get("p", "M")["ver"] == 4
-
-
 def test_a_repeated_update_of_a_deleted_item_fails(wire, store_losing_responses):
-    wire.lose = [nothing]
+    wire.lose = [print]
     assert store_losing_responses.update("p", "M", CLAIM) is None
 
 
 def test_the_item_of_a_failed_condition_is_read_if_an_emulator_does_not_return_it(
     wire, store_losing_responses, store
 ):
+    wire.refuse = [(400, "ConditionalCheckFailedException")]
+    with fails_with("ConditionalCheckFailedException"):  # the item was deleted meanwhile
+        store_losing_responses.put_new(ITEM)
     store.put_new(ITEM)
     wire.refuse = [(400, "ConditionalCheckFailedException")]
     assert store_losing_responses.put_new(ITEM | {"st": "failed"}) == ITEM
-    assert wire.operations == ["PutItem", "GetItem"]
-
-
-def test_a_put_is_not_reported_as_written_if_the_conflicting_item_was_deleted_meanwhile(
-    wire, store_losing_responses
-):
-    wire.refuse = [(400, "ConditionalCheckFailedException")]
-    with fails_with("ConditionalCheckFailedException"):
-        store_losing_responses.put_new(ITEM)
+    assert wire.operations == ["PutItem", "GetItem"] * 2
 
 
 # failures
@@ -203,10 +192,6 @@ OPERATIONS = {
     "query": lambda store: store.query("p"),
     "update": lambda store: store.update("p", "M", Change(Equals("ver", 3), set={"st": "failed"})),
 }
-
-
-def fails_with(reason):
-    return pytest.raises(StoreError, check=lambda failure: failure.reason == reason)
 
 
 @pytest.fixture(params=OPERATIONS.values(), ids=list(OPERATIONS))
@@ -249,7 +234,7 @@ def test_a_dynamodb_that_does_not_respond_times_out(operation, kind):
 
 
 def test_a_truncated_response_is_a_store_error(ministack, operation, kind):
-    with behind(Wire(ministack, lose=[nothing]), kind=kind) as dynamodb, fails_with("ConnectionClosedError"):
+    with behind(Wire(ministack, lose=[print]), kind=kind) as dynamodb, fails_with("ConnectionClosedError"):
         operation(DynamoStore(dynamodb, "tasks"))
 
 
@@ -271,3 +256,43 @@ def test_a_store_error_contains_nothing_of_an_item(store, dynamodb):
         with pytest.raises(StoreError) as failed:
             failing()
         assert "secret" not in f"{failed.value!r} {failed.value.__cause__!r}"
+
+
+# rules for expressions that no emulator enforces; tests/tasks checks what the expressions do
+
+CONDITIONS = st.recursive(
+    st.builds(Equals, st.sampled_from("ab"), st.integers(0, 1)),
+    lambda inner: st.builds(
+        lambda kind, parts: kind(tuple(parts)),
+        st.sampled_from([AllOf, AnyOf]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+)
+
+
+@given(CONDITIONS)
+def test_no_parentheses_are_redundant(condition):
+    expression = build_expressions(Change(condition))["ConditionExpression"]
+    opened: list[int] = []
+    pairs = set()
+    for at, character in enumerate(expression):
+        if character == "(":
+            opened.append(at)
+        elif character == ")":
+            pairs.add((opened.pop(), at))
+    assert not any((start + 1, end - 1) in pairs for start, end in pairs)
+
+
+@given(CONDITIONS, st.dictionaries(st.text(min_size=1), st.integers()), st.sets(st.sampled_from("xyz")))
+def test_every_placeholder_is_defined_and_used(condition, values, removed):
+    rendered = build_expressions(Change(condition, set=values, remove=tuple(removed - values.keys())))
+    text = f"{rendered['ConditionExpression']} {rendered.get('UpdateExpression', '')}"
+    assert set(re.findall(r"#\d+", text)) == rendered["ExpressionAttributeNames"].keys()
+    assert set(re.findall(r":\d+", text)) == rendered["ExpressionAttributeValues"].keys()
+
+
+@pytest.mark.parametrize("name", ["status", "é", "a b", "a.b", "#0", ":0"])
+def test_expressions_contain_only_placeholders_for_names_and_values(name):
+    rendered = build_expressions(Change(Equals(name, name), set={name: name}))
+    assert re.fullmatch(r"[#:\d =]+", rendered["ConditionExpression"])
+    assert re.fullmatch(r"SET [#:\d =]+", rendered["UpdateExpression"])

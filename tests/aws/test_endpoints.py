@@ -69,13 +69,10 @@ def test_a_region_of_another_partition_needs_an_endpoint_for_each_service(region
     assert refused.value.setting == "MCP_AWS_CLIENT"
 
 
+VPC_ENDPOINT = "vpce-1.kms.eu-west-1.vpce.amazonaws.com"
 URLS = {
     "http://127.0.0.1:4566": ("127.0.0.1", 4566, ""),
-    "https://vpce-1.kms.eu-west-1.vpce.amazonaws.com": (
-        "vpce-1.kms.eu-west-1.vpce.amazonaws.com",
-        None,
-        "",
-    ),
+    f"https://{VPC_ENDPOINT}": (VPC_ENDPOINT, None, ""),
     "HTTP://LocalHost/": ("localhost", None, "/"),
     "http://[::1]:8000/a/b/": ("::1", 8000, "/a/b/"),
 }

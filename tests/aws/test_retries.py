@@ -88,14 +88,11 @@ def test_botocore_makes_the_same_decision(name, data):
 
 
 @pytest.mark.parametrize("error", [NotSent("EndpointConnectionError"), NoResponse("ConnectionClosedError")])
-def test_a_failed_connection_is_retried_twice(error):
+def test_a_failed_connection_is_retried_twice_and_an_error_that_no_attempt_can_mend_never(error):
     retries = StandardRetries(random=lambda: 1)
     assert [retries(error, attempt) for attempt in (1, 2, 3)] == [0.05, 0.1, None]
-
-
-def test_an_error_without_a_response_that_no_attempt_can_mend_is_final():
-    assert StandardRetries()(AwsError("credentials_unavailable"), 1) is None
-    assert StandardRetries()(AwsError("malformed_answer", status=200), 1) is None
+    for final in (AwsError("credentials_unavailable"), AwsError("malformed_answer", status=200)):
+        assert retries(final, 1) is None
 
 
 FAILED, THROTTLED = AwsError("x", status=500), AwsError("ThrottlingException", status=400)

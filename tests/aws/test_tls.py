@@ -30,32 +30,19 @@ def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authori
 
 
 WRONG = {
-    "another name": (x509.DNSName("kms.test"), 1),
-    "expired": (LOOPBACK, -1),
+    "another name": (x509.DNSName("kms.test"), 1, "One CA"),
+    "expired": (LOOPBACK, -1, "One CA"),
+    "unknown authority": (LOOPBACK, 1, "Another CA"),
+    "no bundle": (LOOPBACK, 1, None),
 }
 
 
-@pytest.mark.parametrize(("name", "days"), WRONG.values(), ids=WRONG)
-def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days):
-    with (
-        calling(
-            tls=authority.context(tmp_path, name, days=days),
-            retries=retry_connection,
-            ca_bundle=authority.bundle(tmp_path),
-        ) as call,
-        fails_with("SSLError", NoResponse),
-    ):
-        call()
-    assert call.server.requests == []
-
-
-@pytest.mark.parametrize("trusted", [None, "Another CA"])
-def test_a_server_with_a_certificate_of_an_unknown_authority_gets_no_request(authority, tmp_path, trusted):
-    bundle = trusted and Authority(trusted).bundle(tmp_path)
-    with (
-        calling(tls=authority.context(tmp_path, LOOPBACK), ca_bundle=bundle) as call,
-        fails_with("SSLError", NoResponse),
-    ):
+@pytest.mark.parametrize(("name", "days", "trusted"), WRONG.values(), ids=WRONG)
+def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days, trusted):
+    tls = authority.context(tmp_path, name, days=days)
+    authorities = {"One CA": authority, "Another CA": Authority("Another CA")}
+    bundle = trusted and authorities[trusted].bundle(tmp_path)
+    with calling(tls=tls, ca_bundle=bundle) as call, fails_with("SSLError", NoResponse):
         call()
     assert call.server.requests == []
     assert call.pauses == [0.05, 0.1]
@@ -127,10 +114,8 @@ def test_an_authority_of_amazon_that_the_system_does_not_trust_is_not_trusted(
 ):
     system(Authority("Another"))
     is_amazon(authority, monkeypatch)
-    with (
-        calling(tls=authority.context(tmp_path, LOOPBACK), retries=retry_connection) as call,
-        fails_with("SSLError", NoResponse),
-    ):
+    tls = authority.context(tmp_path, LOOPBACK)
+    with calling(tls=tls, retries=retry_connection) as call, fails_with("SSLError", NoResponse):
         call()
     assert connections.amazon_tls_context() is None
     assert call.server.requests == []

@@ -23,7 +23,7 @@ ANSWER = {"action": "accept", "content": {"value": True}}
 
 CREATED = Counter(PutItem=2)
 READ = Counter(GetItem=1)
-NEW_STEP = Counter(GetItem=1, PutItem=1)
+
 RESUMED = Counter(Query=1, UpdateItem=2)
 
 server = Server("counted_tasks")
@@ -36,11 +36,11 @@ def text(size: int) -> str:
 
 
 @server.tool(task="required")
-def steps(ctx: Context, count: int, size: int) -> int:
+def steps(ctx: Context, count: int, size: int, once: bool = False) -> int:
     """Run `count` steps with results of `size` bytes."""
     ctx.run_as_task()
     for number in range(count):
-        ctx.step(f"step-{number}", text, size)
+        ctx.step(f"step-{number}", text, size, at_most_once=once)
     return count
 
 
@@ -64,12 +64,6 @@ def long_step(ctx: Context, renewals: int) -> None:
     """Run a step during which the lease is renewed so many times."""
     ctx.run_as_task()
     ctx.step("long", lambda: [timers[-1].fire() for _ in range(renewals)])
-
-
-@server.tool(task="required")
-def step_at_most_once(ctx: Context) -> None:
-    ctx.run_as_task()
-    ctx.step("charge", lambda: None, at_most_once=True)
 
 
 class CountedTasks:
@@ -145,20 +139,6 @@ def test_a_poll_takes_another_get_per_chunk_of_a_large_result(counted_tasks):
     assert sent == READ + Counter(GetItem=counted_tasks.task.result_chunks)
 
 
-@pytest.mark.parametrize("answers", [1, 2, 5])
-def test_an_answer_takes_one_get_one_put_per_answer_and_one_update(counted_tasks, answers):
-    counted_tasks.create("questions", count=answers)
-    counted_tasks.work()
-    sent = counted_tasks.update(*(f"question-{number}" for number in range(answers)))
-    assert sent == Counter(GetItem=1, PutItem=answers, UpdateItem=1)
-
-
-def test_an_answer_to_no_question_takes_one_get(counted_tasks):
-    counted_tasks.create("questions", count=1)
-    counted_tasks.work()
-    assert counted_tasks.update("unknown") == READ
-
-
 @pytest.mark.parametrize("entries", [0, 1, 10, 100])
 def test_a_resume_takes_one_query_and_two_updates_for_any_number_of_entries(counted_tasks, entries):
     counted_tasks.create("steps", recorded(entries, 8), count=entries, size=8)
@@ -167,11 +147,20 @@ def test_a_resume_takes_one_query_and_two_updates_for_any_number_of_entries(coun
     assert counted_tasks.task.status is Status.COMPLETED
 
 
-def test_a_resume_after_an_answer_takes_one_query_and_two_updates(counted_tasks):
-    counted_tasks.create("questions", count=2)
+@pytest.mark.parametrize("answers", [1, 2, 5])
+def test_an_answer_takes_one_get_one_put_per_answer_and_one_update(counted_tasks, answers):
+    counted_tasks.create("questions", count=answers)
     assert counted_tasks.work() == RESUMED, "the pass that parks"
-    counted_tasks.update("question-0", "question-1")
+    assert counted_tasks.work() == Counter(UpdateItem=1, GetItem=1), "a duplicate delivery"
+    assert counted_tasks.update("unknown") == READ
+    sent = counted_tasks.update(*(f"question-{number}" for number in range(answers)))
+    assert sent == Counter(GetItem=1, PutItem=answers, UpdateItem=1)
     assert counted_tasks.work() == RESUMED, "the pass that ends"
+
+
+def test_a_cancellation_takes_one_get_and_one_update(counted_tasks):
+    counted_tasks.create("questions", count=1)
+    assert counted_tasks.cancel() == Counter(GetItem=1, UpdateItem=1)
 
 
 @pytest.mark.parametrize("megabytes", [1, 2, 3])
@@ -186,31 +175,14 @@ def test_a_resume_takes_one_query_per_megabyte_of_journal(counted_tasks, megabyt
 
 
 @pytest.mark.parametrize("count", [1, 10])
-def test_each_new_step_takes_one_get_and_one_put(counted_tasks, count):
-    counted_tasks.create("steps", count=count, size=8)
-    expected = RESUMED.copy()
-    for _ in range(count):
-        expected += NEW_STEP
-    assert counted_tasks.work() == expected
+@pytest.mark.parametrize("once", [False, True])
+def test_each_new_step_takes_one_get_and_one_put_and_at_most_once_a_transaction(counted_tasks, count, once):
+    counted_tasks.create("steps", count=count, size=8, once=once)
+    begun = Counter(TransactWriteItems=count) if once else Counter()
+    assert counted_tasks.work() == RESUMED + Counter(GetItem=count, PutItem=count) + begun
 
 
 @pytest.mark.parametrize("renewals", [0, 1, 5])
 def test_each_renewal_of_a_lease_takes_one_update(counted_tasks, renewals):
     counted_tasks.create("long_step", renewals=renewals)
-    assert counted_tasks.work() == RESUMED + NEW_STEP + Counter(UpdateItem=renewals)
-
-
-def test_an_at_most_once_step_takes_one_get_one_put_and_one_transaction(counted_tasks):
-    counted_tasks.create("step_at_most_once")
-    assert counted_tasks.work() == RESUMED + NEW_STEP + Counter(TransactWriteItems=1)
-
-
-def test_a_cancellation_takes_one_get_and_one_update(counted_tasks):
-    counted_tasks.create("questions", count=1)
-    assert counted_tasks.cancel() == Counter(GetItem=1, UpdateItem=1)
-
-
-def test_a_duplicate_delivery_takes_one_update_and_one_get(counted_tasks):
-    counted_tasks.create("questions", count=1)
-    counted_tasks.work()
-    assert counted_tasks.work() == Counter(UpdateItem=1, GetItem=1)
+    assert counted_tasks.work() == RESUMED + Counter(GetItem=1, PutItem=1, UpdateItem=renewals)

@@ -1,6 +1,10 @@
-"""The items that name the task of a flow, in every store."""
+"""The items that name the task of a flow, in every store, and those of large results."""
 
 from __future__ import annotations
+
+from base64 import b64encode
+from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -8,103 +12,138 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import FlowIsStored
-from mcp_roundtrip.tasks.items import Flow, TaskCall
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import Flow, put_result
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
-from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing.task_table import RecordingDispatcher
+from mcp_roundtrip.tasks.model import Status, Task
+from mcp_roundtrip.tasks.parked import ParkedCaller
+from mcp_roundtrip.tasks.store import Change, TaskStore
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.task_table import TaskTable
+from support.faulty_store import FaultyStore
+from support.stored_tasks import CALL, StoredTasks
 
 pytest_plugins = ["support.task_stores"]
 
-NOW_MS = 1_795_000_000_000
-CALL = TaskCall("tools/call", "order", {}, None, None)
+
 ALICE, BOB = (Principal("jwt", name, "https://id").canonical() for name in ("alice", "bob"))
-FLOW = Flow(ALICE, "flow", NOW_MS // 1000 + 7_200)
-CALLER = ParkedCaller(ALICE, ALICE, "identity")
+DAY_S = 86_400
+TTL_MS = 60_000
+LARGE, OTHER = ({"v": b64encode(Random(seed).randbytes(450_000)).decode()} for seed in (1, 2))
 
 
-def journal(answer: str) -> Journal:
-    return Journal(FLOW.id, (Entry("answer", Kind.STEP, answer),))
+class Table(StoredTasks):
+    """The tasks of Alice, who has a flow."""
 
+    @property
+    def flow(self) -> Flow:
+        return Flow(ALICE, "flow", self.now_ms() // 1000 + 7_200)
 
-def create(tasks: Tasks, answer: str = "first", flow: Flow | None = FLOW) -> Task:
-    return tasks.create(CALL, ALICE, journal(answer), worker="w", capabilities={}, ttl_ms=60_000, flow=flow)
+    def start(self, answer: str = "first", **options: Any) -> Task:
+        """Create the task of a flow."""
+        journal = Journal("flow", (Entry("answer", Kind.STEP, answer),))
+        return self.create(journal=journal, **{"ttl_ms": TTL_MS, "flow": self.flow, **options})
+
+    def park_flow(self, **options: Any) -> Task:
+        caller = ParkedCaller(ALICE, ALICE, "identity")
+        return self.parked.create(caller, CALL, Journal("flow"), {}, "page", **{"flow": self.flow, **options})
 
 
 @pytest.fixture(params=[0, 1])
-def tasks(request: pytest.FixtureRequest, task_store: TaskStore) -> Tasks:
+def table(request: pytest.FixtureRequest, task_store: TaskStore) -> Table:
     """Without a limit, and with one."""
-    return Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS, max_open=request.param)
+    return Table(TaskTable(FakeClock(), task_store, max_open=request.param), ALICE)
 
 
-def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(tasks: Tasks) -> None:
-    assert tasks.find(FLOW) is None
-    first = create(tasks)
+@pytest.fixture
+def unlimited(task_store: TaskStore) -> Table:
+    return Table.over(task_store, principal=ALICE)
+
+
+def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(table: Table) -> None:
+    assert table.tasks.find(table.flow) is None
+    first = table.start()
     with pytest.raises(FlowIsStored):
-        create(tasks, "second")
-    assert tasks.find(FLOW) == first
-    [entry] = [item for item in tasks.store.query(first.pk) if item["sk"] == "J#answer"]
-    assert entry["v"] == '"first"'
+        table.start("second")
+    assert table.tasks.find(table.flow) == first
+    assert [entry.value for entry in table.history(first).journal.entries] == ["first"]
+    if table.tasks.limit.max_open:
+        with pytest.raises(TooManyOpenTasks):
+            table.start(flow=replace(table.flow, id="other"))
 
 
-def test_a_task_is_found_by_its_caller_and_its_flow_only(tasks: Tasks) -> None:
-    create(tasks)
-    assert tasks.find(replace(FLOW, principal=BOB)) is None
-    assert tasks.find(replace(FLOW, id="other")) is None
-    assert tasks.find(replace(FLOW, ends_at_s=0)) is not None
+def test_a_task_is_found_by_its_caller_and_its_flow_only(table: Table) -> None:
+    table.start()
+    assert table.tasks.find(replace(table.flow, principal=BOB)) is None
+    assert table.tasks.find(replace(table.flow, id="other")) is None
+    assert table.tasks.find(replace(table.flow, ends_at_s=0)) is not None
 
 
-def test_a_call_without_a_state_is_a_new_task_each_time(task_store: TaskStore) -> None:
-    tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
-    assert create(tasks, flow=None) != create(tasks, flow=None)
+def test_a_call_without_a_state_is_a_new_task_each_time(unlimited: Table) -> None:
+    assert unlimited.start(flow=None) != unlimited.start(flow=None)
 
 
-def test_all_items_exist_as_long_as_the_flow_and_as_the_task(tasks: Tasks) -> None:
-    task = create(tasks)
-    index = tasks.store.get(FLOW.index_key, "C")
+def test_all_items_exist_as_long_as_the_flow_and_as_the_task(unlimited: Table) -> None:
+    task = unlimited.start()
+    index = unlimited.store.get(unlimited.flow.index_key, "C")
     assert index is not None
-    assert {index["exp"], *(item["exp"] for item in tasks.store.query(task.pk))} == {FLOW.ends_at_s}
-    brief = create(replace(tasks, max_open=0), flow=replace(FLOW, id="brief", ends_at_s=0))
-    assert brief.expires_s > NOW_MS // 1000 + 3_600
+    ends = {index["exp"], *(item["exp"] for item in unlimited.store.query(task.pk))}
+    assert ends == {unlimited.flow.ends_at_s}
+    brief = unlimited.start(flow=replace(unlimited.flow, id="brief", ends_at_s=0))
+    assert brief.expires_s > unlimited.clock() + 3_600
 
 
-def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(task_store: TaskStore) -> None:
-    tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
-    parked = ParkedCalls.of(tasks).create(
-        CALLER, CALL, journal("first"), {}, "page", flow=replace(FLOW, ends_at_s=NOW_MS // 1000 + 86_400)
-    )
-    task = tasks.create(
-        CALL, ALICE, journal("first"), worker="w", capabilities={}, ttl_ms=60_000, continued=parked
-    )
-    items = tasks.store.query(task.pk)
-    assert {item["exp"] for item in items} == {task.expires_s, NOW_MS // 1000 + 86_400}
+def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(unlimited: Table) -> None:
+    ends_at_s = int(unlimited.clock()) + DAY_S
+    parked = unlimited.park_flow(flow=replace(unlimited.flow, ends_at_s=ends_at_s))
+    task = unlimited.start(flow=None, continued=parked)
+    items = unlimited.store.query(task.pk)
+    assert {item["exp"] for item in items} == {task.expires_s, ends_at_s}
     assert len(items) == 3
 
 
-def test_a_flow_that_was_parked_meanwhile_does_not_become_a_task(task_store: TaskStore) -> None:
-    tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
-    parked = ParkedCalls.of(tasks).create(CALLER, CALL, journal("first"), {}, "page", flow=FLOW)
-    assert tasks.find(FLOW) == parked
+def test_a_flow_is_parked_or_becomes_a_task_once(unlimited: Table) -> None:
+    parked = unlimited.park_flow()
+    assert unlimited.tasks.find(unlimited.flow) == parked
     with pytest.raises(FlowIsStored):
-        create(tasks)
+        unlimited.start()
     with pytest.raises(FlowIsStored):
-        ParkedCalls.of(tasks).create(CALLER, CALL, journal("second"), {}, "page", flow=FLOW)
+        unlimited.park_flow()
 
 
-def test_a_flow_that_became_a_task_meanwhile_is_not_parked(task_store: TaskStore) -> None:
-    tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
-    task = create(tasks)
+def test_a_flow_that_became_a_task_meanwhile_is_not_parked(unlimited: Table) -> None:
+    task = unlimited.start()
     with pytest.raises(FlowIsStored):
-        ParkedCalls.of(tasks).create(CALLER, CALL, journal("second"), {}, "page", flow=FLOW)
-    assert tasks.find(FLOW) == task
+        unlimited.park_flow()
+    assert unlimited.tasks.find(unlimited.flow) == task
 
 
-def test_the_limit_refuses_another_flow_and_not_a_repetition(task_store: TaskStore) -> None:
-    tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS, max_open=1)
-    create(tasks)
-    with pytest.raises(FlowIsStored):
-        create(tasks, "second")
-    with pytest.raises(TooManyOpenTasks):
-        create(tasks, flow=replace(FLOW, id="other"))
+def write_chunks(table: Table, task: Task, owner: str, result: object) -> Change:
+    """Write the chunks of a result, and return the change that completes the task."""
+    attributes = put_result(table.store, task, owner, result)
+    assert attributes["resn"] > 1
+    return transitions.complete(owner=owner, now_ms=table.now_ms(), attributes=attributes)
+
+
+def test_a_large_result_written_while_a_poll_expires_the_task_is_complete() -> None:
+    store = FaultyStore(matches=lambda operation: operation.name == "update", times=0)
+    table = Table.over(store, principal=ALICE)
+    task = table.create(ttl_ms=TTL_MS)
+    table.claim(task, "worker", 2 * TTL_MS)
+    table.clock.advance(TTL_MS / 1000)
+    store.times = 1
+    store.before = lambda _: table.update(task, write_chunks(table, task, "worker", LARGE))
+    polled = table.get(task)
+    assert (polled.status, polled.result) == (Status.COMPLETED, LARGE)
+
+
+def test_chunks_of_a_lost_worker_do_not_corrupt_the_result_of_the_next(unlimited: Table) -> None:
+    task = unlimited.create()
+    unlimited.claim(task, "first", TTL_MS)
+    completed_by_first = write_chunks(unlimited, task, "first", OTHER)
+    unlimited.update(task, transitions.release(owner="first"))
+    unlimited.claim(task, "second", TTL_MS)
+    completed_by_second = write_chunks(unlimited, task, "second", LARGE)
+    assert unlimited.update(task, completed_by_first) is None, "the first worker resumes too late"
+    assert unlimited.update(task, completed_by_second) is not None
+    assert unlimited.get(task).result == LARGE

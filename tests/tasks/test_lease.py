@@ -22,6 +22,7 @@ from support.heartbeat_timer import HeartbeatTimer
 from support.task_items import END, NEW, NOW
 
 LEASE_MS = 60_000
+
 HALF_MS = LEASE_MS // 2
 INVOCATION_MS = 900_000
 LONG_TASK = {**NEW.to_item(), "dead": NOW + 10 * INVOCATION_MS}
@@ -108,36 +109,33 @@ def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table: 
 
 
 @pytest.mark.parametrize(
-    ("elapsed_ms", "calls"), [(0, 0), (HALF_MS - 1, 0), (HALF_MS, 1), (LEASE_MS + 1, 1), (-1, 1)]
+    ("elapsed_ms", "remaining_ms", "calls"),
+    [
+        (0, INVOCATION_MS, 0),
+        (HALF_MS - 1, INVOCATION_MS, 0),
+        (HALF_MS, INVOCATION_MS, 1),
+        (LEASE_MS + 1, INVOCATION_MS, 1),
+        (-1, INVOCATION_MS, 1),
+        (1_000, 1_000, 1),
+    ],
 )
-def test_the_owner_asks_after_half_a_lease_and_if_its_clock_went_back(
-    table: Table, elapsed_ms: int, calls: int
+def test_the_owner_asks_after_half_a_lease_or_its_invocation_and_if_its_clock_went_back(
+    table: Table, elapsed_ms: int, remaining_ms: int, calls: int
 ) -> None:
-    lease = table.claimed()
+    lease = table.claimed(remaining_ms=remaining_ms)
     table.now_ms += elapsed_ms
     assert lease.check()
     assert table.store.calls == calls
 
 
-def test_the_owner_asks_after_the_end_of_its_invocation(table: Table) -> None:
-    lease = table.claimed(remaining_ms=1_000)
-    table.now_ms += 1_000
-    lease.check()
-    assert table.store.calls == 1
-
-
-def test_a_renewal_is_trusted_for_half_a_lease_again(table: Table) -> None:
-    lease = table.claimed()
-    table.now_ms += HALF_MS
-    assert [lease.check(), lease.check()] == [True, True]
-    assert table.store.calls == 1
-
-
-def test_the_owner_renews_a_lease_that_is_over_and_that_nobody_took(table: Table) -> None:
+def test_the_owner_renews_a_lease_that_is_over_unless_it_was_released(table: Table) -> None:
     lease = table.claimed()
     table.now_ms += 10 * LEASE_MS
     assert lease.check()
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
+    table.store.update(NEW.pk, TASK, transitions.release(owner="me"))
+    assert not lease.renew()
+    assert table.task.lease_owner is None
 
 
 def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(table: Table) -> None:
@@ -147,13 +145,6 @@ def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(t
     assert [lease.check(), lease.check(), lease.verify(), lease.renew()] == 4 * [False]
     assert lease.is_lost
     assert (table.store.calls, table.task) == (1, before)
-
-
-def test_an_owner_does_not_renew_a_lease_after_the_worker_released_it(table: Table) -> None:
-    lease = table.claimed()
-    table.store.update(NEW.pk, TASK, transitions.release(owner="me"))
-    assert not lease.renew()
-    assert table.task.lease_owner is None
 
 
 def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(table: Table) -> None:
@@ -169,21 +160,16 @@ def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(tab
 # before a step
 
 
-def test_before_a_step_one_request_notices_a_cancellation(table: Table) -> None:
+def test_before_a_step_one_request_renews_an_old_lease_and_notices_a_cancellation(table: Table) -> None:
     lease = table.claimed()
-    assert lease.verify()
+    table.now_ms += HALF_MS
+    assert [lease.verify(), lease.check()] == [True, True]
+    assert table.store.calls == 1
+    assert table.task.lease_until_ms == table.now_ms + LEASE_MS
     table.cancel()
     table.store.calls = 0
     assert not lease.verify()
     assert table.store.calls == 1
-
-
-def test_before_a_step_an_old_lease_is_renewed_with_one_request(table: Table) -> None:
-    lease = table.claimed()
-    table.now_ms += HALF_MS
-    assert lease.verify()
-    assert table.store.calls == 1
-    assert table.task.lease_until_ms == table.now_ms + LEASE_MS
 
 
 # heartbeats
@@ -201,17 +187,12 @@ def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
     table.fail()
     assert [lease.beat(), lease.beat()] == [LEASE_MS / RETRIES, LEASE_MS / RETRIES]
     assert table.errors == ["lease_renewal_failed", "lease_renewal_failed"]
+    table.log_is_down = True
+    assert lease.beat() == LEASE_MS / RETRIES, "a failed log line does not end the heartbeats"
     table.fail(False)
     table.now_ms += 10 * LEASE_MS
     assert lease.beat() == LEASE_MS / RENEWALS
     assert table.renewed == 1
-
-
-def test_a_failed_log_line_does_not_end_the_heartbeats(table: Table) -> None:
-    lease = table.claimed()
-    table.log_is_down = True
-    table.fail()
-    assert lease.beat() == LEASE_MS / RETRIES
 
 
 @pytest.mark.parametrize("transition", ["cancel", "expire"])
@@ -254,6 +235,13 @@ def test_the_lease_is_renewed_until_the_pass_ends(table: Table) -> None:
     assert not timer.thread.is_alive()
 
 
+def test_the_thread_ends_when_the_pass_is_killed(table: Table) -> None:
+    timer = HeartbeatTimer()
+    with pytest.raises(KeyboardInterrupt), heartbeat(table.claimed(), timer):
+        raise KeyboardInterrupt
+    assert timer.thread is None or not timer.thread.is_alive()
+
+
 def test_the_thread_ends_when_another_worker_has_the_lease(table: Table) -> None:
     timer, lease = HeartbeatTimer(), table.claimed()
     with heartbeat(lease, timer):
@@ -284,13 +272,6 @@ def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease() -> None:
         timer.fire()
         asks.join()
         assert lease.is_lost
-
-
-def test_the_thread_ends_when_the_pass_is_killed(table: Table) -> None:
-    timer = HeartbeatTimer()
-    with pytest.raises(KeyboardInterrupt), heartbeat(table.claimed(), timer):
-        raise KeyboardInterrupt
-    assert timer.thread is None or not timer.thread.is_alive()
 
 
 def test_an_invocation_that_ends_before_the_first_renewal_starts_no_thread(table: Table) -> None:

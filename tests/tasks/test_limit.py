@@ -17,13 +17,9 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.limit import (
-    OPEN_TASKS,
-    Owner,
-    TooManyOpenTasks,
-)
+from mcp_roundtrip.tasks.limit import OPEN_TASKS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.parked import ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.dynamodb_clients import new_table
@@ -51,6 +47,7 @@ class Principal(StoredTasks):
 
     def __init__(self, store, clock, limit=LIMIT, name=ALICE, dialect="extension"):
         super().__init__(TaskTable(clock, store, max_open=limit), name, dialect)
+        self.owner = Owner(name, None, "")
 
     def create(self, **options):
         return super().create(journal=JOURNAL, **{"ttl_ms": TTL_MS, **options})
@@ -58,13 +55,29 @@ class Principal(StoredTasks):
     def create_many(self, number, **options):
         return [self.create(**options) for _ in range(number)]
 
+    def ask_page(self):
+        """Park a call that differs from all others."""
+        caller = ParkedCaller(self.principal, self.principal, token_hex(9))
+        request = {"method": "elicitation/create", "params": {"mode": "form", "message": "?"}}
+        journal = Journal("flow", outstanding={"size": Fingerprint("m", "f")})
+        return self.parked.create(caller, CALL, journal, {"size": request}, "page")
+
+    def answer(self, parked):
+        responses = {"size": {"action": "decline"}}
+        self.parked.tasks.store_responses(parked.pk, responses, channels=("page",), via="page")
+
     def is_refused(self):
-        """Return whether both the check and the creation refuse another task."""
+        """Return whether both the check and the creation refuse another task, and write nothing."""
         with pytest.raises(TooManyOpenTasks):
-            self.tasks.limit.check(owner(self))
+            self.tasks.limit.check(self.owner)
+        sent = self.tasks.dispatcher.count
         with pytest.raises(TooManyOpenTasks):
             self.create()
-        return True
+        return self.tasks.dispatcher.count == sent
+
+
+def list_of(store, principal):
+    return store.get(principal.owner.list_key, OPEN_TASKS)
 
 
 @pytest.fixture
@@ -81,7 +94,7 @@ def alice(store, clock):
 def test_an_ended_task_makes_room_for_exactly_one(alice, way):
     first, *_ = alice.create_many(LIMIT)
     getattr(alice, way)(first)
-    alice.tasks.limit.check(owner(alice))
+    alice.tasks.limit.check(alice.owner)
     alice.create()
     assert alice.is_refused()
 
@@ -107,7 +120,7 @@ def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice,
 
 
 def test_an_expired_task_makes_room(alice, clock):
-    alice.create_many(LIMIT - 1, ttl_ms=TTL_MS)
+    alice.create_many(LIMIT - 1)
     alice.create(ttl_ms=2 * TTL_MS)
     clock.advance(TTL_MS / 1000 - 1)
     assert alice.is_refused()
@@ -178,37 +191,20 @@ def test_all_anonymous_callers_together_have_a_limit():
     assert len(lists) == 256
 
 
-def park(principal, number=None):
-    """Park a call that asks a question, as which it differs from others."""
-    caller = ParkedCaller(principal.principal, principal.principal, number or token_hex(9))
-    request = {"method": "elicitation/create", "params": {"mode": "form", "message": "?"}}
-    journal = Journal("flow", outstanding={"size": Fingerprint("m", "f")})
-    return parked_calls(principal).create(caller, CALL, journal, {"size": request}, "page")
-
-
-def parked_calls(principal):
-    return ParkedCalls.of(principal.tasks)
-
-
-def answer(principal, parked):
-    responses = {"size": {"action": "decline"}}
-    parked_calls(principal).tasks.store_responses(parked.pk, responses, channels=("page",), via="page")
-
-
 def test_a_parked_call_counts_until_its_question_is_answered(alice):
-    first, *_ = [park(alice) for _ in range(LIMIT)]
+    first, *_ = [alice.ask_page() for _ in range(LIMIT)]
     assert alice.is_refused()
-    answer(alice, first)
-    park(alice)
+    alice.answer(first)
+    alice.ask_page()
     assert alice.is_refused()
 
 
 def test_an_answered_call_that_no_longer_counts_needs_room_to_become_a_task(alice):
     """Otherwise a caller who answers and parks in turn could have any number of workers."""
-    parked = [park(alice) for _ in range(LIMIT)]
-    answer(alice, parked[0])
-    (task,) = alice.create_many(1)
-    continued = parked_calls(alice).load(parked[0].pk)
+    parked = [alice.ask_page() for _ in range(LIMIT)]
+    alice.answer(parked[0])
+    task = alice.create()
+    continued = alice.parked.load(parked[0].pk)
     with pytest.raises(TooManyOpenTasks):
         alice.create(continued=continued)
     alice.cancel(task)
@@ -232,9 +228,17 @@ def test_a_task_that_is_created_completed_does_not_count(alice):
 
 def test_without_a_limit_nothing_is_counted(clock):
     unlimited = Principal(MemoryStore(), clock, limit=0)
-    unlimited.tasks.limit.check(owner(unlimited))
+    unlimited.tasks.limit.check(unlimited.owner)
     unlimited.create_many(20)
     assert all(sk != OPEN_TASKS for _, sk in unlimited.store._items)
+
+
+def test_a_creation_above_the_limit_writes_nothing(clock):
+    alice = Principal(MemoryStore(), clock)
+    alice.create_many(LIMIT)
+    before = dict(alice.store._items)
+    assert alice.is_refused()
+    assert alice.store._items == before
 
 
 def test_a_reduced_limit_counts_tasks_opened_before(store, clock):
@@ -251,30 +255,18 @@ def test_many_ended_tasks_are_removed_in_several_writes(store, clock):
     alice = Principal(store, clock, limit=1)
     deadline_ms = alice.now_ms() + TTL_MS
     entries = {f"{'d' * 32}#{number:032}": deadline_ms for number in range(60)}
-    assert store.put_new({"pk": list_key(alice), "sk": OPEN_TASKS, "n": 60, "exp": 0, **entries}) is None
+    assert store.put_new({"pk": alice.owner.list_key, "sk": OPEN_TASKS, "n": 60, "exp": 0, **entries}) is None
     task = alice.create()
     assert list_of(store, alice).keys() == {"pk", "sk", "n", "exp", task.pk}
     assert alice.is_refused()
 
 
-def test_the_list_expires_with_the_last_of_its_tasks(alice, store, clock):
+def test_the_list_expires_with_the_last_of_its_tasks(alice, store):
     long = alice.create(ttl_ms=10 * TTL_MS)
     alice.create(ttl_ms=TTL_MS)
     assert list_of(store, alice)["exp"] == long.expires_s
     longer = alice.create(ttl_ms=20 * TTL_MS)
     assert list_of(store, alice)["exp"] == longer.expires_s
-
-
-def list_key(principal):
-    return owner(principal).list_key
-
-
-def owner(principal):
-    return Owner(principal.principal, None, "")
-
-
-def list_of(store, principal):
-    return store.get(list_key(principal), OPEN_TASKS)
 
 
 def test_concurrent_threads_never_exceed_the_limit(store, clock):
@@ -321,17 +313,14 @@ def test_a_crash_at_any_call_leaves_no_uncounted_task_and_no_entry_without_a_tas
             pass
         else:
             break
-        open_pks = {pk for pk, sk in store._items if sk == TASK and is_open(store, pk)}
+        tasks = [Task.from_item(item) for (_, sk), item in store._items.items() if sk == TASK]
+        open_pks = {task.pk for task in tasks if not task.is_terminal}
         listed = {name for name in list_of(store, alice) or {} if "#" in name}
         assert open_pks <= listed
         assert all(store.get(pk, TASK) is not None for pk in listed)
         alice.create_many(LIMIT - len(open_pks))
         assert alice.is_refused()
     assert dies_at >= 3 + 4 * ended, "every call was tried"
-
-
-def is_open(store, pk):
-    return not Task.from_item(store.get(pk, TASK)).is_terminal
 
 
 class OutpacedStore(MemoryStore):
@@ -359,16 +348,6 @@ def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_argument
         assert store.calls - before == len(JOURNAL.entries) + 3, expected
 
 
-def test_a_creation_above_the_limit_writes_nothing_and_dispatches_no_worker(clock):
-    store = MemoryStore()
-    alice = Principal(store, clock)
-    alice.create_many(LIMIT)
-    before, sent = dict(store._items), alice.tasks.dispatcher.count
-    with pytest.raises(TooManyOpenTasks):
-        alice.create()
-    assert (store._items, alice.tasks.dispatcher.count) == (before, sent)
-
-
 class ListOfOpenTasks(RuleBasedStateMachine):
     """In any order of calls, the list holds exactly what counts, and never more than the limit."""
 
@@ -386,7 +365,7 @@ class ListOfOpenTasks(RuleBasedStateMachine):
 
     @rule(target=tasks)
     def park(self):
-        return self._create(lambda: park(self.principal))
+        return self._create(self.principal.ask_page)
 
     def _create(self, create):
         has_room = len(self.open) < LIMIT
@@ -407,7 +386,7 @@ class ListOfOpenTasks(RuleBasedStateMachine):
         if task.worker:
             self.principal.cancel(task)
         else:
-            answer(self.principal, task)
+            self.principal.answer(task)
         self.open.remove(task)
 
     @invariant()

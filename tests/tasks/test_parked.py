@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
+from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json
@@ -15,8 +16,9 @@ from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
+from support.client_requests import TOKEN
 from support.dynamodb_clients import new_table
-from support.one_table import park
+from support.one_table import order, park
 from support.processes import run_at_once
 from support.question_links import answer_link
 from support.stored_tasks import CALL, StoredTasks
@@ -78,12 +80,8 @@ def test_its_link_leads_to_its_questions_and_an_answer_makes_it_ready_without_a_
     assert history.responses == {"size": YES}
     assert history.journal.outstanding == {"size": Fingerprint("m", "f")}
     assert table.table.dispatcher.count == 0
-
-
-def test_a_call_without_questions_can_continue_at_once(table):
-    parked = table.parked.create(ALICE, CALL, Journal("flow", (STEP,)), {}, "client")
-    assert (parked.work_state, parked.link) == (WorkState.READY, None)
-    assert table.find() == parked
+    without_questions = table.parked.create(BOB, CALL, Journal("flow", (STEP,)), {}, "client")
+    assert (without_questions.work_state, without_questions.link) == (WorkState.READY, None)
 
 
 @pytest.mark.parametrize(("channel", "has_link"), [("page", True), ("app", True), ("model", False)])
@@ -141,15 +139,16 @@ def test_a_result_is_found_for_a_minute_and_then_the_call_starts_from_its_beginn
 
 def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table):
     parked = [table.park_call(replace(ALICE, identity=str(number))) for number in range(LIMIT)]
-    extension = table.tasks
+
     with pytest.raises(TooManyOpenTasks):
-        table.park_call(replace(ALICE, identity="more"))
+        table.park_call()
     with pytest.raises(TooManyOpenTasks):
-        extension.limit.check(Owner(ALICE.principal, None, ""))
-    assert table.find(replace(ALICE, identity="more")) is None
+        table.tasks.limit.check(Owner(ALICE.principal, None, ""))
+    assert table.find() is None
+
     table.park_call(BOB)
     table.answer_and_complete(parked[0])
-    assert table.park_call(replace(ALICE, identity="more")).pk not in {each.pk for each in parked}
+    assert table.park_call().pk not in {each.pk for each in parked}
 
 
 def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table):
@@ -182,6 +181,26 @@ def test_of_many_processes_one_parks_the_call_and_the_others_get_it(ministack, m
     assert len(set(run_at_once(4, park, ministack, new_table(ministack_dynamodb)))) == 1
 
 
+def test_of_many_processes_one_runs_the_call_and_all_get_its_result(ministack, ministack_dynamodb, tmp_path):
+    table, effects = new_table(ministack_dynamodb), tmp_path / "effects"
+    [asked] = run_at_once(1, order, ministack, table, effects)
+    [token] = TOKEN.findall(asked)
+    links = Table(DynamoStore(ministack_dynamodb, table)).links
+    assert answer_link(links, token, {"sure": YES}) == "stored"
+    assert run_at_once(4, order, ministack, table, effects) == ["ordered"] * 4
+    assert len(effects.read_text().splitlines()) == 1
+
+
+def test_a_call_above_the_limit_writes_nothing():
+    table = Table(MemoryStore())
+    for number in range(LIMIT):
+        table.park_call(replace(ALICE, identity=f"call {number}"))
+    before = dict(table.store._items)
+    with pytest.raises(TooManyOpenTasks):
+        table.park_call()
+    assert table.store._items == before
+
+
 @pytest.mark.parametrize("is_done", [False, True])
 def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
     for killed_call in range(99):
@@ -201,16 +220,6 @@ def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
         else:
             break
     assert killed_call == 5, "the limit, step, arguments, link, and one transaction"
-
-
-def test_a_call_above_the_limit_writes_nothing():
-    table = Table(MemoryStore())
-    for number in range(LIMIT):
-        table.park_call(replace(ALICE, identity=f"call {number}"))
-    before = dict(table.store._items)
-    with pytest.raises(TooManyOpenTasks):
-        table.park_call()
-    assert table.store._items == before
 
 
 # -- tasks that are moved -----------------------------------------------------------------------------------
@@ -251,7 +260,7 @@ def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
 
 def test_a_task_that_changed_during_the_pass_is_not_moved(table):
     task = running_task(table)
-    assert table.update(task, transitions.cancel(now_ms=table.now_ms()))
+    table.cancel(task)
     assert move(table, task) is None
     assert table.find() is None
     assert table.stored(task).status is Status.CANCELLED

@@ -7,12 +7,7 @@ import pytest
 
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState
-from mcp_roundtrip.tasks.question_page_links import (
-    PAGE,
-    QuestionLinks,
-    link_to_item,
-    new_token,
-)
+from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
 from support.question_links import answer_link
 from support.stored_tasks import StoredTasks, outstanding
 
@@ -57,40 +52,25 @@ def test_the_table_holds_the_digest_of_the_token_as_a_key_and_nothing_about_the_
     assert item["exp"] == table.task.expires_s
 
 
-def test_an_open_link_leads_to_its_questions_in_order(table):
+def test_an_open_link_leads_to_its_questions_in_order_and_a_look_changes_nothing(table):
+    before = table.store.query(table.task.pk)
     found = table.found()
     assert (found.state, found.tool) == ("open", "order")
     assert list(found.requests.items()) == [("size", FORM), ("keep", FORM)]
-
-
-def test_looking_at_a_link_changes_nothing(table):
-    before = table.store.query(table.task.pk)
-    for _ in range(3):
-        table.found()
     assert table.store.query(table.task.pk) == before
+    task = table.stored(table.task)
+    assert (task.status, task.visible_status) == (Status.INPUT_REQUIRED, Status.WORKING)
+    assert task.client_requests == {}
 
 
-def test_answers_are_stored_and_the_worker_is_dispatched(table):
+@pytest.mark.parametrize("worker", ["worker:1", ""])
+def test_answers_are_stored_and_the_worker_if_there_is_one_is_dispatched(task_store, worker):
+    table = Waiting.over(task_store).wait(worker=worker)
     assert table.answer(size=YES, keep=NO) == "stored"
     assert table.responses(table.task) == {"size": YES, "keep": NO}
     task = table.stored(table.task)
     assert (task.status, task.work_state, task.link) == (Status.WORKING, WorkState.READY, None)
-    assert list(table.tasks.dispatcher.sent) == [("worker:1", table.task.pk)]
-
-
-def test_no_worker_is_dispatched_for_a_call_without_one(task_store):
-    parked = Waiting.over(task_store).wait(worker="")
-    assert parked.answer(size=YES, keep=YES) == "stored"
-    assert parked.stored(parked.task).work_state is WorkState.READY
-    assert not parked.tasks.dispatcher.sent
-
-
-def test_a_second_answer_is_ignored(table):
-    table.answer(size=YES, keep=YES)
-    assert table.answer(size=NO, keep=NO) == "answered"
-    assert table.responses(table.task) == {"size": YES, "keep": YES}
-    assert table.found().state == "answered"
-    assert len(table.tasks.dispatcher.sent) == 1
+    assert list(table.tasks.dispatcher.sent) == ([(worker, table.task.pk)] if worker else [])
 
 
 def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
@@ -124,17 +104,15 @@ def test_any_other_token_is_unknown(table, token):
     assert answer_link(table.links, token, {"size": YES, "keep": YES}) == "unknown"
 
 
-def test_a_link_expires_with_the_time_to_live_of_its_task(table):
-    table.clock.advance(TTL_MS / 1000)
-    assert table.found().state == "expired"
-    assert table.answer(size=YES, keep=YES) == "expired"
+@pytest.mark.parametrize("state", ["expired", "ended"])
+def test_a_link_expires_or_ends_with_its_task(table, state):
+    if state == "expired":
+        table.clock.advance(TTL_MS / 1000)
+    else:
+        table.cancel(table.task)
+    assert table.found().state == state
+    assert table.answer(size=YES, keep=YES) == state
     assert table.responses(table.task) == {}
-
-
-def test_a_link_ends_with_its_task(table):
-    assert table.tasks.cancel("alice", table.task.task_id) is not None
-    assert table.found().state == "ended"
-    assert table.answer(size=YES, keep=YES) == "ended"
 
 
 @pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)  # moto loses updates
@@ -156,9 +134,10 @@ def test_an_answer_that_no_item_can_hold_is_refused_with_its_limit(table):
     assert table.found().state == "open"
 
 
-def test_equal_answers_sent_again_get_the_same_reply(table):
+def test_equal_answers_sent_again_get_the_same_reply_and_others_are_ignored(table):
     assert table.answer(size=YES, keep=NO) == "stored"
-    assert table.found().requests.keys() == {"size", "keep"}
+    found = table.found()
+    assert (found.state, found.requests.keys()) == ("answered", {"size", "keep"})
     assert table.answer(size=YES, keep=NO) == "stored"
     assert table.answer(size=YES, keep=YES) == "answered"
     assert table.responses(table.task) == {"size": YES, "keep": NO}
@@ -167,12 +146,11 @@ def test_equal_answers_sent_again_get_the_same_reply(table):
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (0, False), ("1", 1), ([], {}), (None, "")])
 def test_answers_that_json_distinguishes_are_not_equal(table, one, other):
-    def answer(value):
-        return {"size": YES, "keep": {"action": "accept", "content": {"value": value}}}
-
-    assert answer_link(table.links, table.token, answer(one)) == "stored"
-    assert answer_link(table.links, table.token, answer(other)) == "answered"
-    assert answer_link(table.links, table.token, answer(one)) == "stored"
+    replies = [
+        table.answer(size=YES, keep={"action": "accept", "content": {"value": value}})
+        for value in (one, other, one)
+    ]
+    assert replies == ["stored", "answered", "stored"]
 
 
 def test_a_form_of_questions_one_of_which_has_an_answer_stores_nothing(table):
@@ -205,9 +183,3 @@ def test_rows_that_were_written_before_channels_existed_are_of_the_client():
     assert OutstandingRequest.from_json(row) == of_client
     assert OutstandingRequest.from_json(row).to_json() == row
     assert OutstandingRequest.from_json(of_page.to_json()) == of_page
-
-
-def test_a_task_that_waits_for_a_page_is_working_for_its_client(table):
-    task = table.stored(table.task)
-    assert (task.status, task.visible_status) == (Status.INPUT_REQUIRED, Status.WORKING)
-    assert task.client_requests == {}

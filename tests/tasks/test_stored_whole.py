@@ -91,6 +91,20 @@ class Waiting:
 
 
 Submit = Callable[[Waiting, Answers], Program]
+in_memory = pytest.mark.parametrize("task_store", ["memory"], indirect=True)
+
+
+def ids(value):
+    return getattr(value, "__name__", None) or str(value)
+
+
+def with_stores(stores, cases):
+    return [
+        pytest.param(store, *case, id=f"{store}-{ids(case[1])}-{ids(case[2])}")
+        for store in stores
+        for case in cases
+    ]
+
 
 FORMS: Final[Sequence[tuple[str, Submit, Submit]]] = [
     (PAGE, Waiting.on_page, Waiting.on_page),
@@ -103,10 +117,6 @@ UPDATES: Final[Sequence[tuple[str, Submit, Submit]]] = [
     (CLIENT, Waiting.by_client, Waiting.by_client),
     ("model", Waiting.by_model, Waiting.by_model),
 ]
-
-
-def ids(value):
-    return getattr(value, "__name__", None) or str(value)
 
 
 def moments():
@@ -131,14 +141,9 @@ def ends(calls, channel, submissions, crash=None):
         yield worlds[-1], processes
 
 
-ON_MEMORY: Final = [
-    pytest.param("memory", *each, id=f"memory-{ids(each[1])}-{ids(each[2])}") for each in FORMS
-]
-
-
 @pytest.mark.parametrize(
     ("task_store", "channel", "one", "other"),
-    [*ON_MEMORY, pytest.param("ministack", *FORMS[1], id="ministack-in_view-in_view")],
+    [*with_stores(["memory"], FORMS), *with_stores(["ministack"], FORMS[1:2])],
     indirect=["task_store"],
 )
 def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(calls, channel, one, other):
@@ -153,7 +158,7 @@ def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(calls, 
 
 @pytest.mark.parametrize(
     ("task_store", "channel", "one", "other"),
-    [*ON_MEMORY, *(pytest.param(store, *FORMS[2], id=f"{store}-both") for store in ("moto", "ministack"))],
+    [*with_stores(["memory"], FORMS), *with_stores(["moto", "ministack"], FORMS[2:])],
     indirect=["task_store"],
 )
 def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(calls, channel, one, other):
@@ -174,7 +179,7 @@ def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(calls, channe
 
 
 @pytest.mark.parametrize(("channel", "one", "other"), FORMS, ids=ids)
-@pytest.mark.parametrize("task_store", ["memory"], indirect=True)
+@in_memory
 def test_two_equal_forms_get_the_same_reply(calls, channel, one, other):
     for waiting, (first, second) in ends(calls, channel, [(one, ADA), (other, ADA)]):
         assert (first.result, second.result, waiting.received) == (True, True, ADA)
@@ -182,7 +187,7 @@ def test_two_equal_forms_get_the_same_reply(calls, channel, one, other):
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("task_store", ["memory"], indirect=True)
+@in_memory
 def test_forms_that_differ_in_one_answer_differ(calls, key):
     bob = {**ADA, key: BOB[key]}
     for waiting, (first, second) in ends(calls, PAGE, [(Waiting.on_page, ADA), (Waiting.on_page, bob)]):
@@ -191,7 +196,7 @@ def test_forms_that_differ_in_one_answer_differ(calls, key):
 
 
 @pytest.mark.parametrize(("channel", "one", "other"), UPDATES, ids=ids)
-@pytest.mark.parametrize("task_store", ["memory"], indirect=True)
+@in_memory
 def test_of_two_updates_of_the_same_questions_one_is_stored_whole(calls, channel, one, other):
     for waiting, _ in ends(calls, channel, [(one, ADA), (other, BOB)]):
         assert waiting.received in (ADA, BOB)
@@ -199,7 +204,7 @@ def test_of_two_updates_of_the_same_questions_one_is_stored_whole(calls, channel
 
 
 @pytest.mark.parametrize(("channel", "one", "other"), UPDATES, ids=ids)
-@pytest.mark.parametrize("task_store", ["memory"], indirect=True)
+@in_memory
 def test_updates_of_some_questions_complete_each_other(calls, channel, one, other):
     ada, bob = answers("ada", "account", "amount"), answers("bob", "amount", "memo")
     for waiting, _ in ends(calls, channel, [(one, ada), (other, bob)]):
@@ -221,7 +226,7 @@ def test_an_answer_is_equal_to_one_with_members_that_are_null(calls):
 
 
 @pytest.mark.parametrize(("channel", "one", "other"), [*FORMS, *UPDATES], ids=ids)
-@pytest.mark.parametrize("task_store", ["memory"], indirect=True)
+@in_memory
 def test_a_submission_that_is_repeated_after_a_crash_is_told_whether_it_was_stored(
     calls, channel, one, other
 ):
@@ -266,17 +271,13 @@ def earlier_store(waiting, given):
         waiting.calls.store.put_new(response_to_item(waiting.task, key, asked[key], raw, PAGE))
 
 
-def test_responses_of_a_revision_without_submissions_are_read(calls):
-    waiting = Waiting(calls)
-    earlier_store(waiting, BOB)
-    assert waiting.received == BOB
-
-
-def test_a_form_replaces_what_a_revision_without_submissions_left_half_written(calls):
-    waiting = Waiting(calls)
-    earlier_store(waiting, {"account": BOB["account"]})
-    assert waiting.on_page(ADA)(calls.store) is True
-    assert waiting.received == ADA
+def test_responses_of_a_revision_without_submissions_are_read_and_half_of_them_replaced(calls):
+    whole, half = Waiting(calls), Waiting(calls)
+    earlier_store(whole, BOB)
+    assert whole.received == BOB
+    earlier_store(half, {"account": BOB["account"]})
+    assert half.on_page(ADA)(calls.store) is True
+    assert half.received == ADA
 
 
 def test_a_revision_without_submissions_reads_the_responses(calls):

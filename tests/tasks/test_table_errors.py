@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -27,20 +26,22 @@ from support.task_tools import ran, run_step, task_server
 
 pytest_plugins = ["support.ministack"]
 
-MISSING = (400, "ResourceNotFoundException")
 THROTTLED = (400, "ThrottlingException")
 OVERLOADED = (400, "ProvisionedThroughputExceededException")
-DENIED = (400, "AccessDeniedException")
+
 
 WRITES = ("PutItem", "UpdateItem")
+
+
 ALL = (*WRITES, "GetItem", "Query")
 
 TABLE_ERRORS: Mapping[str, Mapping[str, tuple[int, str]]] = {
-    "missing": dict.fromkeys(ALL, MISSING),
+    "missing": dict.fromkeys(ALL, (400, "ResourceNotFoundException")),
     "throttled": dict.fromkeys(ALL, THROTTLED),
     "overloaded": dict.fromkeys(ALL, OVERLOADED),
-    "read-only": dict.fromkeys(WRITES, DENIED),
+    "read-only": dict.fromkeys(WRITES, (400, "AccessDeniedException")),
 }
+each_table_error = pytest.mark.parametrize("table_error", TABLE_ERRORS.values(), ids=list(TABLE_ERRORS))
 
 SECRETS = ("s3cret-argument", "s3cret-answer", "s3cret-step")
 
@@ -60,11 +61,9 @@ class FailingWire(Wire):
     """A wire that refuses the operations in `failing`, each with its error."""
 
     failing: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    requests: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self, request):
         operation = (request.header("x-amz-target") or "").partition(".")[2]
-        self.requests.append(json.loads(request.body))
         if operation in self.failing:
             self.refuse = [self.failing[operation]]
         return super().__call__(request)
@@ -89,19 +88,10 @@ def deployment(wire, ministack_dynamodb):
         yield Deployment(server, store=DynamoStore(dynamodb, table))
 
 
-@pytest.fixture(params=TABLE_ERRORS.values(), ids=list(TABLE_ERRORS))
-def table_error(request):
-    return request.param
-
-
 def parked(deployment):
     task_id = deployment.run_task("provision", name="s3cret-argument")
     assert deployment.status(task_id) == "input_required"
     return task_id
-
-
-def deployment_of(body, **facets):
-    return Deployment(task_server(body), **facets)
 
 
 def assert_unavailable(response, deployment, table_error):
@@ -126,6 +116,7 @@ def assert_completes(deployment, task_id):
 # -- client requests while the table fails
 
 
+@each_table_error
 def test_requests_without_a_table_do_not_report_missing_tasks(deployment, wire, table_error):
     with wire.failing_with(table_error):
         assert_unavailable(deployment.post_call("provision", {"name": "db"}), deployment, table_error)
@@ -167,19 +158,12 @@ def test_a_poll_writes_only_if_a_worker_must_be_dispatched(deployment, wire):
         assert deployment.status(task_id) == "input_required"
 
 
-def test_an_answer_that_cannot_be_written_is_not_acknowledged(deployment, wire, table_error):
+@pytest.mark.parametrize("table_error", [*TABLE_ERRORS.values(), {"UpdateItem": THROTTLED}])
+def test_an_answer_that_cannot_be_written_is_not_acknowledged_or_stored(deployment, wire, table_error):
     task_id = parked(deployment)
     with wire.failing_with(table_error):
-        answer = deployment.update(task_id, keep=accepted("s3cret-answer"))
+        answer = deployment.update(task_id, keep=accepted("another"))
         assert_unavailable(answer, deployment, table_error)
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep"}
-    assert_completes(deployment, task_id)
-
-
-def test_an_answer_that_was_not_acknowledged_is_not_stored(deployment, wire):
-    task_id = parked(deployment)
-    with wire.failing_with({"UpdateItem": THROTTLED}):
-        assert deployment.update(task_id, keep=accepted("another"))["error"]["code"] == -32603
     assert deployment.poll(task_id)["inputRequests"].keys() == {"keep"}
     assert_completes(deployment, task_id)
 
@@ -198,6 +182,7 @@ def test_an_answer_that_loses_all_concurrent_updates_is_not_acknowledged():
     assert deployment.status(task_id) == "input_required"
 
 
+@each_table_error
 def test_a_cancellation_that_cannot_be_written_is_not_acknowledged(deployment, wire, table_error):
     task_id = parked(deployment)
     with wire.failing_with(table_error):
@@ -209,10 +194,10 @@ def test_reads_are_strongly_consistent(deployment, wire):
     task_id = parked(deployment)
     deployment.update(task_id, keep=accepted("s3cret-answer"))
     assert_completes(deployment, task_id)
-    sent = zip(wire.requests, wire.operations, strict=True)
-    read = [request for request, operation in sent if operation in ("GetItem", "Query")]
+    sent = zip(wire.bodies, wire.operations, strict=True)
+    read = [body for body, operation in sent if operation in ("GetItem", "Query")]
     assert read
-    assert all(request["ConsistentRead"] is True for request in read)
+    assert all(body["ConsistentRead"] is True for body in read)
 
 
 # -- workers while the table fails
@@ -224,8 +209,10 @@ def fail_worker(deployment, wire, errors):
     with wire.failing_with(errors), pytest.raises(StoreError):
         deployment.run_worker()
     deployment.sent.append(delivery)
+    assert deployment.failures[-1] == "worker_failed"
 
 
+@each_table_error
 def test_a_task_that_cannot_be_claimed_is_completed_by_the_next_delivery(deployment, wire, table_error):
     task_id = deployment.start("provision", name="db")
     fail_worker(deployment, wire, table_error)
@@ -295,7 +282,7 @@ def test_arguments_that_exceed_an_item_start_no_task():
     "result", [float("nan"), object(), {1: object()}], ids=lambda result: type(result).__name__
 )
 def test_a_step_result_without_json_form_fails_the_tool_and_is_logged(result):
-    deployment = deployment_of(lambda ctx: ctx.step("much", lambda: result))
+    deployment = Deployment(task_server(lambda ctx: ctx.step("much", lambda: result)))
     done = deployment.poll(deployment.run_task("works"))
     assert (done["status"], done["result"]["isError"]) == ("completed", True)
     event, failure = deployment.observer.failures[-1]
@@ -311,7 +298,14 @@ def test_arguments_without_json_form_start_no_task(number):
     assert not deployment.sent
 
 
-def fail_in_next_build(deployment, changed):
+def task_tool(function):
+    """Return a server with one tool for tasks."""
+    server = Server("table_errors")
+    server.tool(task="required")(function)
+    return server
+
+
+def end_in_next_build(deployment, changed):
     """Park a task, answer it, run it on another build. Return its end and the items in the table."""
     task_id = parked(deployment)
     later = deployment.by(server=changed)
@@ -321,15 +315,12 @@ def fail_in_next_build(deployment, changed):
 
 
 def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
-    changed = Server("table_errors")
-
-    @changed.tool(task="required")
     def provision(ctx: Context, name: str) -> str:
         ctx.run_as_task()
         return ctx.elicit("create", "Create?", str)
 
     deployment = Deployment(server)
-    failed, past = fail_in_next_build(deployment, changed)
+    failed, past = end_in_next_build(deployment, task_tool(provision))
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     assert "'create'" in failed["statusMessage"]
     event, failure = deployment.observer.failures[-1]
@@ -341,40 +332,36 @@ def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
 
 
 def test_a_task_whose_tool_was_removed_fails_and_keeps_its_journal():
-    failed, past = fail_in_next_build(Deployment(server), task_server(lambda ctx: None))
+    failed, past = end_in_next_build(Deployment(server), task_server(print))
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     assert [entry.key for entry in past.journal.entries] == ["create"]
 
 
 def test_a_task_whose_tool_has_new_arguments_ends_in_a_tool_error_and_keeps_its_journal():
-    changed = Server("table_errors")
-
-    @changed.tool(task="required")
     def provision(ctx: Context, title: str) -> str:
         raise AssertionError("never called")
 
-    ended, past = fail_in_next_build(Deployment(server), changed)
+    ended, past = end_in_next_build(Deployment(server), task_tool(provision))
     assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
     assert [entry.key for entry in past.journal.entries] == ["create"]
 
 
 def test_a_progress_report_that_cannot_be_written_does_not_fail_the_task():
     store = FaultyStore(matches=lambda operation: operation.sets == {"msg", "uAt"})
-    deployment = deployment_of(lambda ctx: ctx.progress(1, 2, "half") or "done", store=store)
+    deployment = Deployment(task_server(lambda ctx: ctx.progress(1, 2, "half") or "done"), store=store)
     assert deployment.text_of(deployment.run_task("works")) == "done"
     assert deployment.failures == ["progress_write_failed"]
 
 
 def test_a_progress_report_is_truncated():
-    deployment = deployment_of(
-        lambda ctx: ctx.progress(1, 2, "x" * 500_000) or str(ctx.sleep("a while", 60_000))
-    )
+    server = task_server(lambda ctx: ctx.progress(1, 2, "x" * 500_000) or str(ctx.sleep("nap", 60_000)))
+    deployment = Deployment(server)
     sleeping = deployment.poll(deployment.run_task("works"))
     assert (sleeping["status"], len(sleeping["statusMessage"])) == ("working", 4_096)
 
 
 def test_a_result_over_the_response_limit_is_a_tool_error_as_without_a_task():
-    deployment = deployment_of(lambda ctx: "x" * 7_000_000)
+    deployment = Deployment(task_server(lambda ctx: "x" * 7_000_000))
     done = deployment.poll(deployment.run_task("works"))
     assert (done["status"], done["result"]["isError"]) == ("completed", True)
     assert deployment.failures == ["result_too_large"]
@@ -382,17 +369,9 @@ def test_a_result_over_the_response_limit_is_a_tool_error_as_without_a_task():
 
 @pytest.mark.parametrize("duration_ms", [500.0, 0.5])
 def test_a_sleep_may_have_a_fractional_duration(duration_ms):
-    deployment = deployment_of(lambda ctx: ctx.sleep("nap", duration_ms) or "done")
+    deployment = Deployment(task_server(lambda ctx: ctx.sleep("nap", duration_ms) or "done"))
     task_id = deployment.run_task("works")
     deployment.clock.advance(1)
     deployment.poll(task_id)
     deployment.run_workers()
     assert deployment.status(task_id) == "completed"
-
-
-def test_a_failing_worker_is_logged(deployment, wire):
-    deployment.start("provision", name="db")
-    fail_worker(deployment, wire, TABLE_ERRORS["throttled"])
-    event, failure = deployment.observer.failures[-1]
-    assert event == "worker_failed"
-    assert isinstance(failure, StoreError)

@@ -10,6 +10,9 @@ from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL
 LATER = NOW + 5_000
 """A time after all leases and sleeps."""
 LATE = NOW + TTL_MS
+LOST = NOW + 700 + LEASE_MS
+"""When a lease that was renewed after 700 ms ends."""
+"""A time after all leases and sleeps."""
 
 
 def claim(now=NOW, owner="me"):
@@ -65,9 +68,8 @@ AWAITING = after(LEASED, await_responses(requests=asked("a", "b"), accepted=["z"
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
 AWAITING_UNTIL = after(LEASED, await_responses(requests=asked("a"), wake_at_ms=NOW + 500))
 AWAKE = after(AWAITING_UNTIL, claim(LATER))
-COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"res": '{"a":1}'}))
-FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
-CANCELLED = after(AWAITING, transitions.cancel(now_ms=NOW))
+
+
 CANCELLED_DURING_A_PASS = after(LEASED, transitions.cancel(now_ms=NOW))
 
 ITEMS = {
@@ -77,9 +79,9 @@ ITEMS = {
     "sleeping": SLEEPING,
     "awaiting with a wake time": AWAITING_UNTIL,
     "leased and asking": AWAKE,
-    "completed": COMPLETED,
-    "failed": FAILED,
-    "cancelled": CANCELLED,
+    "completed": after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"res": "1"})),
+    "failed": after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END)),
+    "cancelled": after(AWAITING, transitions.cancel(now_ms=NOW)),
     "cancelled during a pass": CANCELLED_DURING_A_PASS,
 }
 OPEN = {"ready", "leased", "awaiting", "sleeping", "awaiting with a wake time", "leased and asking"}
@@ -184,16 +186,11 @@ def test_a_lease_lasts_to_its_last_millisecond():
     assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
 
 
-def test_a_renewed_lease_lasts_longer_and_nothing_else_changes():
-    renewed = after(LEASED, renew(NOW + 700))
-    assert task(renewed) == replace(task(LEASED), lease_until_ms=NOW + 700 + LEASE_MS)
-    assert claim(NOW + 700 + LEASE_MS, "you").apply_to(renewed) is None
-
-
-def test_a_worker_whose_task_was_cancelled_keeps_its_lease_and_does_not_reopen_the_task():
-    renewed = task(after(CANCELLED_DURING_A_PASS, renew(NOW + 700)))
-    assert (renewed.status, renewed.work_state) == (Status.CANCELLED, WorkState.DONE)
-    assert renewed.lease_until_ms == NOW + 700 + LEASE_MS
+@pytest.mark.parametrize("item", [LEASED, CANCELLED_DURING_A_PASS])
+def test_a_renewed_lease_lasts_longer_and_nothing_else_changes(item):
+    renewed = after(item, renew(NOW + 700))
+    assert task(renewed) == replace(task(item), lease_until_ms=LOST)
+    assert claim(LOST, "you").apply_to(renewed) is None
 
 
 def test_a_sleeping_task_can_be_claimed_from_its_wake_time():
@@ -208,11 +205,7 @@ def test_after_the_last_attempt_a_task_cannot_be_claimed_but_can_be_abandoned():
     assert claim().apply_to(item) is None
     end = transitions.abandon(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
     ended = task(after(item, end))
-    assert (ended.status, ended.error, ended.message) == (
-        Status.FAILED,
-        END["error"],
-        "Gone.",
-    )
+    assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], "Gone.")
 
 
 def test_an_attempt_with_progress_does_not_count():
@@ -221,45 +214,27 @@ def test_an_attempt_with_progress_does_not_count():
     assert task(after(LEASED, transitions.release(owner="me"))).attempts == 1
 
 
-def test_a_parked_task_has_its_requests_and_no_lease():
+def test_a_waiting_task_has_its_requests_or_its_wake_time_and_no_lease():
     waiting = task(AWAITING)
     assert (waiting.status, waiting.work_state) == (Status.INPUT_REQUIRED, WorkState.AWAITING)
     assert waiting.version == 3
     assert waiting.requests == asked("a", "b")
     assert waiting.accepted_keys == ("y", "z")
     assert (waiting.lease_owner, waiting.lease_until_ms, waiting.lease_delivery) == (None, None, None)
+    sleeping = task(SLEEPING)
+    assert (sleeping.status, sleeping.work_state) == (Status.WORKING, WorkState.SLEEPING)
+    assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted_keys) == (NOW + 500, None, ("z",))
 
 
-def test_a_task_with_open_questions_stays_waiting():
-    change = answered("b", now=LATER)
-    assert task(after(AWAITING, change)) == replace(
-        task(AWAITING),
-        requests=asked("b"),
-        submissions={"answered": "first"},
-        version=4,
-        updated_at_ms=LATER,
+def test_a_task_waits_until_its_last_question_is_answered_and_is_then_ready_and_dispatched():
+    common = {"submissions": {"answered": "first"}, "version": 4, "updated_at_ms": LATER}
+    ready = {"status": Status.WORKING, "work_state": WorkState.READY, "dispatched_at_ms": LATER}
+    assert task(after(AWAITING, answered("b", now=LATER))) == replace(
+        task(AWAITING), requests=asked("b"), **common
     )
-
-
-def test_a_task_without_open_questions_is_ready_and_dispatched():
-    change = answered(now=LATER)
-    assert task(after(AWAITING, change)) == replace(
-        task(AWAITING),
-        status=Status.WORKING,
-        work_state=WorkState.READY,
-        requests={},
-        submissions={"answered": "first"},
-        version=4,
-        updated_at_ms=LATER,
-        dispatched_at_ms=LATER,
-        dispatch_count=0,
+    assert task(after(AWAITING, answered(now=LATER))) == replace(
+        task(AWAITING), requests={}, dispatch_count=0, **ready, **common
     )
-
-
-def test_one_of_two_concurrent_answers_is_accepted():
-    change = answered("b")
-    other = answered("a")
-    assert other.apply_to(after(AWAITING, change)) is None
 
 
 def test_a_task_with_work_and_open_questions_keeps_its_questions_while_leased():
@@ -277,12 +252,6 @@ def test_a_worker_with_progress_resets_the_attempts():
     ahead = task(after(dispatched, transitions.reset_attempts(owner="me", seen_entries=7)))
     assert (ahead.attempts, ahead.seen_entries, ahead.version) == (1, 7, task(LEASED).version)
     assert ahead.dispatch_count == 0, "the next lost worker is replaced without a pause"
-
-
-def test_a_sleeping_task_is_working_without_a_lease():
-    sleeping = task(SLEEPING)
-    assert (sleeping.status, sleeping.work_state) == (Status.WORKING, WorkState.SLEEPING)
-    assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted_keys) == (NOW + 500, None, ("z",))
 
 
 @pytest.mark.parametrize("name", sorted(OPEN))
@@ -307,20 +276,12 @@ def test_an_ended_task_has_no_lease_and_no_wake_time(name, end, status):
 
 
 def test_a_result_is_stored_in_the_task_or_in_chunks():
-    assert (task(COMPLETED).result, task(COMPLETED).result_chunks) == ({"a": 1}, 0)
-    chunks = task(
-        after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"resn": 4, "reso": "me"}))
-    )
+    def completed(**attributes):
+        return task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes=attributes)))
+
+    whole, chunks = completed(res='{"a":1}'), completed(resn=4, reso="me")
+    assert (whole.status, whole.result, whole.result_chunks) == (Status.COMPLETED, {"a": 1}, 0)
     assert (chunks.status, chunks.result, chunks.result_chunks) == (Status.COMPLETED, None, 4)
-
-
-def test_a_failure_has_an_error_and_a_message():
-    failed = task(FAILED)
-    assert (failed.status, failed.error, failed.message) == (
-        Status.FAILED,
-        END["error"],
-        "Gone.",
-    )
 
 
 def test_one_of_many_polls_dispatches_a_worker():
@@ -350,12 +311,12 @@ def test_progress_ends_with_the_status_that_it_describes(name):
     assert task(after(LEASED, HALF, change)).message == message
 
 
-@pytest.mark.parametrize(
-    "change",
-    [sleep(), transitions.release(owner="me"), transitions.checkpoint(owner="me", accepted_keys=[])],
-)
-def test_progress_lasts_while_the_task_works(change):
-    assert task(after(LEASED, HALF, change)).message == "half"
+def test_progress_lasts_while_the_task_works_and_does_not_change_the_version():
+    working = after(LEASED, HALF)
+    assert task(working) == replace(task(LEASED), message="half", updated_at_ms=LATER)
+    checkpoint = transitions.checkpoint(owner="me", accepted_keys=[])
+    for change in (sleep(), transitions.release(owner="me"), checkpoint):
+        assert task(after(working, change)).message == "half"
 
 
 @pytest.mark.parametrize("name", ["awaiting", "leased and asking"])
@@ -364,8 +325,3 @@ def test_a_resumed_task_has_no_message_of_an_earlier_version_of_this_module(name
     is_leased = name == "leased and asking"
     resumed = task(after(item, answered(version=item["ver"], is_leased=is_leased)))
     assert (resumed.status, resumed.message) == (Status.WORKING, None)
-
-
-def test_progress_does_not_change_the_version():
-    said = task(after(LEASED, HALF))
-    assert said == replace(task(LEASED), message="half", updated_at_ms=LATER)
