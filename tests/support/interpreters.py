@@ -9,9 +9,6 @@ from pathlib import Path
 
 SITE = Path(__file__).with_name("site")
 
-TIMES_FASTER = 25
-"""Factor by which `fast_clock` speeds up time: a wait of 50 s takes 2 s."""
-
 
 def run_program(
     program: str, *arguments: str, stdin: str = "", **variables: str
