@@ -108,31 +108,6 @@ def test_a_time_in_another_unit_or_format_is_a_difference() -> None:
     assert len({placeholders.replace(form) for form in forms}) == len(forms)
 
 
-def test_differences_with_one_cause_are_described_together() -> None:
-    differences = []
-    for name in ("one", "two", "three"):
-        after = deepcopy(RECORDED)
-        first(after)["response"]["statusCode"] = 500
-        differences += Comparison({**RECORDED, "case": name}, after).differences
-    described = describe(differences)
-    assert described.count("before:") == 1
-    assert "3 cases" in described
-
-
-def test_long_values_that_differ_at_their_end_are_described_apart() -> None:
-    values = ["x" * 1_000 + end for end in ("before", "after", "later")]
-    differences = [Difference("a form", "request 1", ("body",), values[0], each) for each in values[1:]]
-    assert describe(differences).count("before:") == 2
-
-
-def test_a_long_text_is_shown_from_where_it_differs() -> None:
-    texts = ["x" * 1_000 + end + "y" * 1_000 for end in ("before", "after")]
-    described = describe([Difference("a form", "request 1", ("response", "body"), *texts)])
-    assert "xxxbefore" in described
-    assert "xxxafter" in described
-    assert len(described) < 1_000
-
-
 def test_a_record_is_the_same_bytes_in_any_order_and_is_read_again(tmp_path: Path) -> None:
     records = [{**RECORDED, "case": name} for name in ("b", "a")]
     save(records, tmp_path / "one")
