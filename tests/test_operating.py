@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import threading
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,8 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.adapters.event_formats import ALB_MAX_RESPONSE_BYTES
-from mcp_roundtrip.observing.logs_and_metrics import DEFAULT_NAMESPACE, WARNING_EVENTS, metric_counts
-from mcp_roundtrip.protocol import http
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES, MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.state_carrier import LARGE_STATE
@@ -25,11 +22,11 @@ from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip_tools.events import of_application as messages
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import examples as samples
+from support.sam_applications import http, rpc
 from support.served_application import serve
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/guides/operating.md").read_text("utf-8")
-LOGS_AND_METRICS = (ROOT / "docs/reference/logs-and-metrics.md").read_text("utf-8")
 QUERIES = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 TABLES = re.findall(r"^\| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
 SOURCE = "".join(path.read_text("utf-8") for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py"))
@@ -62,36 +59,25 @@ def lines() -> list[Line]:
 
     with serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=log) as app:
 
-        def send(message: dict[str, Any]) -> Any:
-            event = messages.post(samples.MCP, message)
-            headers = {name: value for name, value in event["headers"].items() if name != "host"}
-            request = urllib.request.Request(app.url(), event["body"].encode(), headers)
-            with urllib.request.urlopen(request) as response:
-                return json.load(response)["result"]
-
-        def call(name: str, arguments: Any, *values: str, **more: Any) -> Any:
-            result = send(messages.call(name, arguments, **more))
+        def call(name: str, arguments: Any, *values: str, tasks: bool = False, **more: Any) -> None:
+            meta = {META_CLIENT_CAPABILITIES: samples.WITH_TASKS if tasks else messages.ASKABLE}
+            given = {"meta": meta, "name": name, "arguments": arguments}
+            asked = rpc(app.url(), "tools/call", **given, **more).json()
             for value in values:
                 answer = {"action": "accept", "content": {"value": value}}
-                answers = dict.fromkeys(result["inputRequests"], answer)
-                state = result["requestState"]
-                again = messages.call(name, arguments, requestState=state, inputResponses=answers, **more)
-                result = send(again)
-            return result
+                answers = dict.fromkeys(asked["result"]["inputRequests"], answer)
+                state = asked["result"]["requestState"]
+                again = rpc(app.url(), "tools/call", requestState=state, inputResponses=answers, **given)
+                asked = again.json()
 
         call("get_weather", samples.HYDERABAD, "Hyderabad, India")
-        task = {"capabilities": samples.WITH_TASKS}
-        call("provision_database", samples.ORDERS, "small", "eu-central-1", **task)
-        call("provision_database", samples.ORDERS, **task)
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            call("get_weather", samples.HYDERABAD, requestState=samples.FORGED)
-        refused.value.close()
+        call("provision_database", samples.ORDERS, "small", "eu-central-1", tasks=True)
+        call("provision_database", samples.ORDERS, tasks=True)
+        call("get_weather", samples.HYDERABAD, requestState=samples.FORGED)
         with changed:
             assert changed.wait_for(has_all, timeout=60)
     with serve(ROOT / "template.yaml", parameters=WITH_TOKENS, log=log) as app:
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(urllib.request.Request(app.url(), b"{}", method="POST"))
-        refused.value.close()
+        assert http(app.url(), method="POST", body=b"{}").status == 401
     return [json.loads(line[line.index("{") :]) for line in printed if "] {" in line]
 
 
@@ -164,45 +150,17 @@ def test_every_named_log_line_is_logged() -> None:
     assert {name for name in named - made if f'"{name}"' not in SOURCE} == set()
 
 
-def test_every_warning_and_error_is_explained() -> None:
-    explained = PAGE + LOGS_AND_METRICS
-    assert {name for name in WARNING_EVENTS | _failures() if f"`{name}`" not in explained} == set()
-
-
-def _failures() -> set[str]:
-    """Return the event names of errors in the package."""
-    calls = (node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.Call) and node.args)
-    named = (call.args[0] for call in calls if ast.unparse(call.func).endswith((".failure", ".failed")))
-    return {name.value for name in named if isinstance(name, ast.Constant)}
-
-
 def test_the_documented_limits_are_enforced() -> None:
     section = PAGE[PAGE.index("## Limits") : PAGE.index("## Safe actions")]
     documented = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()
     enforced = {
-        http.MAX_BODY_BYTES,
-        http.MAX_JSON_VALUES,
+        MAX_BODY_BYTES,
+        MAX_JSON_VALUES,
         MAX_ID,
-        http.MAX_RESPONSE_BYTES,
+        MAX_RESPONSE_BYTES,
         ALB_MAX_RESPONSE_BYTES,
         MAX_ITEM,
         MAX_BYTES,
     }
     assert documented == enforced | {states.max_minted, states.max_presented, LARGE_STATE}
-
-
-def test_every_metric_of_a_request_has_a_row_with_its_dimensions(lines: list[Line]) -> None:
-    section = LOGS_AND_METRICS[LOGS_AND_METRICS.index("## Metrics") :]
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE)
-    documented = {name: set(re.findall(r"`(\w+)`", dimensions)) for name, dimensions in rows}
-    counted = {"outcome": "input_required", "asked": ["place"], "declined": 1}
-    shed, done = {"outcome": "checkpoint"}, {"outcome": "complete", "round": 2}
-    names = {name for fields in (counted, shed, done) for name in metric_counts("request_completed", fields)}
-    assert documented.keys() == names | metric_counts("request_refused", {}).keys()
-    for line in lines:
-        for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
-            for metric in each["Metrics"]:
-                if metric["Name"] in documented:
-                    assert each["Namespace"].startswith(f"{DEFAULT_NAMESPACE}/"), "that of a stack"
-                    assert set(each["Dimensions"][0]) == documented[metric["Name"]]

@@ -11,7 +11,6 @@ from mcp_roundtrip_tools.events.of_application import ASKABLE
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
 """Capabilities of a client that also supports tasks."""
 
-MCP = "/mcp"
 WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
 PROVISION, APPROVAL = "/tools/provision", "/tools/approval"
 
