@@ -31,15 +31,25 @@ from support.tokens import (
 CERTIFICATE = FORGES[DELEGATED[0]].certificate
 CERTIFIED = claims_of(CERTIFICATE)
 JWK = CERTIFIED["cnf"]["jwk"]
-SIGNATURE = unb64(CERTIFICATE.rpartition(".")[2])
+HEAD, PAYLOAD, END = CERTIFICATE.split(".")
+OF_OTHER = json.dumps(header_of(CERTIFICATE) | {"kid": OTHER.kid}).encode()
+SIGNATURE = unb64(END)
 R, S = SIGNATURE[:32], int.from_bytes(SIGNATURE[32:], "big")
 OUTSIDE = ec.derive_private_key(0x5EED, ec.SECP256K1()).public_key().public_numbers()
 P384 = ec.derive_private_key(0x5EED, ec.SECP384R1()).public_key().public_numbers()
 
 
-def with_certificate(certificate: object, reason: str | None) -> Attack:
+def with_certificate(certificate: object, reason: str | None, **more: Any) -> Attack:
     """Return the state with another certificate, signed again by the certified key."""
-    return Attack(lambda forge: forge.with_header(crt=certificate), reason, DELEGATED)
+    return Attack(lambda forge: forge.with_header(crt=certificate), reason, DELEGATED, **more)
+
+
+def malformed(certificate: str) -> Attack:
+    return with_certificate(certificate, "certificate_malformed")
+
+
+def with_signature_of(signature: bytes) -> Attack:
+    return with_certificate(with_signature(CERTIFICATE, signature), "certificate_signature")
 
 
 def claims(reason: str | None, **members: Any) -> Attack:
@@ -57,8 +67,13 @@ def key(reason: str = "certificate_key", **members: Any) -> Attack:
     return claims(reason, cnf={"jwk": jwk})
 
 
+def certificate(claims: object, signer: LocalKey = KEY, **members: Any) -> str:
+    """Return a certificate with any claims, and with these changes of the header."""
+    return signed(header_of(CERTIFICATE) | members, claims, signer)
+
+
 def content(text: bytes, reason: str = "certificate_payload") -> Attack:
-    return with_certificate(signed(header_of(CERTIFICATE), text), reason)
+    return with_certificate(certificate(text), reason)
 
 
 def certificate_for(signer: LocalKey) -> dict[str, object]:
@@ -92,47 +107,25 @@ def with_early_end(seconds: int) -> Callable[[Forge], object]:
 
 CHAINS = {
     "a certificate by the attacker": by_attacker(
-        lambda claims: signed(header_of(CERTIFICATE) | {"kid": MALLORY.kid}, claims, MALLORY),
-        "certificate_unknown_key",
+        lambda claims: certificate(claims, MALLORY, kid=MALLORY.kid), "certificate_unknown_key"
     ),
     "a certificate by the attacker under the root's kid": by_attacker(
-        lambda claims: signed(header_of(CERTIFICATE), claims, MALLORY), "certificate_signature"
+        lambda claims: certificate(claims, MALLORY), "certificate_signature"
     ),
     "a certificate by a certified key": by_attacker(chained, "certificate_header"),
     "a certificate by a certified key under the root's kid": by_attacker(
-        lambda claims: signed(header_of(CERTIFICATE), claims, FORGES[DELEGATED[0]].key),
-        "certificate_signature",
+        lambda claims: certificate(claims, FORGES[DELEGATED[0]].key), "certificate_signature"
     ),
     "a key put into the genuine certificate": by_attacker(
-        lambda claims: ".".join(
-            (CERTIFICATE.split(".")[0], b64(json.dumps(claims).encode()), CERTIFICATE.split(".")[2])
-        ),
-        "certificate_signature",
+        lambda claims: f"{HEAD}.{b64(json.dumps(claims).encode())}.{END}", "certificate_signature"
     ),
     "the genuine certificate for the attacker's key": by_attacker(lambda claims: CERTIFICATE, "signature"),
-    "a certificate of another key": with_certificate(
-        signed(header_of(CERTIFICATE), certificate_for(OTHER)), "signature"
+    "a certificate of another key": with_certificate(certificate(certificate_for(OTHER)), "signature"),
+    "a certificate by the other of two trusted keys": with_certificate(
+        certificate(CERTIFIED, OTHER, kid=OTHER.kid), None, verifier=BOTH
     ),
-    "a certificate by the other of two trusted keys": Attack(
-        lambda forge: forge.with_header(
-            crt=signed(header_of(CERTIFICATE) | {"kid": OTHER.kid}, CERTIFIED, OTHER)
-        ),
-        None,
-        DELEGATED,
-        verifier=BOTH,
-    ),
-    "a certificate under the kid of another trusted key": Attack(
-        lambda forge: forge.with_header(
-            crt=".".join(
-                (
-                    b64(json.dumps(header_of(CERTIFICATE) | {"kid": OTHER.kid}).encode()),
-                    *CERTIFICATE.split(".")[1:],
-                )
-            )
-        ),
-        "certificate_signature",
-        DELEGATED,
-        verifier=BOTH,
+    "a certificate under the kid of another trusted key": with_certificate(
+        f"{b64(OF_OTHER)}.{PAYLOAD}.{END}", "certificate_signature", verifier=BOTH
     ),
     "two certificates": with_certificate([CERTIFICATE, CERTIFICATE], "certificate_not_a_string"),
     "a certificate as state": Attack(lambda forge: forge.wrap(CERTIFICATE), "header"),
@@ -145,7 +138,7 @@ CHAINS = {
     "a link's claims in a certificate": content(json.dumps(claims_of(LINK)).encode(), "certificate_claims"),
 }
 SPELLINGS = {
-    "certificate empty": with_certificate("", "certificate_malformed"),
+    "certificate empty": malformed(""),
     "certificate 5": with_certificate(5, "certificate_not_a_string"),
     "certificate null": Attack(
         lambda forge: forge.signed(forge.header | {"crt": None}, forge.claims),
@@ -154,22 +147,14 @@ SPELLINGS = {
     ),
     "certificate too long": with_certificate("A" * 2049, "certificate_too_long"),
     "certificate too long for a header": with_certificate("A" * 4096, "malformed"),
-    "certificate not in ASCII": with_certificate("é" + CERTIFICATE, "certificate_malformed"),
+    "certificate not in ASCII": malformed("é" + CERTIFICATE),
     **{
-        f"certificate with {suffix!r} appended": with_certificate(
-            CERTIFICATE + suffix, "certificate_malformed"
-        )
+        f"certificate with {suffix!r} appended": malformed(CERTIFICATE + suffix)
         for suffix in ("=", "==", ".", "A", "\n", " ", "\0")
     },
-    "certificate without signature": with_certificate(
-        CERTIFICATE.rpartition(".")[0], "certificate_malformed"
-    ),
-    "certificate's signature with the high s": with_certificate(
-        with_signature(CERTIFICATE, R + (P256_ORDER - S).to_bytes(32, "big")), "certificate_signature"
-    ),
-    "certificate's signature (0, 0)": with_certificate(
-        with_signature(CERTIFICATE, bytes(64)), "certificate_signature"
-    ),
+    "certificate without signature": malformed(f"{HEAD}.{PAYLOAD}"),
+    "certificate's signature with the high s": with_signature_of(R + (P256_ORDER - S).to_bytes(32, "big")),
+    "certificate's signature (0, 0)": with_signature_of(bytes(64)),
     **{f"certificate's alg {alg!r}": header(alg=alg) for alg in ("none", "HS256", "ES384", "es256", None, 5)},
     **{
         f"certificate's typ {typ!r}": header(typ=typ) for typ in ("JWT", "mcp-rs+jwt", "MCP-RS-CRT+JWT", None)
@@ -219,14 +204,11 @@ CLAIMS = {
     "certificate without end": claims("certificate_lifetime", exp=10**300),
     "certificate that ends with the state": Attack(with_early_end(0), None, DELEGATED),
     "certificate that ends before the state": Attack(with_early_end(1), "outlives_certificate", DELEGATED),
-    "certificate that is revoked": Attack(
-        lambda forge: forge.token,
-        "certificate_revoked",
-        DELEGATED,
-        verifier={"revoked": {CERTIFIED["jti"]}},
+    "certificate that is revoked": with_certificate(
+        CERTIFICATE, "certificate_revoked", verifier={"revoked": {CERTIFIED["jti"]}}
     ),
-    "certificate beside one that is revoked": Attack(
-        lambda forge: forge.token, None, DELEGATED, verifier={"revoked": {"another"}}
+    "certificate beside one that is revoked": with_certificate(
+        CERTIFICATE, None, verifier={"revoked": {"another"}}
     ),
 }
 CERTIFIED_KEYS = {

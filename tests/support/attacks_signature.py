@@ -54,6 +54,12 @@ def named(kid: object, reason: str = "unknown_key") -> Attack:
     return Attack(lambda forge: forge.with_header(crt=None, kid=kid), reason)
 
 
+def signed_with(key: LocalKey, reason: str | None, **more: Any) -> Attack:
+    """Sign with another key, and name it."""
+    header = {"alg": "ES256", "kid": key.kid, "typ": "mcp-rs+jwt"}
+    return Attack(lambda forge: forge.signed(header, forge.claims, key), reason, **more)
+
+
 def signature(change: Callable[[Forge], bytes], reason: str = "signature") -> Attack:
     return Attack(lambda forge: forge.with_signature(change(forge)), reason)
 
@@ -86,16 +92,14 @@ def header_json(header: bytes, reason: str = "header") -> Attack:
     return Attack(lambda forge: forge.signed(header, forge.claims), reason)
 
 
+def exported(key: LocalKey, encoding: Encoding) -> bytes:
+    return key.public_key.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
+
+
 SECRETS: dict[str, Callable[[Forge], bytes]] = {
-    "the PEM": lambda forge: forge.key.public_key.public_bytes(
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    ),
-    "the DER": lambda forge: forge.key.public_key.public_bytes(
-        Encoding.DER, PublicFormat.SubjectPublicKeyInfo
-    ),
-    "the root's PEM": lambda forge: KEY.public_key.public_bytes(
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    ),
+    "the PEM": lambda forge: exported(forge.key, Encoding.PEM),
+    "the DER": lambda forge: exported(forge.key, Encoding.DER),
+    "the root's PEM": lambda forge: exported(KEY, Encoding.PEM),
     "the kid": lambda forge: KEY.kid.encode(),
     "the certificate": lambda forge: forge.certificate.encode(),
     "nothing": lambda forge: b"",
@@ -163,12 +167,7 @@ KEYS = {
     "the certified key under the root's kid": Attack(
         lambda forge: forge.with_header(crt=None, kid=KEY.kid), "signature", DELEGATED
     ),
-    "the attacker's own key": Attack(
-        lambda forge: forge.signed(
-            {"alg": "ES256", "kid": MALLORY.kid, "typ": "mcp-rs+jwt"}, forge.claims, MALLORY
-        ),
-        "unknown_key",
-    ),
+    "the attacker's own key": signed_with(MALLORY, "unknown_key"),
     "the attacker's own key under our kid": Attack(
         lambda forge: forge.signed(forge.header, forge.claims, MALLORY), "signature"
     ),
@@ -179,13 +178,7 @@ KEYS = {
         lambda forge: forge.signed(forge.header, forge.claims, OTHER), "signature", DIRECT, verifier=BOTH
     ),
     "one of two trusted keys": Attack(lambda forge: forge.token, None, verifier=BOTH),
-    "the other of two trusted keys": Attack(
-        lambda forge: forge.signed(
-            {"alg": "ES256", "kid": OTHER.kid, "typ": "mcp-rs+jwt"}, forge.claims, OTHER
-        ),
-        None,
-        verifier=BOTH,
-    ),
+    "the other of two trusted keys": signed_with(OTHER, None, verifier=BOTH),
     "a key that is no longer trusted": Attack(
         lambda forge: forge.token,
         "unknown_key",
