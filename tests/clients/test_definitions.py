@@ -17,12 +17,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from mcp_roundtrip.protocol.constants import (
-    LEGACY_VERSION,
-    PROTOCOL_VERSION,
-    TOOLS_CALL,
-    TOOLS_LIST,
-)
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from support.format_samples import FORMATS
 from support.json_values import values
@@ -85,9 +80,9 @@ INVALID: Final = [
     Exchange(f"invalid: {what}", version, *invalid)
     for version in (PROTOCOL_VERSION, LEGACY_VERSION)
     for what, *invalid in (
-        ("sizes of an icon", TOOLS_LIST, tools_list(icons=[{"src": "a:b", "sizes": "48x48"}])),
-        ("annotations", TOOLS_LIST, tools_list(annotations={"readOnlyHint": "maybe"})),
-        ("a structured result", TOOLS_CALL, WRONG, TEXTS),
+        ("sizes of an icon", "tools/list", tools_list(icons=[{"src": "a:b", "sizes": "48x48"}])),
+        ("annotations", "tools/list", tools_list(annotations={"readOnlyHint": "maybe"})),
+        ("a structured result", "tools/call", WRONG, TEXTS),
     )
 ]
 """Results that every client refuses: what refuses nothing is no check."""
@@ -218,7 +213,7 @@ def test_nearly_every_sample_type_has_a_structured_result(exchanges: Sequence[Ex
 
 def test_every_sample_result_is_structured(exchanges: Sequence[Exchange]) -> None:
     results = [each for each in exchanges if each.where.startswith('results: {"name": ')]
-    calls = [each for each in results if each.method == TOOLS_CALL]
+    calls = [each for each in results if each.method == "tools/call"]
     assert len(calls) == len({repr(result) for result in RESULTS})
     assert [each.where for each in calls if "structuredContent" not in each.result] == []
 

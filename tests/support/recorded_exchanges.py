@@ -12,11 +12,7 @@ from mcp_roundtrip.protocol.constants import (
     HEADER_PROTOCOL_VERSION,
     LEGACY_VERSION,
     META_PROTOCOL_VERSION,
-    PROMPTS_GET,
     PROTOCOL_VERSION,
-    RESOURCES_READ,
-    TOOLS_CALL,
-    TOOLS_LIST,
 )
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
@@ -49,7 +45,7 @@ def _is_for_every_client(exchange: Exchange) -> bool:
     if exchange.version == PROTOCOL_VERSION:
         requests = result.get("inputRequests", {}).values()
         return result["resultType"] != "task" and all(request["method"] in STANDARD for request in requests)
-    return exchange.method != TOOLS_CALL or "content" in result
+    return exchange.method != "tools/call" or "content" in result
 
 
 def of_corpus() -> Iterator[Exchange]:
@@ -75,9 +71,9 @@ def _of_case(name: str, record: Record) -> Iterator[Exchange]:
         method, params = sent["method"], sent.get("params", {})
         for message in _messages(exchange.get("response")):
             if (result := message.get("result")) is not None:
-                if method == TOOLS_LIST:
+                if method == "tools/list":
                     tools |= {tool["name"]: tool for tool in result["tools"]}
-                tool = tools.get(params["name"]) if method == TOOLS_CALL else None
+                tool = tools.get(params["name"]) if method == "tools/call" else None
                 yield Exchange(name, _version(exchange["request"], params), method, result, tool)
 
 
@@ -122,12 +118,12 @@ def of_samples(arguments: Mapping[str, Any]) -> Iterator[Exchange]:
         server = type_server(sample)  # the player checks all tools of a server before each request
         names = {name: {} if name.startswith("form") else arguments[sample] for name in server.tools}
         calls = [{"name": name, "arguments": given} for name, given in names.items()]
-        yield from of_requests(sample, server, TOOLS_CALL, calls)
+        yield from of_requests(sample, server, "tools/call", calls)
     yield from of_lists("results", results)
     yield from of_features_without_input("results", results)
     yield from of_lists("metadata", metadata)
     members = [{"name": "blocks", "arguments": {"member": member}} for member in OF_LINKS]
-    for method in (TOOLS_CALL, PROMPTS_GET):
+    for method in ("tools/call", "prompts/get"):
         yield from of_requests("blocks", blocks, method, members)
     yield from of_features_without_input("blocks", blocks)
 
@@ -154,9 +150,9 @@ def of_features_without_input(where: str, server: Server) -> Iterator[Exchange]:
         {"name": name, "arguments": dict.fromkeys(prompt.parameters.names, "a:b")}
         for name, prompt in server.prompts.items()
     ]
-    yield from of_requests(where, server, TOOLS_CALL, tools)
-    yield from of_requests(where, server, PROMPTS_GET, prompts)
-    yield from of_requests(where, server, RESOURCES_READ, [{"uri": uri} for uri in server.resources])
+    yield from of_requests(where, server, "tools/call", tools)
+    yield from of_requests(where, server, "prompts/get", prompts)
+    yield from of_requests(where, server, "resources/read", [{"uri": uri} for uri in server.resources])
 
 
 def of_requests(where: str, server: Server, method: str, requests: Iterable[Request]) -> Iterator[Exchange]:
@@ -165,5 +161,5 @@ def of_requests(where: str, server: Server, method: str, requests: Iterable[Requ
     for params in requests:
         result = player.request(method, **params).get("result")
         if result is not None:
-            tool = server.tools[params["name"]].definition() if method == TOOLS_CALL else None
+            tool = server.tools[params["name"]].definition() if method == "tools/call" else None
             yield Exchange(f"{where}: {json.dumps(params)}", PROTOCOL_VERSION, method, result, tool)

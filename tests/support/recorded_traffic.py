@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -44,7 +43,7 @@ class Recorded:
 
     def calls(self) -> list[Exchange]:
         """The requests that call tools."""
-        return [exchange for exchange in self.exchanges if exchange.method == TOOLS_CALL]
+        return [exchange for exchange in self.exchanges if exchange.method == "tools/call"]
 
     def methods(self) -> list[str]:
         return [exchange.method for exchange in self.exchanges]

@@ -17,46 +17,33 @@ from mcp.client import Client
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from mcp_roundtrip.protocol.constants import (
-    COMPLETION_COMPLETE,
-    DISCOVER,
-    INITIALIZE,
-    LEGACY_VERSION,
-    PROMPTS_GET,
-    PROMPTS_LIST,
-    PROTOCOL_VERSION,
-    RESOURCES_LIST,
-    RESOURCES_READ,
-    RESOURCES_TEMPLATES_LIST,
-    TOOLS_CALL,
-    TOOLS_LIST,
-)
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 
 PROGRAM: Final = Path(__file__).with_suffix(".mjs")
 
 LISTS: Final[Mapping[str, str]] = {
-    TOOLS_LIST: "tools",
-    PROMPTS_LIST: "prompts",
-    RESOURCES_LIST: "resources",
-    RESOURCES_TEMPLATES_LIST: "resourceTemplates",
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
 }
 """Method -> the member of its result that holds definitions."""
 
 _LAST_RESULTS: Final[Mapping[str, Mapping[str, Any]]] = {
-    TOOLS_CALL: {"content": []},
-    PROMPTS_GET: {"messages": []},
-    RESOURCES_READ: {"contents": []},
+    "tools/call": {"content": []},
+    "prompts/get": {"messages": []},
+    "resources/read": {"contents": []},
 }
-METHODS: Final = frozenset({*LISTS, *_LAST_RESULTS, COMPLETION_COMPLETE})
+METHODS: Final = frozenset({*LISTS, *_LAST_RESULTS, "completion/complete"})
 """The methods whose results the clients read."""
 
 _COMPLETE: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {}, "prompts": {}, "resources": {}, "completions": {}}
 _PAGE: Final = "a page"
 _PARAMS: Final[Mapping[str, Mapping[str, Any]]] = {
-    PROMPTS_GET: {"name": "p"},
-    RESOURCES_READ: {"uri": "x://a"},
-    COMPLETION_COMPLETE: {
+    "prompts/get": {"name": "p"},
+    "resources/read": {"uri": "x://a"},
+    "completion/complete": {
         "ref": {"type": "ref/prompt", "name": "p"},
         "argument": {"name": "a", "value": ""},
     },
@@ -88,23 +75,22 @@ def session(exchanges: Iterable[Exchange], *, legacy: bool) -> dict[str, Any]:
     lists = [step for step in steps if "member" in step]
     others = [step for step in steps if "member" not in step]
     tools = {**_COMPLETE, "tools": [step["tool"] for step in others if "tool" in step]}
-    listed = {"where": "the tools", "method": TOOLS_LIST, "params": {}, "member": "tools", "result": tools}
+    listed = {"where": "the tools", "method": "tools/list", "params": {}, "member": "tools", "result": tools}
     return {"opening": _opening(legacy=legacy), "steps": [*lists, listed, *others]}
 
 
 def _opening(*, legacy: bool) -> dict[str, Any]:
+    known = {"capabilities": _CAPABILITIES}
     if legacy:
         info = {"name": "replay", "version": "1"}
-        return {
-            INITIALIZE: {"protocolVersion": LEGACY_VERSION, "capabilities": _CAPABILITIES, "serverInfo": info}
-        }
-    return {DISCOVER: {**_COMPLETE, "supportedVersions": [PROTOCOL_VERSION], "capabilities": _CAPABILITIES}}
+        return {"initialize": {**known, "protocolVersion": LEGACY_VERSION, "serverInfo": info}}
+    return {"server/discover": {**known, **_COMPLETE, "supportedVersions": [PROTOCOL_VERSION]}}
 
 
 def _step(number: int, exchange: Exchange) -> dict[str, Any]:
     method = exchange.method
     step = {"where": exchange.where, "method": method, "result": exchange.result}
-    if method == TOOLS_CALL:
+    if method == "tools/call":
         name = {"name": f"tool-{number}"}
         step |= {"params": name, "tool": {"inputSchema": {"type": "object"}, **(exchange.tool or {}), **name}}
     elif method in LISTS:
@@ -181,10 +167,10 @@ async def _list_roots(context: Any) -> types.ListRootsResult:
 
 async def _list(client: Client, step: Mapping[str, Any]) -> None:
     list_page = {
-        TOOLS_LIST: client.list_tools,
-        PROMPTS_LIST: client.list_prompts,
-        RESOURCES_LIST: client.list_resources,
-        RESOURCES_TEMPLATES_LIST: client.list_resource_templates,
+        "tools/list": client.list_tools,
+        "prompts/list": client.list_prompts,
+        "resources/list": client.list_resources,
+        "resources/templates/list": client.list_resource_templates,
     }[step["method"]]
     read = await list_page(**step["params"])
     definitions = read.model_dump(mode="json", by_alias=True, exclude_unset=True)[step["member"]]
@@ -193,10 +179,10 @@ async def _list(client: Client, step: Mapping[str, Any]) -> None:
 
 _SEND: Final[Mapping[str, Callable[[Client, Any], Any]]] = {
     **dict.fromkeys(LISTS, _list),
-    TOOLS_CALL: lambda client, step: client.call_tool(step["params"]["name"], {}),
-    PROMPTS_GET: lambda client, step: client.get_prompt(**step["params"]),
-    RESOURCES_READ: lambda client, step: client.read_resource(**step["params"]),
-    COMPLETION_COMPLETE: lambda client, step: client.complete(
+    "tools/call": lambda client, step: client.call_tool(step["params"]["name"], {}),
+    "prompts/get": lambda client, step: client.get_prompt(**step["params"]),
+    "resources/read": lambda client, step: client.read_resource(**step["params"]),
+    "completion/complete": lambda client, step: client.complete(
         types.PromptReference.model_validate(step["params"]["ref"]), step["params"]["argument"]
     ),
 }

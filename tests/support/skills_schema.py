@@ -9,13 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from mcp_types import methods
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, model_validator
 
-from mcp_roundtrip.protocol.constants import (
-    PROTOCOL_VERSION,
-    RESOURCES_DIRECTORY_READ,
-    RESOURCES_LIST,
-    SKILLS_GET,
-    SKILLS_LIST,
-)
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from support.tasks_schema import Result, Strict
 
 
@@ -65,7 +59,7 @@ class GetSkillResult(Cacheable):
 
 def _resources(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     listed = {"resultType": "complete", "resources": value, "ttlMs": 0, "cacheScope": "private"}
-    methods.parse_server_result(RESOURCES_LIST, PROTOCOL_VERSION, listed)
+    methods.parse_server_result("resources/list", PROTOCOL_VERSION, listed)
     return value
 
 
@@ -77,7 +71,7 @@ class ReadResourceDirectoryResult(Cacheable):
 
 
 METHODS: Mapping[str, TypeAdapter[Any]] = {
-    SKILLS_LIST: TypeAdapter(ListSkillsResult),
-    SKILLS_GET: TypeAdapter(GetSkillResult),
-    RESOURCES_DIRECTORY_READ: TypeAdapter(ReadResourceDirectoryResult),
+    "skills/list": TypeAdapter(ListSkillsResult),
+    "skills/get": TypeAdapter(GetSkillResult),
+    "resources/directory/read": TypeAdapter(ReadResourceDirectoryResult),
 }

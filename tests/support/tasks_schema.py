@@ -23,13 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from mcp_roundtrip.protocol.constants import (
-    PROTOCOL_VERSION,
-    TASKS_CANCEL,
-    TASKS_GET,
-    TASKS_UPDATE,
-    TOOLS_CALL,
-)
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 
 
 def assert_valid(method: str, message: Mapping[str, Any]) -> None:
@@ -75,13 +69,13 @@ def _assert_valid_core(method: str, message: Mapping[str, Any]) -> None:
 def _call_tool_result(value: dict[str, Any]) -> dict[str, Any]:
     assert value["resultType"] == "complete"
     assert "io.modelcontextprotocol/related-task" not in value.get("_meta", {})
-    methods.parse_server_result(TOOLS_CALL, PROTOCOL_VERSION, value)
+    methods.parse_server_result("tools/call", PROTOCOL_VERSION, value)
     return value
 
 
 def _input_requests(value: dict[str, Any]) -> dict[str, Any]:
     asked = {"resultType": "input_required", "inputRequests": value}
-    methods.parse_server_result(TOOLS_CALL, PROTOCOL_VERSION, asked)
+    methods.parse_server_result("tools/call", PROTOCOL_VERSION, asked)
     return value
 
 
@@ -158,8 +152,8 @@ GetTaskResult = Annotated[
 ]
 
 _RESULTS: Mapping[str, TypeAdapter[Any]] = {
-    TOOLS_CALL: TypeAdapter(CreateTaskResult),
-    TASKS_GET: TypeAdapter(GetTaskResult),
-    TASKS_UPDATE: TypeAdapter(Acknowledgement),
-    TASKS_CANCEL: TypeAdapter(Acknowledgement),
+    "tools/call": TypeAdapter(CreateTaskResult),
+    "tasks/get": TypeAdapter(GetTaskResult),
+    "tasks/update": TypeAdapter(Acknowledgement),
+    "tasks/cancel": TypeAdapter(Acknowledgement),
 }
