@@ -7,26 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from botocore.awsrequest import AWSPreparedRequest
 from moto import mock_aws
-from moto.core.botocore_stubber import BotocoreStubber
 
 from corpus import dynamodb
-from corpus.aws_account import REGION, TABLE
+from corpus.aws_account import TABLE
 from corpus.catalog import all_cases
 from corpus.recording import record
+from mcp_roundtrip_tools.run.http.messages import Request
+from support.moto_server import answer
 
 CASES = ("loses a worker in a step", "gets one of two answers", "over the limit, optional, form, step")
 
 
 def call_moto(operation: str, request: Mapping[str, Any]) -> tuple[int, Any]:
-    headers = {"X-Amz-Target": f"DynamoDB_20120810.{operation}", "Content-Type": "application/x-amz-json-1.0"}
-    url = f"https://dynamodb.{REGION}.amazonaws.com/"
-    answer = BotocoreStubber().process_request(
-        AWSPreparedRequest("POST", url, headers, json.dumps(request), False)
-    )
-    assert answer is not None
-    return int(answer[0]), json.loads(answer[2])
+    target = f"DynamoDB_20120810.{operation}"
+    headers = (("X-Amz-Target", target), ("Content-Type", "application/x-amz-json-1.0"))
+    answered = answer("dynamodb", Request("POST", "/", headers, json.dumps(request).encode()))
+    return answered.status, json.loads(answered.body)
 
 
 def create_table() -> None:

@@ -6,7 +6,7 @@ moto's own server needs Flask.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.compat import HTTPHeaders
@@ -17,27 +17,24 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.aws_clients import REGION
 
 
+def answer(service: str, request: Request) -> Response:
+    """Return what a service of moto answers, whose `mock_aws` is active."""
+    headers = HTTPHeaders()
+    for name, value in request.headers:
+        headers[name] = value
+    url = f"https://{service}.{REGION}.amazonaws.com{request.target}"
+    prepared = AWSPreparedRequest(request.method, url, headers, request.body, False)
+    answered = BotocoreStubber().process_request(prepared)
+    assert answered is not None, url
+    status, found, body = answered
+    # The server states the length itself.
+    sent = tuple((name, str(found[name])) for name in found if name.lower() != "content-length")
+    return Response(status, sent, body if isinstance(body, bytes) else body.encode())
+
+
 @contextmanager
 def serve_moto(service: str) -> Iterator[str]:
-    """Serve a service of moto, whose `mock_aws` is active, and yield the URL."""
-
-    def respond(request: Request) -> Response:
-        headers = HTTPHeaders()
-        for name, value in request.headers:
-            headers[name] = value
-        url = f"https://{service}.{REGION}.amazonaws.com{request.target}"
-        answer = BotocoreStubber().process_request(
-            AWSPreparedRequest(request.method, url, headers, request.body, False)
-        )
-        assert answer is not None, url
-        status, found, body = answer
-        content = body if isinstance(body, bytes) else body.encode()
-        # The server states the length itself.
-        sent = tuple((name, str(found[name])) for name in found if name.lower() != "content-length")
-        return Response(status, sent, content)
-
-    server = HttpServer(respond, max_body=16 * 1024 * 1024).start()
-    try:
+    """Serve a service of moto, and yield the URL."""
+    server = HttpServer(lambda request: answer(service, request), max_body=16 * 1024 * 1024)
+    with closing(server.start()):
         yield server.url
-    finally:
-        server.close()
