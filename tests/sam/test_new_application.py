@@ -30,7 +30,7 @@ from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support import cloudformation, forked_programs, skips, whole_template
+from support import cloudformation, forked_programs, skips
 from support.aws_account import Cloud, Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
@@ -432,11 +432,11 @@ def as_options(arguments: list[str]) -> list[str]:
     return [options.get(each, each.removeprefix("NAME=")) for each in arguments]
 
 
-def evaluated(project: Path, **given: str) -> whole_template.Stack:
+def evaluated(project: Path, **given: str) -> cloudformation.Stack:
     """Return the stack of an application with its nested stacks."""
     parameters = {"AuthMode": "bearer", "TokenIssuer": ISSUER, **given}
     template = load_template(transformed_file(project / "template.yaml", **parameters))
-    return whole_template.evaluate_stack(template, project, parameters)
+    return cloudformation.evaluate_stack(template, project, parameters)
 
 
 def test_the_template_is_lint_clean(grown: Path) -> None:

@@ -12,10 +12,10 @@ from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.entries import logical_id_prefix
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from support.cloudformation import evaluate_stack
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 from support.transformed_template import load_template, settings, transformed_file
-from support.whole_template import evaluate_stack
 
 CHECKS = ("sam/test_template.py", "sam/test_edge.py", "tools/catalog/test_catalog.py")
 """Tests of a project that compare its tools. Each other test is of the package, lints, or takes long.

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
+from support.cloudformation import NESTED
 from support.project import ROOT
 from support.transformed_template import (
     DOMAIN,
@@ -20,7 +21,6 @@ from support.transformed_template import (
     deployed,
     landing_zone,
 )
-from support.whole_template import NESTED
 
 NO_PARAMETER = "no parameter"
 

@@ -234,7 +234,7 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
 
 
 def arn_in_template(name: str) -> str:
-    """Return the ARN of a table, log group or queue as `support.whole_template` writes it.
+    """Return the ARN of a table, log group or queue as `support.cloudformation` writes it.
 
     On this computer, a resource of a nested stack has the name of that stack before its own.
     """
