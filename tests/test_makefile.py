@@ -50,18 +50,20 @@ def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path: Path, 
         assert "pip" not in done.stdout
 
 
-def test_a_missing_interpreter_is_refused(tmp_path: Path) -> None:
-    done = make(tmp_path, "run", "PYTHON=no-such-python")
-    assert done.returncode == 2
-    assert "PYTHON=no-such-python cannot be run" in done.stderr
-
-
-@pytest.mark.parametrize("goal", ["run", "test"])
-def test_a_virtual_environment_of_an_unsupported_python_is_named(tmp_path: Path, goal: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("run PYTHON=no-such-python", "PYTHON=no-such-python cannot be run"),
+        ("run", ".venv has another Python than 3.11 to 3.14. Remove it with make clean"),
+        ("test", ".venv has another Python than 3.11 to 3.14. Remove it with make clean"),
+        (f"run PYTHON={sys.executable} VENV=other TRACES=1", "TRACES=1 must be the URL"),
+    ],
+)
+def test_what_make_cannot_use_is_named(tmp_path: Path, arguments: str, sentence: str) -> None:
     interpreter(tmp_path / ".venv/bin/python", "3.10")
-    done = make(tmp_path, goal)
+    done = make(tmp_path, *arguments.split())
     assert done.returncode == 2
-    assert ".venv has another Python than 3.11 to 3.14. Remove it with make clean" in done.stderr
+    assert sentence in done.stderr
 
 
 def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
@@ -77,12 +79,6 @@ def test_run_with_traces_installs_opentelemetry_and_names_the_endpoint(tmp_path:
     assert "--env MCP_TRACES=on --env OTEL_EXPORTER_OTLP_ENDPOINT=http://t:1" in traced
     assert "traces" not in plain
     assert "MCP_TRACES" not in plain
-
-
-def test_an_endpoint_of_traces_that_is_no_url_is_named(tmp_path: Path) -> None:
-    done = make(tmp_path, "run", f"PYTHON={sys.executable}", "TRACES=1")
-    assert done.returncode == 2
-    assert "TRACES=1 must be the URL" in done.stderr
 
 
 def lint(folder: Path, program: str, **environment: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The clients of the matrix are installed in the versions that are pinned."""
+"""The clients of the matrix are installed in the pinned versions, and their profiles say the same."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.client_pins import pinned_versions
 from support.documents import CONNECTING, read_document
 from support.project import ROOT
@@ -102,3 +103,38 @@ def test_the_page_about_connecting_names_the_pinned_applications() -> None:
     assert pins.keys() == names.keys()
     for package, version in pins.items():
         assert f"| {names[package]} {version} |" in page
+
+
+# -- profiles -------------------------------------------------------------------------------------------
+
+MATRIX = {client.package: client for client in CLIENTS}
+PROFILES = [ClientProfile.load(name) for name in ClientProfile.names()]
+INSTALLED = [profile for profile in PROFILES if profile.package in MATRIX]
+ASK_NOTHING = {"langchain-mcp-adapters", "llama-index-tools-mcp", "agno", "mcporter"}
+"""They open with `initialize`, and declare nothing that a server could ask for."""
+
+
+def test_most_installed_clients_have_a_profile() -> None:
+    without = MATRIX.keys() - {profile.package for profile in PROFILES}
+    assert without == {"@modelcontextprotocol/sdk", "@modelcontextprotocol/ext-tasks", *ASK_NOTHING}, (
+        "they need none"
+    )
+
+
+@pytest.mark.parametrize("profile", INSTALLED, ids=lambda profile: profile.name)
+def test_a_profile_agrees_with_the_matrix(profile: ClientProfile) -> None:
+    client: RealClient = MATRIX[str(profile.package)]
+    assert profile.version == client.version
+    if profile.is_legacy:
+        assert client.initialize
+        return
+    assert profile.opens_with == client.opens_with
+    assert profile.follows_state_only_rounds is client.state_only_rounds
+    assert profile.max_rounds == (client.max_rounds or None), "it follows no rounds"
+    assert client.tasks or not profile.follows_tasks
+    assert [mode for mode in MODES if getattr(profile, f"answers_{mode}s")] == list(client.asks)
+
+
+def test_the_profile_of_the_inspector_is_of_its_pinned_version() -> None:
+    package = "@modelcontextprotocol/inspector"
+    assert ClientProfile.load("inspector").version == pinned_versions(".cache/inspector")[package]
