@@ -1,7 +1,5 @@
 """What every test run has: a Hypothesis profile, little garbage collection, an order, and an orderly end."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Direction of dependencies, names that exist once, and the length of modules."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Checks of `make` before it installs anything."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

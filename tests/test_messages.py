@@ -1,7 +1,5 @@
 """Every message to an author names the place and ends with the remedy. The tables have the full texts."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """The alarms, log lines and fields in docs/guides/operating.md exist, and its queries find log lines."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

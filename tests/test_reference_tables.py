@@ -1,7 +1,5 @@
 """The reference pages list the parameters, settings, log events and metrics that exist."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The clients of the matrix are installed in the pinned versions, and their profiles say the same."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The targets of the official suite, and the scenarios that are run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

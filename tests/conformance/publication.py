@@ -1,7 +1,5 @@
 """The results of a run of the suite as a file, a page and a badge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 

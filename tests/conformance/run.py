@@ -10,8 +10,6 @@ fewer passes than `expected.json` says, on a scenario of the suite that `invento
 docs/reference/conformance.md and the badge.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

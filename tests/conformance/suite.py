@@ -1,7 +1,5 @@
 """The official conformance suite: installed into a cache, run one scenario at a time."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

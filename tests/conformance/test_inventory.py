@@ -1,7 +1,5 @@
 """Every scenario of the suite is accounted for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The published results are those of the pinned suite and of every scenario that is run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

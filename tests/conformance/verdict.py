@@ -1,7 +1,5 @@
 """The verdict on the checks of a scenario."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

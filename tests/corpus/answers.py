@@ -1,7 +1,5 @@
 """What users, models and clients answer, and what they get wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

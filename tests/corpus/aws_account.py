@@ -5,8 +5,6 @@ takes it, and Lambda runs functions of the case. CloudWatch Logs stores nothing:
 issuer of access tokens is here, too.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import socket

@@ -1,7 +1,5 @@
 """Who calls, and how each event source and AuthMode says so: events as AWS sends them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """All cases, in the order of the file."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from corpus.cases import (

@@ -1,7 +1,5 @@
 """The kinds of clients that the layer treats differently: their revision, and what they declare."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

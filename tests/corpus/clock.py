@@ -1,7 +1,5 @@
 """Time and randomness of a case: a clock that moves when something waits, and bytes without chance."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """A call from its first request to its end: rounds, tasks, views, pages, and answers through the model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ It knows the operations and expressions that the layer uses, and refuses every o
 with moto.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

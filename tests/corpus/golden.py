@@ -3,8 +3,6 @@
 A placeholder equals any other of its kind, as long as the two stand for each other in the whole case.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import re

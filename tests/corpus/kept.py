@@ -3,8 +3,6 @@
 `python -m corpus.kept` adds those of the situations below that have none yet. It never replaces one.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Choose combinations in which each pair of values occurs, instead of all combinations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any

@@ -6,8 +6,6 @@ of the case ends. Times are written as seconds since the case began, with the un
 had: `<ms +60>` is a time in epoch milliseconds. The clock of a case has no chance in it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

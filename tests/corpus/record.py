@@ -1,7 +1,5 @@
 """Record the golden corpus again, and print what changed: `make corpus`."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import sys

@@ -1,7 +1,5 @@
 """Record a case: run it in a world of its own, and replace what differs from run to run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

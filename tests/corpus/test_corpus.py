@@ -1,7 +1,5 @@
 """What the layer does at its outermost boundaries is what the golden corpus has recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from corpus.catalog import all_cases

@@ -1,7 +1,5 @@
 """The table of the corpus answers as moto does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

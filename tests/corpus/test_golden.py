@@ -1,7 +1,5 @@
 """The reader of the corpus finds and describes differences, and only differences."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Open the tokens of the corpus with its keys, without the layer: what is in a state stays readable."""
 
-from __future__ import annotations
-
 import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode

@@ -1,7 +1,5 @@
 """template.yaml for tests of clients, served once for each module."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The application of `mcp-roundtrip new` and `new-tool --tasks`, served as `make run` does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

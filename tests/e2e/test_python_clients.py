@@ -3,8 +3,6 @@
 Each request reaches new processes, so nothing of an earlier one is in memory.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

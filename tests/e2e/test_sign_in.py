@@ -1,7 +1,5 @@
 """template.yaml with AuthMode bearer under `make run`: front door and owners verify the same token."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@ The copy comes before the installed layer on the path of the tests, and of the p
 environment. First the same tests run without a fault: they must pass.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The seeded faults fit today's code and tests. `make faults` seeds them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

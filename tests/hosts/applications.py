@@ -1,7 +1,5 @@
 """AI applications from npm, and how each is configured to use a server and a model on this computer."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence

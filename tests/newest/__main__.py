@@ -7,8 +7,6 @@ A group without a newer version is not run, except with `--all`. The exit status
 fails, and 2 if a registry does not answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

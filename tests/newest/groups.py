@@ -1,7 +1,5 @@
 """What can be newer than its pin: MCP clients, the conformance suite, and the dependencies of the layer."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

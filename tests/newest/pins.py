@@ -1,7 +1,5 @@
 """The pins of clients, of the conformance suite and of the layer: read, compared, and replaced in a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final

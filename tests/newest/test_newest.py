@@ -1,7 +1,5 @@
 """`make newest` finds newer versions and writes them into a copy of the project."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

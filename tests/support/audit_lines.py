@@ -1,7 +1,5 @@
 """An audit log in memory, and the records in its lines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field

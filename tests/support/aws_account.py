@@ -12,8 +12,6 @@ deployment (ministack 1.5.33):
 - An endpoint's real URL is `ENDPOINT/_aws/execute-api/API/STAGE/PATH`, not that of the outputs.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Clients of emulated AWS services, of both kinds: requests signed by this project, and boto3."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The templates as baselines see them, and the exceptions that docs/guides/landing-zones.md accepts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A pytest plugin: the modules of benchmarks/ can be imported by the tests of one module."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

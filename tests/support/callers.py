@@ -1,7 +1,5 @@
 """Callers in each AuthMode: how a deployment identifies them, and what an authorizer or a token says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """A certificate authority and the TLS settings of servers with its certificates."""
 
-from __future__ import annotations
-
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

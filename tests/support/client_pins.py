@@ -1,7 +1,5 @@
 """The versions of the MCP clients that the tests drive, read from where they are pinned."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a client of a deployment sends, and what its user answers on the question page or in the app."""
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

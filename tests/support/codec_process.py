@@ -1,7 +1,5 @@
 """The codec of a process of its own: `start` makes it, and the other functions use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mcp_roundtrip.errors import StateRejected

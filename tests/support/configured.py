@@ -1,7 +1,5 @@
 """A deployment with ports of settings, as those of a deployed function are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

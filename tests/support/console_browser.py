@@ -4,8 +4,6 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 `make test` found no Node.js to install Chromium with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The schemas of the exposed server that are costly to check: importing the server takes half a second."""
 
-from __future__ import annotations
-
 from typing import Any
 
 SEARCH = r"\w{1,100}-"

@@ -1,7 +1,5 @@
 """`make deploy` as a person types it, in this project or an application, to an emulated account."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

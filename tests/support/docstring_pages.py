@@ -3,8 +3,6 @@
 A docstring says the same in an editor and on a page. The pages are in Git, so that GitHub shows them.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence

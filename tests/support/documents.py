@@ -1,7 +1,5 @@
 """The code that the documents of this project show."""
 
-from __future__ import annotations
-
 import json
 import re
 from textwrap import dedent

@@ -3,8 +3,6 @@
 Each result has the members of the example that AWS publishes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs

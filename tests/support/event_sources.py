@@ -1,7 +1,5 @@
 """Events from each event source, and the responses that it gets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A call of each example that clients make, with the answers of the user and what is in the result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

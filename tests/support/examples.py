@@ -1,7 +1,5 @@
 """Names, arguments and answers of the examples in `functions/`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The layers outside the changed one are rebuilt and valid, so that only the chang
 refusal. Attacks are data: `support.attacks_*` has a table for each layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ Each run saves the time of these imports. Ends at the end of its standard input,
 left.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """Python programs without the second that their imports take, for tests that run them often."""
 
-from __future__ import annotations
-
 import atexit
 import pkgutil
 import subprocess

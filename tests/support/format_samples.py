@@ -1,7 +1,5 @@
 """Texts and numbers that have a format of JSON Schema, and near misses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

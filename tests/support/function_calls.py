@@ -1,7 +1,5 @@
 """Count the functions that a function calls: a cost that is the same on every machine."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType

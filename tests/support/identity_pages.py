@@ -1,7 +1,5 @@
 """The pages of docs/guides/identity: the commands that deploy, and the first token that each page shows."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """New Python interpreters for programs, and the modules in site/ with which processes start."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 `hypothesis-jsonschema` supports neither `prefixItems` nor recursive references, which pydantic writes.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """The context object of a Lambda invocation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import count
 from types import SimpleNamespace

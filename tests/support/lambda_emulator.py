@@ -12,8 +12,6 @@ Unlike Lambda, the emulator limits neither payloads nor memory. `invoke` enforce
 the limits on payloads.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -1,7 +1,5 @@
 """The Lambda runtime from the view of a function: an interpreter, and packages in /var/runtime."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

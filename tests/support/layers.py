@@ -3,8 +3,6 @@
 The layer for this interpreter and architecture is that of `sam_build`.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The models of 2025-11-25 for what a server sends to clients that open with `initialize`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The log lines of this process."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

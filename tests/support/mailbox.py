@@ -1,7 +1,5 @@
 """The mailbox of the approvers of functions/approval, and their decisions on the linked page."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

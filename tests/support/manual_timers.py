@@ -1,7 +1,5 @@
 """Timers that a test advances."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page of error messages: those that clients and operators see, and the table of authors' mistakes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from importlib import import_module

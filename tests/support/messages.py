@@ -1,7 +1,5 @@
 """JSON-RPC bodies and HTTP headers of a conforming client, and ways to change them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

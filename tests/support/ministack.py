@@ -9,8 +9,6 @@ enabled and disabled; a P-256 key can be created for encryption; key administrat
 an alias for a key. Key policies are not enforced. ADD is exact to 28 digits only.
 """
 
-from __future__ import annotations
-
 import urllib.request
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The official Python client, with its own OAuth flow and a user who consents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """oidc-provider, a certified OpenID provider in a process of Node.js, and a person who signs in there."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import socket

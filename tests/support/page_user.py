@@ -1,7 +1,5 @@
 """A user with a browser who opens the link of a question page and answers there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 They share nothing with this process or with one another but what their calls name, such as a table or a key.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor

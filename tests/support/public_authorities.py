@@ -3,8 +3,6 @@
 No test meets a certificate by one of them. Authorities that a test names are loaded, those of variables too.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 from collections.abc import Iterator

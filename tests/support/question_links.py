@@ -1,7 +1,5 @@
 """Questions behind a link, and answers to them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

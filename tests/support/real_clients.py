@@ -3,8 +3,6 @@
 A test talks to it in JSON lines (tests/clients/drivers/lines.py).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

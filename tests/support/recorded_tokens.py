@@ -5,8 +5,6 @@ token"; Microsoft Entra, "Access token claims reference" and "ID token claims re
 Profiles"; Keycloak, "Integrating with Model Context Protocol (MCP)", and its classes AccessToken and IDToken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Responses to legacy clients are excluded, because their tests have their own mod
 outside the specification (namespaced requests).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """SAM applications that a test writes into its own folder."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

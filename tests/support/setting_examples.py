@@ -1,7 +1,5 @@
 """Environments with every setting, and with wrong ones."""
 
-from __future__ import annotations
-
 ONE, TWO = "01" * 16, "ef" * 16
 WORKER = "arn:aws:lambda:eu-west-1:123456789012:function:shop_worker:7"
 QUEUE = "https://sqs.eu-west-1.amazonaws.com/123456789012/shop_tasks"

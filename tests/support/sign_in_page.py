@@ -1,7 +1,5 @@
 """A user who signs in at the page of the local issuer, without a browser."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urljoin, urlsplit
 

@@ -1,7 +1,5 @@
 """Folders of skills, and the check that a client makes of what it reads."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The results of the methods of SEP-2640, with the rules for entries that a schema can check."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self

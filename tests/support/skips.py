@@ -1,7 +1,5 @@
 """A pytest plugin with the permitted reasons for skips. A skip for any other reason is a failure."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import NoReturn
 

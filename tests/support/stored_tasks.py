@@ -1,7 +1,5 @@
 """Tasks in a table that a test changes itself, without running a tool."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from secrets import token_bytes

@@ -1,7 +1,5 @@
 """Fixtures with each store of tasks: in memory, and in the table of two DynamoDB emulators."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Stricter than its JSON Schema: only named members, times with a zone, no empty
 `inputRequests`. Types of the core protocol are validated with the models of the official SDK.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal

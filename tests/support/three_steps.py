@@ -1,7 +1,5 @@
 """The tool that the tests of lost workers run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mcp_roundtrip import Context

@@ -1,7 +1,5 @@
 """An authorization server's keys and tokens, and the claims of a valid token."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The spans of a deployment that traces into memory, as trees and as a picture."""
 
-from __future__ import annotations
-
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

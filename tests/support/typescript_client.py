@@ -4,8 +4,6 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 `make test` found no Node.js to install it with.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spellings of a URI that RFC 3986 §6.2.2 calls equivalent."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

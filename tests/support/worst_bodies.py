@@ -1,7 +1,5 @@
 """The most expensive known requests: bodies that cost the server far more than their size."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
