@@ -65,12 +65,12 @@ LONGEST_FIRST = (
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers():
     """Return two more than there are cores, because many tests wait for other processes."""
     return (os.cpu_count() or 1) + 2
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
+def pytest_sessionstart(session):
     """Send the process that reports only what it shows. A third of the messages say that a part passed."""
     for plugin in session.config.pluginmanager.get_plugins():
         if type(plugin).__name__ == "WorkerInteractor":  # of pytest-xdist, in its processes
@@ -84,19 +84,19 @@ def _send_news(send: Callable[..., None], name: str, **given: Any) -> None:
         send(name, **given)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     folder = Path(__file__).parent
     ranks = {folder / name: rank for rank, name in enumerate(LONGEST_FIRST)}
     assert all(path.exists() for path in ranks), "LONGEST_FIRST names a file that was moved"
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
+def anyio_backend():
     """The event loop of tests with the mark `anyio`."""
     return "asyncio"

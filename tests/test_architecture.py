@@ -104,7 +104,7 @@ def forbidden(module: Path) -> Iterator[str]:
             yield f"{module} imports os: only deployment/ and aws/ read the environment"
 
 
-def test_a_module_imports_only_the_parts_allowed_for_its_part() -> None:
+def test_a_module_imports_only_the_parts_allowed_for_its_part():
     found = [each for module in modules() if part(module) != "__init__" for each in forbidden(module)]
     assert found == []
 
@@ -116,7 +116,7 @@ RUN_TOOLS = {"tasks/recorder.py", "tasks/worker.py"}
 """The modules of tasks/ that run calls. The others also serve front doors, which know the journal only."""
 
 
-def test_only_workers_of_tasks_import_the_engine() -> None:
+def test_only_workers_of_tasks_import_the_engine():
     tasks = [module for module in modules() if part(module) == "tasks"]
     found = {
         module.as_posix()
@@ -166,7 +166,7 @@ def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:
     return []
 
 
-def test_the_import_graph_has_no_cycle() -> None:
+def test_the_import_graph_has_no_cycle():
     """Imports in functions and for type checkers count: they hide a cycle and do not remove it."""
     assert " -> ".join(find_cycle(import_graph())) == ""
 
@@ -175,7 +175,7 @@ FLOORS_OF_SERVER = 8
 """The longest chain of imports in `server/`: each module on it needs those below it to be understood."""
 
 
-def test_a_request_goes_through_few_floors_of_the_server() -> None:
+def test_a_request_goes_through_few_floors_of_the_server():
     """Imports in functions and for type checkers count."""
     own = {name: each for name, each in import_graph().items() if name.startswith("mcp_roundtrip.server.")}
 
@@ -188,7 +188,7 @@ def test_a_request_goes_through_few_floors_of_the_server() -> None:
     assert len(longest) <= FLOORS_OF_SERVER, longest
 
 
-def test_the_execution_of_functions_does_not_know_the_emulated_services() -> None:
+def test_the_execution_of_functions_does_not_know_the_emulated_services():
     for name, imported in import_graph().items():
         if name.startswith(f"{TOOLS}.run.execution."):
             assert not [each for each in imported if each.startswith(f"{TOOLS}.run.services.")], name
@@ -214,7 +214,7 @@ def unit(module: str) -> str:
     return f"{TOOLS}: {', '.join(sorted(group))}"
 
 
-def test_the_packages_import_each_other_in_one_direction() -> None:
+def test_the_packages_import_each_other_in_one_direction():
     """Nothing of development/ is deployed, so the layer imports none of its packages."""
     graph: dict[str, frozenset[str]] = {}
     for module, imported in import_graph().items():
@@ -231,7 +231,7 @@ SHARED_CLASS_NAMES = {
 """Name of a public class that two modules define -> the reason."""
 
 
-def test_public_class_names_are_unique() -> None:
+def test_public_class_names_are_unique():
     folders = (
         PACKAGE,
         DEVELOPMENT / TESTING,
@@ -251,7 +251,7 @@ LONGEST_MODULE = 330
 """Lines. In reviews every longer module had two responsibilities."""
 
 
-def test_no_module_exceeds_the_maximum_length() -> None:
+def test_no_module_exceeds_the_maximum_length():
     lengths = {module.as_posix(): len((PACKAGE / module).read_text().splitlines()) for module in modules()}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
 
@@ -266,9 +266,9 @@ ToolError TraceContext UsageError one_of
 """
 
 
-def test_the_public_names_are_pinned() -> None:
+def test_the_public_names_are_pinned():
     assert set(mcp_roundtrip.__all__) == set(PUBLIC.split())
 
 
-def test_every_public_name_exists_and_is_documented() -> None:
+def test_every_public_name_exists_and_is_documented():
     assert [name for name in mcp_roundtrip.__all__ if not getattr(mcp_roundtrip, name).__doc__] == []

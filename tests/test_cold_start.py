@@ -1,7 +1,5 @@
 """What a cold start loads and creates: counted, because times vary."""
 
-from __future__ import annotations
-
 import ast
 import json
 import sys
@@ -117,29 +115,29 @@ def run_plain_call(program: str = PLAIN_CALL) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def plain_call() -> dict[str, list[str]]:
+def plain_call():
     return run_plain_call()
 
 
 @pytest.fixture(scope="module")
-def loaded(plain_call: dict[str, list[str]]) -> frozenset[str]:
+def loaded(plain_call):
     return frozenset(plain_call["modules"])
 
 
-def test_a_plain_call_does_not_load_unneeded_modules(loaded: frozenset[str]) -> None:
+def test_a_plain_call_does_not_load_unneeded_modules(loaded):
     assert {name: reason for name, reason in NEVER_LOADED.items() if name in loaded} == {}
     # The test could never find a stale name.
     assert [name for name in NEVER_LOADED if find_spec(name) is None] == []
 
 
-def test_a_plain_call_stays_within_its_budget_of_modules(loaded: frozenset[str]) -> None:
+def test_a_plain_call_stays_within_its_budget_of_modules(loaded):
     ours = {name for name in loaded if name.split(".")[0] == "mcp_roundtrip"}
     libraries = {name for name in loaded - ours if name.split(".")[0] not in sys.stdlib_module_names}
     assert len(ours) <= PACKAGE_BUDGET, sorted(ours)
     assert len(libraries) <= LIBRARY_BUDGET, sorted(libraries)
 
 
-def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
+def test_a_front_door_imports_neither_the_engine_nor_pydantic():
     """Both take most of the time of a cold start, and a front door runs no tool."""
     code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
     done = run_program(code)
@@ -148,7 +146,7 @@ def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
     assert [name for name in done.stdout.split() if name.startswith(heavy) and name not in light] == []
 
 
-def test_a_tool_without_a_context_does_not_load_the_context() -> None:
+def test_a_tool_without_a_context_does_not_load_the_context():
     without = PLAIN_CALL.replace("ctx: Context, ", "").replace(", Context", "")
     assert "Context" not in without
     assert "mcp_roundtrip.engine.context" not in run_plain_call(without)["modules"]
@@ -179,7 +177,7 @@ Others are strings, which `re.fullmatch` compiles once, when a call needs them.
 """
 
 
-def test_records_are_structs_except_the_values_of_authors() -> None:
+def test_records_are_structs_except_the_values_of_authors():
     created = {
         node.name
         for path in PACKAGE.rglob("*.py")
@@ -190,6 +188,6 @@ def test_records_are_structs_except_the_values_of_authors() -> None:
     assert created == DATACLASSES.keys()
 
 
-def test_a_plain_call_creates_one_dataclass_and_few_patterns(plain_call: dict[str, list[str]]) -> None:
+def test_a_plain_call_creates_one_dataclass_and_few_patterns(plain_call):
     assert plain_call["dataclasses"] == ["mcp_roundtrip.auth.callers.Principal"]
     assert len(plain_call["patterns"]) <= PATTERN_BUDGET, plain_call["patterns"]

@@ -40,7 +40,7 @@ def interpreter(path: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.15", "2.7"])
-def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path: Path, version: str) -> None:
+def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path, version):
     python = str(interpreter(tmp_path / "python", version))
     for done in (make(tmp_path, "run", f"PYTHON={python}"), make(tmp_path, "run", PYTHON=python)):
         assert done.returncode == 2
@@ -57,20 +57,20 @@ def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path: Path, 
         (f"run PYTHON={sys.executable} VENV=other TRACES=1", "TRACES=1 must be the URL"),
     ],
 )
-def test_what_make_cannot_use_is_named(tmp_path: Path, arguments: str, sentence: str) -> None:
+def test_what_make_cannot_use_is_named(tmp_path, arguments, sentence):
     interpreter(tmp_path / ".venv/bin/python", "3.10")
     done = make(tmp_path, *arguments.split())
     assert done.returncode == 2
     assert sentence in done.stderr
 
 
-def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
+def test_a_supported_interpreter_is_used(tmp_path):
     done = make(tmp_path, "run", f"PYTHON={sys.executable}", "VENV=other")
     assert done.returncode == 0
     assert f"{sys.executable} -m venv other" in done.stdout
 
 
-def test_run_with_traces_installs_opentelemetry_and_names_the_endpoint(tmp_path: Path) -> None:
+def test_run_with_traces_installs_opentelemetry_and_names_the_endpoint(tmp_path):
     python = f"PYTHON={sys.executable}"
     plain, traced = (make(tmp_path, "run", python, *given).stdout for given in ([], ["TRACES=http://t:1"]))
     assert "--editable '.[traces]'" in traced
@@ -93,7 +93,7 @@ def lint(folder: Path, program: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_lint_ignores_a_folder_that_holds_no_function(tmp_path: Path) -> None:
+def test_lint_ignores_a_folder_that_holds_no_function(tmp_path):
     """Git does not remove the folder of a removed function if it contains caches."""
     (tmp_path / "functions/removed/__pycache__").mkdir(parents=True)
     (tmp_path / "functions/present").mkdir()
@@ -103,7 +103,7 @@ def test_lint_ignores_a_folder_that_holds_no_function(tmp_path: Path) -> None:
     assert lines == ["ruff check", "ruff format --check", replay, "mypy", "mypy functions/present"]
 
 
-def test_python_keeps_what_it_compiles(tmp_path: Path) -> None:
+def test_python_keeps_what_it_compiles(tmp_path):
     lines = lint(tmp_path, '"${{PYTHONDONTWRITEBYTECODE-not set}}"', PYTHONDONTWRITEBYTECODE="1")
     assert {*lines} == {"not set"}
 
@@ -120,7 +120,7 @@ def supporting(module: Path) -> set[Path]:
     return found
 
 
-def test_make_check_needs_no_tools_outside_its_virtual_environment() -> None:
+def test_make_check_needs_no_tools_outside_its_virtual_environment():
     """Only `make test` installs SAM, ministack and the packages of npm."""
     [names] = re.findall(r"addprefix tests/,([^)]*)\)", (ROOT / "Makefile").read_text())
     parts = [ROOT / "tests" / name for name in names.replace("\\", " ").split()]
@@ -138,21 +138,21 @@ def test_make_check_needs_no_tools_outside_its_virtual_environment() -> None:
     assert found == {}
 
 
-def test_no_interpreter_is_removed_as_an_intermediate_file(tmp_path: Path) -> None:
+def test_no_interpreter_is_removed_as_an_intermediate_file(tmp_path):
     done = make(tmp_path, "test")
     assert done.returncode == 0, done.stderr
     assert ".venv-lock/bin/uv pip install --quiet --python .venv-strands/bin/python " in done.stdout
     assert not re.search(r"^rm .*/bin/python", done.stdout, re.MULTILINE)
 
 
-def test_an_index_that_pip_is_configured_for_is_used(tmp_path: Path) -> None:
+def test_an_index_that_pip_is_configured_for_is_used(tmp_path):
     done = make(tmp_path, "test", f"PYTHON={sys.executable}", PIP_INDEX_URL="https://pypi.example/simple")
     assert done.returncode == 0, done.stderr
     assert ".venv-strands/bin/python -m pip install" in done.stdout
     assert "/uv " not in done.stdout
 
 
-def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
+def test_only_the_command_line_names_users_of_make_run(tmp_path):
     """Every shell has a variable USER."""
     venv = f"PYTHON={sys.executable}"
     assert (
@@ -163,7 +163,7 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
 @pytest.mark.parametrize("goal", ["build", "deploy"])
-def test_parameters_are_checked_before_sam_is_installed(goal: str, makefile: Path, tmp_path: Path) -> None:
+def test_parameters_are_checked_before_sam_is_installed(goal, makefile, tmp_path):
     (tmp_path / "layer").mkdir()
     for path in ("requirements.txt", "layer/requirements.txt"):
         (tmp_path / path).touch()
@@ -188,16 +188,14 @@ def test_parameters_are_checked_before_sam_is_installed(goal: str, makefile: Pat
     ],
     ids=lambda value: value.partition(" ")[2],
 )
-def test_a_variable_that_no_goal_reads_is_refused(
-    arguments: str, sentence: str, makefile: Path, tmp_path: Path
-) -> None:
+def test_a_variable_that_no_goal_reads_is_refused(arguments, sentence, makefile, tmp_path):
     done = make(tmp_path, *arguments.split(), makefile=makefile)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
-def test_every_variable_of_the_list_is_accepted_for_its_goals(makefile: Path, tmp_path: Path) -> None:
+def test_every_variable_of_the_list_is_accepted_for_its_goals(makefile, tmp_path):
     listed = variables(makefile)
     assert len(listed) >= 12
     for goal in sorted({goal for goals in listed.values() for goal in goals}):
@@ -207,7 +205,7 @@ def test_every_variable_of_the_list_is_accepted_for_its_goals(makefile: Path, tm
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
-def test_the_list_has_every_variable_that_a_goal_reads(makefile: Path) -> None:
+def test_the_list_has_every_variable_that_a_goal_reads(makefile):
     """A recipe passes a variable of the shell (`"$$ENV"`), or one of make (`$(PORT)`)."""
     text = makefile.read_text()
     read = {name for found in re.findall(r"\$\$([A-Z][A-Z_]+)|\$\(([A-Z][A-Z_]+)\)", text) for name in found}
@@ -232,7 +230,7 @@ def variables(makefile: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("goal", ["run", "call", "invoke"])
-def test_an_application_has_the_variables_of_this_repository(goal: str) -> None:
+def test_an_application_has_the_variables_of_this_repository(goal):
     """The guides are for both."""
     here, there = (
         {name for name, goals in variables(each).items() if goal in goals} for each in MAKEFILES.values()
@@ -256,7 +254,7 @@ def runs_of_make() -> Iterator[tuple[set[str], set[str]]]:
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
-def test_the_workflows_use_goals_and_variables_of_both_makefiles(makefile: Path) -> None:
+def test_the_workflows_use_goals_and_variables_of_both_makefiles(makefile):
     listed, text = variables(makefile), makefile.read_text()
     known = {*re.findall(r"^([a-z][a-z-]*):", text, re.MULTILINE)}
     found = [*runs_of_make()]
@@ -268,7 +266,7 @@ def test_the_workflows_use_goals_and_variables_of_both_makefiles(makefile: Path)
         assert [name for name in names if not goals & {*listed[name]}] == []
 
 
-def test_both_makefiles_check_variables_with_the_same_lines() -> None:
+def test_both_makefiles_check_variables_with_the_same_lines():
     parts = [
         re.search(r"^given .*?^\$\(if \$\(mistake.*?$", each.read_text(), re.M | re.S)
         for each in MAKEFILES.values()
@@ -277,7 +275,7 @@ def test_both_makefiles_check_variables_with_the_same_lines() -> None:
     assert len({part[0] for part in parts if part}) == 1
 
 
-def test_a_makefile_that_runs_another_may_have_variables_of_its_own(tmp_path: Path) -> None:
+def test_a_makefile_that_runs_another_may_have_variables_of_its_own(tmp_path):
     make(tmp_path)  # copies the Makefile
     (tmp_path / "outer.mk").write_text("help: ; @+$(MAKE) --silent --file Makefile help\n")
     done = make(tmp_path, "--file", "outer.mk", "THEIRS=1")

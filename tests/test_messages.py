@@ -41,7 +41,7 @@ def raised(case: Case) -> tuple[type[Exception], str] | None:
     return None
 
 
-def test_each_mistake_has_exactly_the_message_in_the_table() -> None:
+def test_each_mistake_has_exactly_the_message_in_the_table():
     answers = {case.name: raised(case) for case in CASES}
     assert len(answers) == len(CASES), "two mistakes have one name"
     assert answers == {case.name: (case.kind, case.message) for case in CASES}
@@ -54,7 +54,7 @@ def has_remedy(case: Case) -> bool:
     return all(REMEDY.search(line) or line.startswith("result") for line in lines)
 
 
-def test_a_message_ends_with_the_remedy() -> None:
+def test_a_message_ends_with_the_remedy():
     assert [case.name for case in CASES if not has_remedy(case)] == []
     informal = re.compile(r"\b(nobody|whoever|anybody|alone|told)\b")
     assert [case.name for case in CASES if informal.search(case.message)] == []
@@ -83,7 +83,7 @@ def sites() -> Iterator[Site]:
                     yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def test_the_table_covers_every_place_that_raises_such_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_covers_every_place_that_raises_such_an_error(monkeypatch):
     passed: set[tuple[str, int]] = set()
     plain = McpRoundtripError.__init__
 

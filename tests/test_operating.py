@@ -41,7 +41,7 @@ OF_LAMBDA: Line = {
 
 
 @pytest.fixture(scope="module")
-def lines() -> list[Line]:
+def lines():
     """Return the log lines of a call with a question, of a task, and of a forged state."""
     printed, changed = list[str](), threading.Condition()
 
@@ -110,7 +110,7 @@ def _holds(term: str, line: Line) -> bool:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=[query.splitlines()[-1][:40] for query in QUERIES])
-def test_a_query_uses_existing_fields_and_finds_lines(query: str, lines: list[Line]) -> None:
+def test_a_query_uses_existing_fields_and_finds_lines(query, lines):
     optional = {"exception"}  # only ERROR lines have it
     lines = [*lines, OF_LAMBDA]
     assert fields_of(query) <= {name for line in lines for name in line} | optional
@@ -120,11 +120,11 @@ def test_a_query_uses_existing_fields_and_finds_lines(query: str, lines: list[Li
     assert found(query, lines)
 
 
-def test_the_page_has_all_queries() -> None:
+def test_the_page_has_all_queries():
     assert len(QUERIES) == 8
 
 
-def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(lines: list[Line]) -> None:
+def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(lines):
     [task] = {line["task"] for line in lines if line.get("message") == "worker_finished"}
     [flow] = {line["flow"] for line in lines if line.get("outcome") == "task"}
     query = next(query for query in QUERIES if "FLOW" in query)
@@ -133,13 +133,13 @@ def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(
     assert sorted(outcomes) == ["input_required", "input_required", "task", "worker_finished"]
 
 
-def test_every_alarm_of_the_platform_has_a_row() -> None:
+def test_every_alarm_of_the_platform_has_a_row():
     resources = load(ROOT / "platform/template.yaml")["Resources"]
     alarms = {name for name, each in resources.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
     assert {name.split("`")[-2] for name, _ in TABLES if name.endswith("Alarm`")} == alarms
 
 
-def test_every_named_log_line_is_logged() -> None:
+def test_every_named_log_line_is_logged():
     section = PAGE[PAGE.index("| event | `reason` |") : PAGE.index("## Crashes")]
     rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
     named = {name.strip("`") for row in rows for name in row.split(", ")}
@@ -148,7 +148,7 @@ def test_every_named_log_line_is_logged() -> None:
     assert {name for name in named - made if f'"{name}"' not in SOURCE} == set()
 
 
-def test_the_documented_limits_are_enforced() -> None:
+def test_the_documented_limits_are_enforced():
     section = PAGE[PAGE.index("## Limits") : PAGE.index("## Safe actions")]
     documented = {int(number.replace(",", "")) for number in re.findall(r"\b[\d,]*,\d{3}\b", section)}
     states = Limits()

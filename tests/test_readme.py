@@ -1,7 +1,5 @@
 """The examples of the README, of the guide to an own project and of writing tools work as shown."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -27,7 +25,7 @@ RESULT = {"address": "orders.db.internal", "vcpus": 4, "price": 60}
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """Return a folder with the tool and the test of the README."""
     (tmp_path / "functions/server").mkdir(parents=True)
     (tmp_path / "functions/server/app.py").write_text(TOOL)
@@ -35,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
+def test_the_tool_asks_and_returns_as_shown(project):
     play = Player(project / "functions/server/app.py", always_replay=True)
     asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
@@ -44,7 +42,7 @@ def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
     assert confirm.answer(buy=True).structured == RESULT
 
 
-def test_rounds_that_are_sent_again_create_one_database() -> None:
+def test_rounds_that_are_sent_again_create_one_database():
     names: dict[str, Any] = {"__name__": "databases"}
     exec(compile(TOOL, "README.md", "exec", dont_inherit=True), names)
     databases: dict[str, str] = {}  # what the provider has, by idempotency key
@@ -64,7 +62,7 @@ def test_rounds_that_are_sent_again_create_one_database() -> None:
     assert (len(requests), list(databases.values())) == (3, ["orders.db.internal"])
 
 
-def test_the_test_shown_passes(project: Path) -> None:
+def test_the_test_shown_passes(project):
     shown: dict[str, object] = {}
     exec(TEST, shown)
     test = shown["test_a_database_is_created"]
@@ -72,7 +70,7 @@ def test_the_test_shown_passes(project: Path) -> None:
     test()
 
 
-def test_the_own_tool_shown_passes_its_test(tmp_path: Path) -> None:
+def test_the_own_tool_shown_passes_its_test(tmp_path):
     write({tmp_path / path: text for path, text in render("shop", "python3.13", "arm64").items()})
     [name] = re.findall(r"make new-tool NAME=(\w+) TASKS=1", read_document(OWN_PROJECT))
     write(plan_tool(tmp_path, name, tasks=True))
@@ -103,7 +101,7 @@ def order(ctx: Context, item: str) -> str:
 
 @pytest.mark.usefixtures("example_services")
 @pytest.mark.parametrize("shown", PLAYED, ids=[str(number) for number in range(len(PLAYED))])
-def test_the_player_examples_of_writing_tools_run(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_player_examples_of_writing_tools_run(shown, monkeypatch):
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {"Path": Path, "Player": Player, "WITH_TASKS": WITH_TASKS}
     names |= {"crashes": crashes, "server": server, "shop": shop}
@@ -113,5 +111,5 @@ def test_the_player_examples_of_writing_tools_run(shown: str, monkeypatch: pytes
             test()
 
 
-def test_writing_tools_shows_a_round_a_task_and_its_crashes() -> None:
+def test_writing_tools_shows_a_round_a_task_and_its_crashes():
     assert len(PLAYED) == 3

@@ -1,7 +1,5 @@
 """The reference matches the code: signatures, runnable examples, and valid links."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect
@@ -88,7 +86,7 @@ def public(owner: type) -> set[str]:
 
 
 @every_page
-def test_the_documented_signatures_match_the_code(page: Path) -> None:
+def test_the_documented_signatures_match_the_code(page):
     for shown_class in shown(page):
         owner = next(
             getattr(module, shown_class.name) for module in MODULES if hasattr(module, shown_class.name)
@@ -116,14 +114,14 @@ def _is_awaited(member: Callable[..., Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(public(Context)))
-def test_async_methods_have_the_same_parameters(name: str) -> None:
+def test_async_methods_have_the_same_parameters(name):
     ours, theirs = (inspect.getattr_static(owner, name) for owner in (Context, AsyncContext))
     assert isinstance(ours, property) is isinstance(theirs, property)
     if not isinstance(ours, property):
         assert in_code(ours) == in_code(theirs)
 
 
-def test_the_index_names_the_methods_that_are_not_awaited() -> None:
+def test_the_index_names_the_methods_that_are_not_awaited():
     plain = {
         name
         for name in public(AsyncContext)
@@ -135,7 +133,7 @@ def test_the_index_names_the_methods_that_are_not_awaited() -> None:
     assert "all but `branch`, `supports`, `idempotency_key`, `reference` and the properties" in index
 
 
-def test_every_decorator_and_every_context_method_has_a_page() -> None:
+def test_every_decorator_and_every_context_method_has_a_page():
     found: dict[str, set[str]] = {}
     for page in PAGES:
         for shown_class in shown(page):
@@ -147,7 +145,7 @@ def test_every_decorator_and_every_context_method_has_a_page() -> None:
     assert found["AsyncContext"] == public(AsyncContext) - public(Context)
 
 
-def test_the_page_about_testing_names_all_public_names() -> None:
+def test_the_page_about_testing_names_all_public_names():
     page = (REFERENCE / "testing.md").read_text("utf-8")
     assert {name for name in testing.__all__ if not re.search(rf"\b{name}\b", page)} == set()
     options = {each.name for each in dataclasses.fields(testing.Player) if each.init and each.name[0] != "_"}
@@ -168,7 +166,7 @@ def test_the_page_about_testing_names_all_public_names() -> None:
 
 
 @every_page
-def test_the_example_runs(page: Path) -> None:
+def test_the_example_runs(page):
     server, test = blocks(page, "python")
     assert "Server(" in server
     assert "Player(" in test
@@ -181,7 +179,7 @@ def test_the_example_runs(page: Path) -> None:
 # -- links ----------------------------------------------------------------------------------------------
 
 
-def test_the_index_links_to_every_page() -> None:
+def test_the_index_links_to_every_page():
     linked = {link for link in LINK.findall(INDEX.read_text("utf-8")) if not link.startswith("..")}
     assert linked == {page.name for page in PAGES}
 
@@ -192,7 +190,7 @@ def is_broken(link: str, page: Path) -> bool:
     return not target.exists() or (anchor != "" and anchor not in anchors(target))
 
 
-def test_relative_links_point_to_existing_files_and_headings() -> None:
+def test_relative_links_point_to_existing_files_and_headings():
     links = [(link, page) for page in LINKED for link in LINK.findall(FENCE.sub("", page.read_text("utf-8")))]
     relative = [(link, page) for link, page in links if not re.match(r"[a-z]+:", link)]
     broken = [f"{page.relative_to(ROOT)}: {link}" for link, page in relative if is_broken(link, page)]

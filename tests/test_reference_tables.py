@@ -54,14 +54,14 @@ def names(text: str) -> set[str]:
     return {name for found, _ in rows(text) for name in found}
 
 
-def test_the_tables_have_exactly_the_options_of_the_platform() -> None:
+def test_the_tables_have_exactly_the_options_of_the_platform():
     options, _, _ = OPTIONS.partition("\n## Sizes\n")
     passed_by_the_template = {"Application", "Values"}
     assert names(options) == PLATFORM["Parameters"].keys() - passed_by_the_template
     assert passed_by_the_template < PLATFORM["Parameters"].keys()
 
 
-def test_the_table_has_exactly_the_environment_variables() -> None:
+def test_the_table_has_exactly_the_environment_variables():
     functions = [
         each for each in TEMPLATE["Resources"].values() if each["Type"] == "AWS::Serverless::Function"
     ]
@@ -109,20 +109,20 @@ def called(method: str) -> set[str]:
     return {text.value for text in texts if isinstance(text.value, str)}
 
 
-def test_every_log_event_has_a_row_at_its_level() -> None:
+def test_every_log_event_has_a_row_at_its_level():
     assert logged("INFO") > FINAL_EVENTS
     assert logged("WARNING") == WARNING_EVENTS
     assert logged("INFO") | WARNING_EVENTS == called("record") | called("_record")
 
 
-def test_every_error_has_a_row() -> None:
+def test_every_error_has_a_row():
     assert logged("ERROR") - MADE == (called("record_failure") | called("on_error")) - {"_raised"}
 
 
 # Metrics
 
 
-def test_every_metric_has_a_row_with_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_metric_has_a_row_with_its_dimensions(capsys):
     observer = LogObserver()
     observer.record("request_completed", outcome="input_required", asked=["a"], declined=1)
     observer.record("request_completed", outcome="checkpoint")
@@ -150,9 +150,7 @@ def counted(text: str) -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.parametrize("level", ["INFO", "WARNING"])
-def test_a_log_level_above_info_suppresses_request_lines_and_metrics(
-    level: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_level_above_info_suppresses_request_lines_and_metrics(level, capsys):
     observer = LogObserver(level=level)
     observer.record("request_completed", outcome="input_required", asked=["a"])
     observer.record("state_refused", reason="expired")
@@ -163,7 +161,7 @@ def test_a_log_level_above_info_suppresses_request_lines_and_metrics(
 # Names
 
 
-def test_every_named_resource_exists() -> None:
+def test_every_named_resource_exists():
     parts = (each[part] for each in (TEMPLATE, PLATFORM) for part in ("Resources", "Parameters", "Outputs"))
     ours = {name for part in parts for name in part}
     suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|InvokesItself|Policy|Table|Logs"

@@ -1,7 +1,5 @@
 """The table "Rotating a key" of docs/explanation/security.md, executed with calls in flight."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -73,16 +71,16 @@ def resumes(environment: Configured, asked: Any) -> bool:
 
 
 @pytest.fixture(params=["direct", "delegated"])
-def signing(request: pytest.FixtureRequest) -> str:
+def signing(request):
     return str(request.param)
 
 
 @pytest.fixture(params=OWN)
-def rotation(request: pytest.FixtureRequest, kms: FakeKms, signing: str) -> Rotation:
+def rotation(request, kms, signing):
     return Rotation(kms, request.param, signing)
 
 
-def test_calls_in_flight_resume_before_and_after_each_deployment(rotation: Rotation) -> None:
+def test_calls_in_flight_resume_before_and_after_each_deployment(rotation):
     deployments = [rotation.environment(*keys) for keys in documented().values()]
     assert len(deployments) == 4
     for before, after in pairwise(deployments):
@@ -93,20 +91,20 @@ def test_calls_in_flight_resume_before_and_after_each_deployment(rotation: Rotat
             assert resumes(after, asked)
 
 
-def test_the_old_key_is_not_needed_after_the_rotation(rotation: Rotation, kms: FakeKms) -> None:
+def test_the_old_key_is_not_needed_after_the_rotation(rotation, kms):
     *_, last = documented().values()
     kms.DisableKey(KeyId=rotation.arns["OLD"])
     environment = rotation.environment(*last)
     assert resumes(environment, environment.call("greet"))
 
 
-def test_omitting_the_first_deployment_loses_calls_in_flight(rotation: Rotation) -> None:
+def test_omitting_the_first_deployment_loses_calls_in_flight(rotation):
     documentation = documented()
     before, after = (rotation.environment(*documentation[name]) for name in ("now", "2"))
     assert resumes(after, before.call("greet"))
     assert not resumes(before, after.call("greet"))
 
 
-def test_a_second_deployment_without_a_leaked_key_revokes_it(rotation: Rotation) -> None:
+def test_a_second_deployment_without_a_leaked_key_revokes_it(rotation):
     asked = rotation.environment(*documented()["1"]).call("greet")
     assert not resumes(rotation.environment("NEW", ""), asked)

@@ -7,8 +7,6 @@ of SEP-2322); Ajv gets the schemas in these, too. Not covered: types that a sing
 defines, and schemas that are made to be costly.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +23,6 @@ from support.recorded_exchanges import distinct, messages_of_corpus, of_corpus, 
 from support.replayed_results import PROGRAM, Exchange, refusals_of_python, session
 from support.sample_servers import RESULTS, type_server
 from support.type_samples import ZOO
-from support.typescript_client import RunModule
 
 pytest_plugins = ["support.typescript_client"]
 
@@ -89,7 +86,7 @@ INVALID: Final = [
 
 
 @pytest.fixture(scope="module")
-def arguments() -> dict[str, list[Any]]:
+def arguments():
     """Values for the arguments of the tools of each sample type."""
     return {sample: values_of(argument_schema(sample)) for sample in ZOO}
 
@@ -100,7 +97,7 @@ def argument_schema(sample: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def exchanges(arguments: Mapping[str, Sequence[Any]]) -> list[Exchange]:
+def exchanges(arguments):
     valid = {}
     for sample, given_values in arguments.items():
         schema = argument_schema(sample)
@@ -118,7 +115,7 @@ class Judged:
 
 
 @pytest.fixture(scope="module")
-def judged(exchanges: Sequence[Exchange], arguments: Mapping[str, Sequence[Any]]) -> list[Judged]:
+def judged(exchanges, arguments):
     """Every schema in the exchanges and in the messages of the corpus.
 
     The results of sample types are given the values of their arguments.
@@ -171,7 +168,7 @@ class Verdicts:
 
 
 @pytest.fixture(scope="module")
-def verdicts(run_module: RunModule, exchanges: Sequence[Exchange], judged: Sequence[Judged]) -> Verdicts:
+def verdicts(run_module, exchanges, judged):
     legacy = session(exchanges, legacy=True)
     sessions = {"modern": session(exchanges, legacy=False), "legacy": legacy, "version 1": legacy}
     schemas: list[tuple[Any, Any]] = [(each.schema, each.values) for each in judged]
@@ -186,13 +183,13 @@ def verdicts(run_module: RunModule, exchanges: Sequence[Exchange], judged: Seque
 
 
 @pytest.mark.parametrize("client", ["modern", "legacy", "version 1"])
-def test_a_typescript_client_reads_every_result(verdicts: Verdicts, client: str) -> None:
+def test_a_typescript_client_reads_every_result(verdicts, client):
     assert_only_the_invalid_are_refused(verdicts.refusals[client])
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("legacy", [False, True], ids=["modern", "legacy"])
-async def test_the_python_client_reads_every_result(exchanges: Sequence[Exchange], legacy: bool) -> None:
+async def test_the_python_client_reads_every_result(exchanges, legacy):
     refused = await refusals_of_python(session(exchanges, legacy=legacy), legacy=legacy)
     assert_only_the_invalid_are_refused(refused)
 
@@ -203,7 +200,7 @@ def assert_only_the_invalid_are_refused(refused: Sequence[tuple[str, str]]) -> N
     assert {where for where, _ in refused} == {each.where for each in INVALID}
 
 
-def test_nearly_every_sample_type_has_a_structured_result(exchanges: Sequence[Exchange]) -> None:
+def test_nearly_every_sample_type_has_a_structured_result(exchanges):
     """Generated values of a type may all be near misses, and `plain` returns other values than it says."""
     returned = {
         each.tool.get("description") for each in exchanges if each.tool and "structuredContent" in each.result
@@ -211,7 +208,7 @@ def test_nearly_every_sample_type_has_a_structured_result(exchanges: Sequence[Ex
     assert len(ZOO.keys() - returned) <= 4
 
 
-def test_every_sample_result_is_structured(exchanges: Sequence[Exchange]) -> None:
+def test_every_sample_result_is_structured(exchanges):
     results = [each for each in exchanges if each.where.startswith('results: {"name": ')]
     calls = [each for each in results if each.method == "tools/call"]
     assert len(calls) == len({repr(result) for result in RESULTS})
@@ -221,7 +218,7 @@ def test_every_sample_result_is_structured(exchanges: Sequence[Exchange]) -> Non
 # The schemas
 
 
-def test_ajv_compiles_every_schema(verdicts: Verdicts, judged: Sequence[Judged]) -> None:
+def test_ajv_compiles_every_schema(verdicts, judged):
     problems = [
         (each.where, said)
         for each, said in zip(judged, verdicts.schemas, strict=True)
@@ -231,7 +228,7 @@ def test_ajv_compiles_every_schema(verdicts: Verdicts, judged: Sequence[Judged])
     assert isinstance(verdicts.invalid, str)
 
 
-def test_ajv_and_the_server_agree_on_values(verdicts: Verdicts, judged: Sequence[Judged]) -> None:
+def test_ajv_and_the_server_agree_on_values(verdicts, judged):
     for each, said in zip(judged, verdicts.schemas, strict=True):
         for value, by_ajv in zip(each.values, said, strict=True):
             assert is_valid(each.schema, value) is by_ajv, (each.schema, value)
@@ -285,7 +282,7 @@ DIFFERENT: Final[Mapping[tuple[str, Any], str]] = {
 """Rule and value for which Ajv and the server have different verdicts -> the reason."""
 
 
-def test_ajv_and_the_server_differ_in_these_formats_and_values_only(verdicts: Verdicts) -> None:
+def test_ajv_and_the_server_differ_in_these_formats_and_values_only(verdicts):
     found = set()
     for (name, (schema, samples)), said in zip(RULES.items(), verdicts.rules, strict=True):
         both = zip(samples, said, strict=True)

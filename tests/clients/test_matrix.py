@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable
 
 import pytest
 
@@ -28,22 +27,22 @@ def installed_version(client: RealClient) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.id)
-def test_the_pinned_version_is_installed(client: RealClient) -> None:
+def test_the_pinned_version_is_installed(client):
     assert installed_version(client) == client.version
 
 
-def test_every_pinned_client_is_in_the_matrix() -> None:
+def test_every_pinned_client_is_in_the_matrix():
     in_matrix = {name for client in CLIENTS for name in (client.package, *client.stack)}
     for environment in (".venv-strands", ".venv-agents", ".venv-langchain", ".cache/typescript"):
         assert pinned_versions(environment).keys() <= in_matrix
 
 
-def test_every_driver_belongs_to_a_client() -> None:
+def test_every_driver_belongs_to_a_client():
     used = {client.driver for client in CLIENTS}
     assert {path.name for path in DRIVERS.glob("*.*")} == used | {"serve.py", "lines.py", "lines.mjs"}
 
 
-def test_no_two_clients_share_a_name() -> None:
+def test_no_two_clients_share_a_name():
     names = [client.id for client in CLIENTS]
     assert len({*names}) == len(names)
     assert all(re.fullmatch("[a-z0-9-]+", name) for name in names)
@@ -85,11 +84,11 @@ def _row(client: RealClient) -> str:
 
 
 @pytest.mark.parametrize("table", [driven_clients, notes, absent_clients], ids=lambda table: table.__name__)
-def test_the_page_about_connecting_has_the_tables_of_the_matrix(table: Callable[[], str]) -> None:
+def test_the_page_about_connecting_has_the_tables_of_the_matrix(table):
     assert table() in read_document(CONNECTING)
 
 
-def test_the_page_about_connecting_names_the_pinned_applications() -> None:
+def test_the_page_about_connecting_names_the_pinned_applications():
     page = read_document(CONNECTING)
     names = {
         "@anthropic-ai/claude-code": "Claude Code",
@@ -112,7 +111,7 @@ ASK_NOTHING = {"langchain-mcp-adapters", "llama-index-tools-mcp", "agno", "mcpor
 """They open with `initialize`, and declare nothing that a server could ask for."""
 
 
-def test_most_installed_clients_have_a_profile() -> None:
+def test_most_installed_clients_have_a_profile():
     without = MATRIX.keys() - {profile.package for profile in PROFILES}
     assert without == {"@modelcontextprotocol/sdk", "@modelcontextprotocol/ext-tasks", *ASK_NOTHING}, (
         "they need none"
@@ -120,7 +119,7 @@ def test_most_installed_clients_have_a_profile() -> None:
 
 
 @pytest.mark.parametrize("profile", INSTALLED, ids=lambda profile: profile.name)
-def test_a_profile_agrees_with_the_matrix(profile: ClientProfile) -> None:
+def test_a_profile_agrees_with_the_matrix(profile):
     client: RealClient = MATRIX[str(profile.package)]
     assert profile.version == client.version
     if profile.is_legacy:
@@ -133,6 +132,6 @@ def test_a_profile_agrees_with_the_matrix(profile: ClientProfile) -> None:
     assert [mode for mode in MODES if getattr(profile, f"answers_{mode}s")] == list(client.asks)
 
 
-def test_the_profile_of_the_inspector_is_of_its_pinned_version() -> None:
+def test_the_profile_of_the_inspector_is_of_its_pinned_version():
     package = "@modelcontextprotocol/inspector"
     assert ClientProfile.load("inspector").version == pinned_versions(".cache/inspector")[package]

@@ -1,8 +1,6 @@
 """Clients as their users install them, against template.yaml and against a server that finds their limits."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.examples import HYDERABAD, ORDERS, RESOLVE, TOKYO
 from support.page_user import answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
-from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
+from support.real_clients import FOLDER, RealClient, real_clients
 from support.recorded_traffic import Exchange, Recorded, recorded
 from support.text_reader import TextReader
 
@@ -56,44 +54,44 @@ def accept(**content: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def examples_server() -> Iterator[Recorded]:
+def examples_server():
     with recorded(ROOT / "template.yaml", user=True) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def open_server() -> Iterator[Recorded]:
+def open_server():
     with recorded(ROOT / "template.yaml", AuthMode="none") as served:
         yield served
 
 
 @pytest.fixture
-def open_examples(open_server: Recorded) -> Recorded:
+def open_examples(open_server):
     """The examples for everyone, without signing in."""
     open_server.exchanges.clear()
     return open_server
 
 
 @pytest.fixture(scope="module")
-def probe_server() -> Iterator[Recorded]:
+def probe_server():
     with recorded(FOLDER / "probe/template.yaml") as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def signed_in_probe() -> Iterator[Recorded]:
+def signed_in_probe():
     with recorded(FOLDER / "probe/template.yaml", user=True) as served:
         yield served
 
 
 @pytest.fixture
-def examples(examples_server: Recorded) -> Recorded:
+def examples(examples_server):
     examples_server.exchanges.clear()
     return examples_server
 
 
 @pytest.fixture
-def probe(probe_server: Recorded) -> Recorded:
+def probe(probe_server):
     probe_server.exchanges.clear()
     return probe_server
 
@@ -103,7 +101,7 @@ def first_message(server: Recorded) -> Exchange:
     return next(exchange for exchange in server.exchanges if exchange.body)
 
 
-def test_it_opens_as_the_matrix_says(client: RealClient, process: ClientProcess, examples: Recorded) -> None:
+def test_it_opens_as_the_matrix_says(client, process, examples):
     with process.connected(examples.url, tasks=client.tasks):
         process.tools()
     opening = first_message(examples)
@@ -122,9 +120,7 @@ def test_it_opens_as_the_matrix_says(client: RealClient, process: ClientProcess,
 
 
 @with_profiles()
-def test_its_profile_is_what_it_sends(
-    client: RealClient, process: ClientProcess, examples: Recorded, option: str, profile: str
-) -> None:
+def test_its_profile_is_what_it_sends(client, process, examples, option, profile):
     with process.connected(examples.url, **{option: True}):
         process.tools()
     opening = first_message(examples)
@@ -141,7 +137,7 @@ def test_its_profile_is_what_it_sends(
         assert (expected.max_rounds or 0) == client.max_rounds
 
 
-def test_it_lists_every_tool(client: RealClient, process: ClientProcess, examples: Recorded) -> None:
+def test_it_lists_every_tool(client, process, examples):
     with process.connected(examples.url):
         listed = process.tools()
     registered = {name for server in load_function_servers(FUNCTIONS).values() for name in server.tools}
@@ -149,9 +145,7 @@ def test_it_lists_every_tool(client: RealClient, process: ClientProcess, example
     assert "tools/list" in examples.methods()
 
 
-def test_it_calls_a_tool_that_asks_nothing(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_it_calls_a_tool_that_asks_nothing(client, process, examples):
     with process.connected(examples.url):
         called = process.call("get_weather", TOKYO)
     assert called.value["place"] == "Tokyo, Japan"
@@ -160,9 +154,7 @@ def test_it_calls_a_tool_that_asks_nothing(
 
 
 @can_be_asked
-def test_the_user_answers_one_question_after_the_other(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_the_user_answers_one_question_after_the_other(client, process, examples):
     with process.connected(examples.url):
         weather = process.call("get_weather", HYDERABAD, accept(value=SINDH))
         answers = (accept(resolution="Duplicate"), accept(duplicateOfId=4301))
@@ -176,9 +168,7 @@ def test_the_user_answers_one_question_after_the_other(
 
 @can_be_asked
 @pytest.mark.parametrize(("action", "error"), [("decline", "declined"), ("cancel", "dismissed")])
-def test_a_user_who_does_not_answer_ends_the_call(
-    client: RealClient, process: ClientProcess, examples: Recorded, action: str, error: str
-) -> None:
+def test_a_user_who_does_not_answer_ends_the_call(client, process, examples, action, error):
     with process.connected(examples.url):
         called = process.call("get_weather", HYDERABAD, {"action": action})
     assert error in called.error
@@ -187,7 +177,7 @@ def test_a_user_who_does_not_answer_ends_the_call(
 
 
 @select(lambda client: "url" in client.asks)
-def test_the_user_visits_a_page(client: RealClient, process: ClientProcess, probe: Recorded) -> None:
+def test_the_user_visits_a_page(client, process, probe):
     url = "https://pay.example.com/orders/1"
     with process.connected(probe.url):
         called = process.call("visit", {"url": url}, {"action": "accept"})
@@ -196,9 +186,7 @@ def test_the_user_visits_a_page(client: RealClient, process: ClientProcess, prob
 
 
 @select(lambda client: client.max_rounds)
-def test_it_gives_up_after_its_last_round(
-    client: RealClient, process: ClientProcess, probe: Recorded
-) -> None:
+def test_it_gives_up_after_its_last_round(client, process, probe):
     most = client.max_rounds
     assert most is not None
     with process.connected(probe.url):
@@ -210,18 +198,14 @@ def test_it_gives_up_after_its_last_round(
 
 
 @select(lambda client: client.max_rounds is None)
-def test_without_a_limit_it_follows_every_round(
-    client: RealClient, process: ClientProcess, probe: Recorded
-) -> None:
+def test_without_a_limit_it_follows_every_round(client, process, probe):
     with process.connected(probe.url):
         called = process.call("many_questions", {"count": 15}, *[accept(value="x")] * 15)
     assert called.value == {"answers": ["x"] * 15}
 
 
 @select(lambda client: client.state_only_rounds)
-def test_it_follows_a_round_without_questions(
-    client: RealClient, process: ClientProcess, probe: Recorded
-) -> None:
+def test_it_follows_a_round_without_questions(client, process, probe):
     with process.connected(probe.url, asks=False):
         called = process.call("pauses", {"count": 1})
     assert called.value == {"done": [1]}
@@ -229,9 +213,7 @@ def test_it_follows_a_round_without_questions(
 
 
 @select(lambda client: not client.state_only_rounds)
-def test_it_does_not_follow_a_round_without_questions(
-    client: RealClient, process: ClientProcess, probe: Recorded
-) -> None:
+def test_it_does_not_follow_a_round_without_questions(client, process, probe):
     with process.connected(probe.url, asks=False):
         called = process.call("pauses", {"count": 1})
     assert called.error
@@ -239,9 +221,7 @@ def test_it_does_not_follow_a_round_without_questions(
 
 
 @select(lambda client: client.id in DECLARE_NOTHING)
-def test_without_input_capabilities_a_long_call_continues_in_another_call(
-    client: RealClient, process: ClientProcess, signed_in_probe: Recorded
-) -> None:
+def test_without_input_capabilities_a_long_call_continues_in_another_call(client, process, signed_in_probe):
     count = 1 + DECLARE_NOTHING.index(client.id)  # the same call of another client would continue this one
     results = []
     with process.connected(signed_in_probe.url, asks=False):
@@ -252,9 +232,7 @@ def test_without_input_capabilities_a_long_call_continues_in_another_call(
 
 
 @can_be_asked
-def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(client, process, examples):
     answers = [accept(value=value) for value in ("small", "eu-west-1", True)]
     with process.connected(examples.url, tasks=client.tasks):
         called = process.call("provision_database", ORDERS, *answers)
@@ -264,9 +242,7 @@ def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
     assert examples.methods().count("tasks/update") == client.tasks
 
 
-def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_a_user_who_cannot_be_asked_answers_on_the_question_page(client, process, examples):
     arguments = {"name": f"orders-{client.id}"}  # the same call of another client would continue this one
     with process.connected(examples.url, asks=False, tasks=client.tasks):
         for answer in ("small", "eu-west-1", "Yes"):
@@ -282,8 +258,8 @@ def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
 
 @select(lambda client: client.session_per_call or client.id == "agno")
 def test_without_signing_in_a_model_that_follows_the_texts_gets_the_answers_of_the_user(
-    client: RealClient, process: ClientProcess, open_examples: Recorded
-) -> None:
+    client, process, open_examples
+):
     arguments = {"name": f"orders-{client.id}"}  # the same arguments of another client would be another call
     with process.connected(open_examples.url, asks=False, tasks=client.tasks):
         model = TextReader(process, "provision_database", arguments)
@@ -300,9 +276,7 @@ def test_without_signing_in_a_model_that_follows_the_texts_gets_the_answers_of_t
 
 
 @select(lambda client: client.id in IMPATIENT)
-def test_a_call_that_is_repeated_while_the_user_reads_does_not_time_out(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_a_call_that_is_repeated_while_the_user_reads_does_not_time_out(client, process, examples):
     arguments = {"name": f"early-{client.id}"}
     with process.connected(examples.url, asks=False):
         asked, again = (process.call("provision_database", arguments) for _ in range(2))
@@ -310,9 +284,7 @@ def test_a_call_that_is_repeated_while_the_user_reads_does_not_time_out(
     assert link_in(again.text) == link_in(asked.text)
 
 
-def test_a_user_who_declines_on_the_question_page_ends_the_call(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_a_user_who_declines_on_the_question_page_ends_the_call(client, process, examples):
     arguments = {"name": f"archive-{client.id}"}
     with process.connected(examples.url, asks=False):
         decline_page(link_in(process.call("provision_database", arguments).text))
@@ -321,9 +293,7 @@ def test_a_user_who_declines_on_the_question_page_ends_the_call(
 
 
 @select(lambda client: client.initialize)
-def test_opened_with_initialize_it_returns_the_session_id(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
+def test_opened_with_initialize_it_returns_the_session_id(client, process, examples):
     with process.connected(examples.url, initialize=True):
         called = process.call("get_weather", TOKYO)
     assert called.value["place"] == "Tokyo, Japan"

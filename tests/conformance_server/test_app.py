@@ -55,28 +55,28 @@ TASKS = {"failing_job", "protocol_error_job", "confirm_delete", "multi_input"}
 
 
 @pytest.mark.parametrize("tool", [*sorted(TASKS), "test_missing_capability"])
-def test_a_tool_refuses_clients_without_what_it_requires(tool: str) -> None:
+def test_a_tool_refuses_clients_without_what_it_requires(tool):
     assert Player(APP, capabilities={}).call(tool).error["code"] == -32021
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in TASKS])
-def test_a_tool_asks_and_returns(tool: str) -> None:
+def test_a_tool_asks_and_returns(tool):
     last = last_round(Player(APP, log_level="debug").call(tool, ARGUMENTS.get(tool)))
     assert last.result["resultType"] == "complete"
     assert last.failed is (tool == "test_error_handling")
 
 
 @pytest.mark.parametrize("prompt", names("prompts/list", "prompts"))
-def test_a_prompt_asks_and_returns(prompt: str) -> None:
+def test_a_prompt_asks_and_returns(prompt):
     assert last_round(Player(APP).prompt(prompt, ARGUMENTS.get(prompt))).messages
 
 
 @pytest.mark.parametrize("uri", RESOURCES)
-def test_a_resource_is_read(uri: str) -> None:
+def test_a_resource_is_read(uri):
     assert ("error" in Player(APP).read(uri).message) is (uri == "test://nowhere")
 
 
-def test_an_argument_is_completed() -> None:
+def test_an_argument_is_completed():
     ref = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
     completed = Player(APP).request(
         "completion/complete", ref=ref, argument={"name": "arg1", "value": "test"}
@@ -84,19 +84,19 @@ def test_an_argument_is_completed() -> None:
     assert completed["result"]["completion"]["values"] == ["test", "testing"]
 
 
-def test_an_own_schema_is_listed_unchanged() -> None:
+def test_an_own_schema_is_listed_unchanged():
     tools = Player(APP).request("tools/list")["result"]["tools"]
     schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
     assert schemas["json_schema_2020_12_tool"] == load_module(APP.with_name("samples.py")).CONTACT_SCHEMA
 
 
-def test_the_front_doors_catalog_is_fresh() -> None:
+def test_the_front_doors_catalog_is_fresh():
     fresh = render_catalog(APP.parents[1])
     command = f"python -m mcp_roundtrip_tools.catalog --functions tests --output {CATALOG}"
     assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
 
 
-def test_the_first_tool_takes_no_arguments() -> None:
+def test_the_first_tool_takes_no_arguments():
     # The suite's header scenario calls it.
     assert not Player(APP).call(TOOLS[0]).failed
 
@@ -112,6 +112,6 @@ def test_the_first_tool_takes_no_arguments() -> None:
         {"jsonrpc": "2.0", "method": "notifications/unheard-of"},
     ],
 )
-def test_the_validation_refuses_an_invalid_response(message: dict[str, Any]) -> None:
+def test_the_validation_refuses_an_invalid_response(message):
     with pytest.raises((ValidationError, AssertionError, KeyError)):
         assert_valid("tools/call", message)

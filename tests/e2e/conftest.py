@@ -1,20 +1,18 @@
 """template.yaml for tests of clients, served once for each module."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from support.served_application import Served, serve_anonymously
+from support.served_application import serve_anonymously
 
 
 @pytest.fixture(scope="module")
-def application() -> Iterator[Served]:
+def application():
     with serve_anonymously() as served:
         yield served
 
 
 @pytest.fixture
-def served(application: Served) -> Served:
+def served(application):
     """Return the application without the log lines of earlier tests."""
     application.lines.clear()
     return application

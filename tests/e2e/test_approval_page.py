@@ -1,10 +1,7 @@
 """The approval page in a browser without JavaScript, opened from the link in the approver's e-mail."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +11,6 @@ from support.mailbox import Mailbox
 from support.sam_applications import http
 from support.served_application import serve_for_alice
 
-if TYPE_CHECKING:
-    from support.browser import RunProgram
-
 pytest_plugins = ["support.browser"]
 
 PROGRAM = Path(__file__).parents[1] / "support/approval_page.mjs"
@@ -24,7 +18,7 @@ PURPOSE = "<b>A week</b> in the library"
 
 
 @pytest.mark.parametrize(("button", "status"), [("Approve", "Approved"), ("Reject", "Rejected")])
-def test_the_approver_decides_with_one_click(run_in_browser: RunProgram, button: str, status: str) -> None:
+def test_the_approver_decides_with_one_click(run_in_browser, button, status):
     mailbox = Mailbox()
     with serve_for_alice(mailbox) as served:
         event = post(APPROVAL, call("request_approval", {"purpose": PURPOSE, "amount_eur": 1250}))

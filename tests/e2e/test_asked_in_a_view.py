@@ -1,9 +1,7 @@
 """The question app in a browser, in a host of MCP Apps, before the front door of the example over HTTP."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,10 +11,6 @@ from support.mailbox import Mailbox
 from support.question_app import view
 from support.sam_applications import rpc
 from support.served_application import Served, serve_anonymously, serve_for_alice
-
-if TYPE_CHECKING:
-    from support.question_app import Show
-    from support.typescript_client import RunModule
 
 pytest_plugins = ["support.question_app", "support.typescript_client"]
 
@@ -50,7 +44,7 @@ PROVISIONED = (
 )
 
 
-def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result(show: Show) -> None:
+def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result(show):
     with serve_for_alice(Mailbox()) as served:
         again = ("call", "provision_database", {"name": "orders"})
         log = show(*PROVISIONED, again, server=host(served))
@@ -65,13 +59,13 @@ def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result
     assert log["complaints"] == []
 
 
-def test_an_anonymous_user_answers_in_a_view(show: Show) -> None:
+def test_an_anonymous_user_answers_in_a_view(show):
     with serve_anonymously() as served:
         log = show(*PROVISIONED, server=host(served))
     assert '"name":"orders"' in log["contexts"][0]["content"][1]["text"].replace(" ", "")
 
 
-def test_the_view_of_the_endpoint_is_the_one_that_the_tests_show(show: Show) -> None:
+def test_the_view_of_the_endpoint_is_the_one_that_the_tests_show(show):
     with serve_anonymously() as served:
         log = show(("read", "ui://mcp-roundtrip/questions"), server=host(served))
     (content,) = log["values"][0]["contents"]
@@ -104,7 +98,7 @@ console.log(JSON.stringify({
 @pytest.mark.parametrize(
     "mode", ["", ', versionNegotiation: { mode: "auto" }'], ids=["initialize", "2026-07-28"]
 )
-def test_the_official_typescript_client_takes_results_that_ask(run_module: RunModule, mode: str) -> None:
+def test_the_official_typescript_client_takes_results_that_ask(run_module, mode):
     """It refuses results without structured content from tools that list an output schema."""
     with serve_for_alice(Mailbox()) as served:
         seen = json.loads(run_module(TYPESCRIPT % (mode, served.url)))
@@ -120,7 +114,7 @@ def post(url: str, method: str, params: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/tools/provision"])
-def test_a_foreign_changed_or_missing_state_answers_nothing(path: str) -> None:
+def test_a_foreign_changed_or_missing_state_answers_nothing(path):
     call = {"name": "provision_database", "arguments": {"name": "orders"}}
     valid = {"tool": call["name"], "arguments": call["arguments"], "answers": {}}
     with serve_for_alice(Mailbox()) as served, serve_anonymously() as other:

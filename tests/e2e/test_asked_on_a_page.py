@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +51,7 @@ async def visit(run_in_browser: RunProgram, link: str | None, *steps: Any) -> li
     [("legacy", serve_anonymously), ("legacy", signed_in), ("auto", signed_in)],
     ids=["legacy-anonymous", "legacy-signed_in", "auto-signed_in"],
 )
-async def test_a_call_is_answered_in_the_browser_and_returns_its_result(
-    run_in_browser: RunProgram, mode: Any, serving: Callable[[], AbstractContextManager[Served]]
-) -> None:
+async def test_a_call_is_answered_in_the_browser_and_returns_its_result(run_in_browser, mode, serving):
     arguments: dict[str, object] = {"name": "orders"}
     asked: dict[str, str] = {}
     with serving() as served:
@@ -80,7 +77,7 @@ async def test_a_call_is_answered_in_the_browser_and_returns_its_result(
     assert any("question_page_answered" in line for line in served.lines)
 
 
-async def test_a_user_who_declines_on_the_page_ends_the_call(run_in_browser: RunProgram) -> None:
+async def test_a_user_who_declines_on_the_page_ends_the_call(run_in_browser):
     arguments: dict[str, object] = {"name": "orders"}
     with serve_anonymously() as served:
         async with Client(served.url, mode="legacy") as client:
@@ -92,7 +89,7 @@ async def test_a_user_who_declines_on_the_page_ends_the_call(run_in_browser: Run
     assert text_of(result) == "The user declined to answer 'size'."
 
 
-async def test_a_url_question_waits_until_the_page_behind_it_is_done(run_in_browser: RunProgram) -> None:
+async def test_a_url_question_waits_until_the_page_behind_it_is_done(run_in_browser):
     mailbox = Mailbox()
     arguments: dict[str, object] = {"purpose": "Books", "amount_eur": 12}
     with serve_for_alice(mailbox) as served:

@@ -1,22 +1,14 @@
 """The examples of docs/guides/connecting.md work as shown."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
 from support.client_pins import pinned_versions
 from support.documents import CONNECTING, LOCAL_URL, code_blocks, inspector_configuration, read_document
 from support.project import ROOT
-from support.served_application import Served
-
-if TYPE_CHECKING:
-    from support.inspector import Inspect
-    from support.typescript_client import RunModule
 
 pytest_plugins = ["support.inspector", "support.typescript_client"]
 
@@ -28,29 +20,25 @@ PAGE = read_document(CONNECTING)
     list(zip(code_blocks(CONNECTING, "python"), code_blocks(CONNECTING, "text"), strict=True)),
     ids=["the Python SDK", "FastMCP"],
 )
-def test_a_program_prints_the_documented_output(
-    served: Served, capfd: pytest.CaptureFixture[str], program: str, output: str
-) -> None:
+def test_a_program_prints_the_documented_output(served, capfd, program, output):
     assert LOCAL_URL in program
     exec(program.replace(LOCAL_URL, served.url), {})
     assert capfd.readouterr().out == output
 
 
-def test_the_typescript_program_prints_the_documented_output(served: Served, run_module: RunModule) -> None:
+def test_the_typescript_program_prints_the_documented_output(served, run_module):
     [program], [output] = code_blocks(CONNECTING, "js"), code_blocks(CONNECTING, "console")
     assert LOCAL_URL in program
     assert run_module(program.replace(LOCAL_URL, served.url)) == output
 
 
-def test_every_documented_configuration_is_json_with_the_url_of_the_examples() -> None:
+def test_every_documented_configuration_is_json_with_the_url_of_the_examples():
     for shown in code_blocks(CONNECTING, "jsonc"):
         [servers] = json.loads(shown).values()
         assert servers["examples"]["url"] == LOCAL_URL
 
 
-def test_the_documented_commands_of_the_inspector_work(
-    served: Served, inspector: Inspect, inspector_process: Inspect
-) -> None:
+def test_the_documented_commands_of_the_inspector_work(served, inspector, inspector_process):
     [shown] = code_blocks(CONNECTING, "sh")
     for number, command in enumerate(shown.splitlines()):
         assert command.startswith("npx @modelcontextprotocol/inspector@")
@@ -59,7 +47,7 @@ def test_the_documented_commands_of_the_inspector_work(
         assert run(inspector_configuration(served.url), *shlex.split(arguments)).status == 0
 
 
-def test_the_documented_versions_are_the_tested_ones() -> None:
+def test_the_documented_versions_are_the_tested_ones():
     pins = (ROOT / "Makefile").read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")
     [sdk] = re.findall(r'"mcp==([\d.]+)"', pins)
     [with_tasks] = re.findall(r'"fastmcp-tasks==([\d.]+)"', pins)

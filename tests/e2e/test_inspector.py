@@ -21,7 +21,6 @@ from support.examples import (
 )
 from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
-from support.served_application import Served
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
@@ -33,7 +32,7 @@ CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 
 
 @pytest.fixture
-def run(inspector_process: Inspect, served: Served) -> Inspect:
+def run(inspector_process, served):
     """Return a function that runs a command with the documented configuration."""
     return partial(inspector_process, inspector_configuration(served.url))
 
@@ -64,9 +63,7 @@ def without_channels(definition: Any) -> Any:
 
 
 @pytest.mark.parametrize(("method", "kind", "member", "key"), LISTS)
-def test_all_features_of_the_functions_are_listed(
-    run: Inspect, method: str, kind: str, member: str, key: str
-) -> None:
+def test_all_features_of_the_functions_are_listed(run, method, kind, member, key):
     listed = run("--method", method)
     assert listed.status == 0
     definitions = {row["definition"][key]: without_channels(row["definition"]) for row in CATALOG[kind]}
@@ -76,15 +73,15 @@ def test_all_features_of_the_functions_are_listed(
     assert {**found, **definitions} == found
 
 
-def test_the_inspector_uses_the_protocol_version_of_this_server(run: Inspect) -> None:
+def test_the_inspector_uses_the_protocol_version_of_this_server(run):
     assert run("--method", "initialize").result["protocolVersion"] == "2026-07-28"
 
 
-def test_the_schemas_of_tools_are_portable(run: Inspect) -> None:
+def test_the_schemas_of_tools_are_portable(run):
     assert run("--method", "tools/list", "--strict").status == 0
 
 
-def test_the_answer_on_the_page_is_in_the_result_of_the_next_command(run: Inspect) -> None:
+def test_the_answer_on_the_page_is_in_the_result_of_the_next_command(run):
     said, again = (call(run, "get_weather", HYDERABAD).result["content"][0]["text"] for _ in range(2))
     assert link_in(again) != link_in(said), "without the code, it is another call"
     answer_page(link_in(said), SINDH)
@@ -92,7 +89,7 @@ def test_the_answer_on_the_page_is_in_the_result_of_the_next_command(run: Inspec
     assert answered.result["structuredContent"]["place"] == SINDH
 
 
-def test_a_prompt_is_returned(run: Inspect) -> None:
+def test_a_prompt_is_returned(run):
     got = run(
         "--method", "prompts/get", "--prompt-name", "triage", "--prompt-args", "workItemId=4522"
     )  # fmt: skip
@@ -101,21 +98,19 @@ def test_a_prompt_is_returned(run: Inspect) -> None:
 
 
 @pytest.mark.parametrize("uri", [row["definition"]["uri"] for row in CATALOG["resources"]] + [TOKYO_FORECAST])
-def test_a_resource_is_read(run: Inspect, uri: str) -> None:
+def test_a_resource_is_read(run, uri):
     [held] = run("--method", "resources/read", "--uri", uri).result["contents"]
     assert held["uri"] == uri
     assert json.loads(held["text"])
 
 
-def test_a_missing_resource_is_an_error(run: Inspect) -> None:
+def test_a_missing_resource_is_an_error(run):
     missing = run("--method", "resources/read", "--uri", "weather://nowhere")
     assert missing.status != 0
     assert missing.result is None
 
 
-def test_the_inspector_works_without_a_configured_protocol_version(
-    inspector_process: Inspect, served: Served
-) -> None:
+def test_the_inspector_works_without_a_configured_protocol_version(inspector_process, served):
     """By default it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]
@@ -129,7 +124,7 @@ def test_the_inspector_works_without_a_configured_protocol_version(
     assert run("--method", "prompts/get", *given).status == 0
 
 
-def test_it_verifies_the_digests_of_skills(run: Inspect) -> None:
+def test_it_verifies_the_digests_of_skills(run):
     [listed] = CATALOG["skills"]
     verified = run("--method", "skills/list", "--verify", "--require-digests")
     assert (verified.status, verified.result["outcome"]) == (0, "verified")
@@ -138,7 +133,7 @@ def test_it_verifies_the_digests_of_skills(run: Inspect) -> None:
     }
 
 
-def test_it_reads_the_directory_of_a_skill(run: Inspect) -> None:
+def test_it_reads_the_directory_of_a_skill(run):
     uri = "skill://weather-reports"
     read = run("--method", "resources/directory/read", "--uri", uri)
     assert [each["name"] for each in read.result["resources"]] == ["SKILL.md", "references"]

@@ -4,7 +4,7 @@ Each request reaches new processes, so nothing of an earlier one is in memory.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
@@ -32,7 +32,7 @@ FORECAST = "weather://forecast/{place}"
 
 
 @pytest.fixture(params=[official, fast_mcp], ids=["the official SDK", "FastMCP"])
-def connect(request: pytest.FixtureRequest) -> Connect:
+def connect(request):
     client: Connect = request.param
     return client
 
@@ -45,7 +45,7 @@ class Fresh(Served):
 
 
 @pytest.fixture(scope="module")
-def application() -> Iterator[Fresh]:
+def application():
     lines: list[str] = []
     with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lines.append) as app:
         yield Fresh(app.url(FRONT_DOOR), lines, app)
@@ -58,7 +58,7 @@ def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**about, "uri": uri, "mimeType": "text/markdown"}
 
 
-async def test_all_features_of_the_functions_are_listed(served: Served, connect: Connect) -> None:
+async def test_all_features_of_the_functions_are_listed(served, connect):
     async with connect(served.url, Person([])) as client:
         assert client.protocol_version == "2026-07-28"
         lists = await client.lists()
@@ -72,9 +72,7 @@ async def test_all_features_of_the_functions_are_listed(served: Served, connect:
 
 @pytest.mark.parametrize("is_direct", [False, True], ids=["through the front door", "directly"])
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_is_called_and_its_questions_answered(
-    served: Served, connect: Connect, tool: str, is_direct: bool
-) -> None:
+async def test_a_tool_is_called_and_its_questions_answered(served, connect, tool, is_direct):
     call = CALLS[tool]
     person = Person(list(call.answers))
     async with connect(urljoin(served.url, call.route if is_direct else FRONT_DOOR), person) as client:
@@ -83,9 +81,7 @@ async def test_a_tool_is_called_and_its_questions_answered(
     assert person.answers == []
 
 
-async def test_each_request_starts_a_process_of_the_front_door_and_each_call_one_of_the_owner(
-    served: Fresh,
-) -> None:
+async def test_each_request_starts_a_process_of_the_front_door_and_each_call_one_of_the_owner(served):
     before = served.app.processes_started
     person = Person([{"value": "Hyderabad, Sindh, Pakistan"}])
     async with official(served.url, person) as client:
@@ -97,8 +93,8 @@ async def test_each_request_starts_a_process_of_the_front_door_and_each_call_one
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, CALLS["provision_database"].route])
 async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_continue_the_call(
-    served: Served, path: str
-) -> None:
+    served, path
+):
     async with Client(urljoin(served.url, path)) as client:
         asked = await client.call_tool("provision_database", ORDERS)
         added = (asked.meta or {})[META_PARKED_CALL]["arguments"]
@@ -106,7 +102,7 @@ async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_
     assert link_in(block_of(asked.content)) == link_in(block_of(again.content))
 
 
-async def test_a_client_that_follows_tasks_gets_the_database_from_one(served: Served) -> None:
+async def test_a_client_that_follows_tasks_gets_the_database_from_one(served):
     call = CALLS["provision_database"]
     async with fast_mcp(served.url, Person(list(call.answers))) as client:
         content = await client.call("provision_database", call.arguments)
@@ -116,20 +112,18 @@ async def test_a_client_that_follows_tasks_gets_the_database_from_one(served: Se
 
 
 @pytest.fixture(scope="module")
-def mailbox() -> Mailbox:
+def mailbox():
     return Mailbox()
 
 
 @pytest.fixture(scope="module")
-def served_for_alice(mailbox: Mailbox) -> Iterator[Served]:
+def served_for_alice(mailbox):
     with serve_for_alice(mailbox) as served:
         yield served
 
 
 @pytest.mark.parametrize("approved", [True, False])
-async def test_an_expense_is_approved_on_the_page(
-    served_for_alice: Served, mailbox: Mailbox, connect: Connect, approved: bool
-) -> None:
+async def test_an_expense_is_approved_on_the_page(served_for_alice, mailbox, connect, approved):
     def open_page(url: str) -> None:
         assert mailbox.link().startswith(url)
         decide(mailbox.link(), approved=approved)
@@ -139,7 +133,7 @@ async def test_an_expense_is_approved_on_the_page(
     assert decision["approved"] is approved
 
 
-async def test_a_prompt_asks_for_a_missing_argument(served: Served, connect: Connect) -> None:
+async def test_a_prompt_asks_for_a_missing_argument(served, connect):
     picked = "Bug #4301: Sign-in loops when the session cookie has expired"
     person = Person([{"value": picked}])
     async with connect(served.url, person) as client:
@@ -150,7 +144,7 @@ async def test_a_prompt_asks_for_a_missing_argument(served: Served, connect: Con
     assert len(person.asked) == 1
 
 
-async def test_every_resource_can_be_read(served: Served, connect: Connect) -> None:
+async def test_every_resource_can_be_read(served, connect):
     uris = [row["definition"]["uri"] for row in CATALOG["resources"]]
     async with connect(served.url, Person([])) as client:
         read = {uri: json.loads(await client.read(uri)) for uri in [*uris, TOKYO_FORECAST]}
@@ -161,20 +155,20 @@ async def test_every_resource_can_be_read(served: Served, connect: Connect) -> N
 
 
 @pytest.mark.parametrize("uri", ["weather://nowhere", "weather://forecast/Atlantis"])
-async def test_an_error_names_a_missing_feature(served: Served, connect: Connect, uri: str) -> None:
+async def test_an_error_names_a_missing_feature(served, connect, uri):
     async with connect(served.url, Person([])) as client:
         with pytest.raises(MCPError) as refused:
             await client.read(uri)
     assert (refused.value.code, refused.value.data) == (-32602, {"uri": uri})
 
 
-async def test_the_official_client_caches_cacheable_results(served: Served) -> None:
+async def test_the_official_client_caches_cacheable_results(served):
     async with official(served.url, Person([])) as client:
         assert await client.read(PRICES) == await client.read(PRICES)
     assert served.requests("resources/read") == 1
 
 
-async def test_arguments_and_variables_are_completed(served: Served, connect: Connect) -> None:
+async def test_arguments_and_variables_are_completed(served, connect):
     prompt = PromptReference(type="ref/prompt", name="triage")
     template = ResourceTemplateReference(type="ref/resource", uri=FORECAST)
     async with connect(served.url, Person([])) as client:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -71,7 +69,7 @@ class ServedPage:
 
 
 @pytest.fixture
-def page(run_in_browser: RunProgram) -> Iterator[ServedPage]:
+def page(run_in_browser):
     """Serve the page of a server in this process."""
     deployment = Deployment(Server("databases", title="Acme databases"), user=None)
 
@@ -90,7 +88,7 @@ def texts(result: Any) -> list[str]:
     return [each for each in result["seen"] if isinstance(each, str)]
 
 
-def test_a_user_answers_with_the_keyboard_alone(page: ServedPage) -> None:
+def test_a_user_answers_with_the_keyboard_alone(page):
     token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
     result = page.visit(
         token,
@@ -110,7 +108,7 @@ def test_a_user_answers_with_the_keyboard_alone(page: ServedPage) -> None:
     assert "referer" not in post
 
 
-def test_the_keyboard_reaches_the_buttons_in_their_order(page: ServedPage) -> None:
+def test_the_keyboard_reaches_the_buttons_in_their_order(page):
     token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
     tabs = [step for _ in range(7) for step in (("press", "Tab"), "focused")]
     result = page.visit(token, *tabs, ("press", "Tab"), ("submit", "Space"))
@@ -118,7 +116,7 @@ def test_the_keyboard_reaches_the_buttons_in_their_order(page: ServedPage) -> No
     assert page.calls.responses(task) == {"size": {"action": "cancel"}}
 
 
-def test_errors_have_the_focus_first_and_lead_to_their_fields(page: ServedPage) -> None:
+def test_errors_have_the_focus_first_and_lead_to_their_fields(page):
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     result = page.visit(
         token,
@@ -139,7 +137,7 @@ HOSTILE = """</title></textarea><script>window.pwned = 1</script><img src=x oner
 "' onfocus=window.pwned=3 autofocus x='"""
 
 
-def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage) -> None:
+def test_hostile_texts_run_nothing_and_are_shown(page):
     schema = {
         "type": "object",
         "properties": {
@@ -169,7 +167,7 @@ def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage) -> None:
     }
 
 
-def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page: ServedPage) -> None:
+def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page):
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     injected = (
         "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
@@ -189,7 +187,7 @@ def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page: ServedPag
     assert not [to for _, to, _ in result["requests"] if "evil.example" in to]
 
 
-def test_a_url_question_opens_a_new_tab_that_learns_nothing(page: ServedPage) -> None:
+def test_a_url_question_opens_a_new_tab_that_learns_nothing(page):
     target = page.url.replace("/mcp/questions", "/elsewhere?a=1")
     token, task = page.calls.ask({"login": url(target, "Sign in to continue.")})
     opening = (("text", "code"), ("open", "in a new tab"), ("click", "I have finished"))
@@ -199,7 +197,7 @@ def test_a_url_question_opens_a_new_tab_that_learns_nothing(page: ServedPage) ->
     assert page.calls.responses(task) == {"login": {"action": "accept"}}
 
 
-def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(page: ServedPage) -> None:
+def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(page):
     token, task = page.calls.ask({"size": form({"type": "object", "properties": {"x": {"type": "string"}}})})
     attack = (
         "(() => { const form = document.createElement('form'); form.method = 'post';"
@@ -215,7 +213,7 @@ def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(page: Ser
 
 
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
-def test_axe_finds_no_violation_of_accessibility(page: ServedPage, color_scheme: str) -> None:
+def test_axe_finds_no_violation_of_accessibility(page, color_scheme):
     more = {
         "type": "object",
         "properties": {
@@ -246,7 +244,7 @@ LARGE: dict[str, Any] = {
 }
 
 
-def test_200_fields_and_5000_options_are_answered_in_the_browser(page: ServedPage) -> None:
+def test_200_fields_and_5000_options_are_answered_in_the_browser(page):
     token, task = page.calls.ask({"q": form(LARGE)})
     fill = (
         "document.getElementsByName('0.7')[0].value = 'seven',"
@@ -267,9 +265,7 @@ NARROW = "document.documentElement.scrollWidth <= window.innerWidth"
 
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
 @pytest.mark.parametrize("schema", [SIZE, RIGHT_TO_LEFT, LARGE], ids=["size", "rtl", "large"])
-def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
-    page: ServedPage, color_scheme: str, schema: Any
-) -> None:
+def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(page, color_scheme, schema):
     long = "Averyveryverylongwordwithoutanyspaceinit" * 3
     token, _ = page.calls.ask(
         {"q": form(schema, f"{MESSAGE} {long}"), "u": url(f"https://id.example/{long}")}
@@ -287,9 +283,7 @@ def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
     assert direction == ("rtl" if schema is RIGHT_TO_LEFT else "ltr")
 
 
-def test_screenshots_of_the_documentation(
-    page: ServedPage, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_screenshots_of_the_documentation(page, tmp_path, request):
     """Run with --basetemp to keep the images; docs/images has copies."""
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     shots = {"light": WIDE, "dark": PHONE}

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
-from support.approval import APP, PAGES, Approval
+from support.approval import APP, PAGES
 from support.mailbox import token_in
 
 pytest_plugins = ["support.approval"]
@@ -20,7 +20,7 @@ ALICE, BOB, GRACE = (
 
 
 @pytest.fixture
-def alice(approval: Approval) -> Player:
+def alice(approval):
     capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
     authenticator = EventAuthenticator(AuthMode.JWT)
     return Player(APP, capabilities, ALICE, ports={"auth": authenticator}, always_replay=True)
@@ -35,9 +35,7 @@ def page(asked: Any) -> str:
 
 
 @pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])
-def test_the_call_waits_until_the_approver_decides(
-    approval: Approval, alice: Player, decision: str, approved: bool
-) -> None:
+def test_the_call_waits_until_the_approver_decides(approval, alice, decision, approved):
     asked = alice.call("request_approval", EXPENSE)
     assert asked.asked["page"]["params"]["mode"] == "url"
     assert "€1,250 for A week in the library" in asked.asked["page"]["params"]["message"]
@@ -49,7 +47,7 @@ def test_the_call_waits_until_the_approver_decides(
     assert page(asked).endswith(done["reference"])
 
 
-def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval: Approval, alice: Player) -> None:
+def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval, alice):
     sent = {}
     for name, user in {"alice": ALICE, "bob": BOB, "grace": GRACE}.items():
         replace(alice, authorizer=user).call("request_approval", EXPENSE)
@@ -63,15 +61,13 @@ def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval: Approva
 
 
 @pytest.mark.parametrize("approvers", ["", "alice=alice@example.com"])
-def test_callers_cannot_approve_their_own_expense(
-    approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch, approvers: str
-) -> None:
+def test_callers_cannot_approve_their_own_expense(approval, alice, monkeypatch, approvers):
     monkeypatch.setenv("APPROVERS", approvers)
     assert "APPROVERS" in alice.call("request_approval", EXPENSE).text
     assert approval.mailbox.emails == []
 
 
-def test_the_client_never_gets_the_link_of_the_approver(approval: Approval, alice: Player) -> None:
+def test_the_client_never_gets_the_link_of_the_approver(approval, alice):
     asked = alice.call("request_approval", EXPENSE)
     token = token_in(approval.mailbox.link())
     assert token not in json.dumps(asked.message)
@@ -81,9 +77,7 @@ def test_the_client_never_gets_the_link_of_the_approver(approval: Approval, alic
 @pytest.mark.parametrize(
     "capabilities", [{}, {"extensions": {"com.example/other": {}}}, {"elicitation": {"form": {}}}], ids=str
 )
-def test_declarations_and_answers_of_a_client_do_not_decide(
-    approval: Approval, alice: Player, capabilities: Any
-) -> None:
+def test_declarations_and_answers_of_a_client_do_not_decide(approval, alice, capabilities):
     client = replace(alice, capabilities={**capabilities, "elicitation": {"form": {}, "url": {}}})
     answers = {"approval": {"approved": True}, "page": {"action": "accept", "content": {"approved": True}}}
     for asked in (
@@ -97,15 +91,13 @@ def test_declarations_and_answers_of_a_client_do_not_decide(
 
 
 @pytest.fixture
-def with_view(alice: Player) -> Player:
+def with_view(alice):
     return replace(
         alice, capabilities={"elicitation": {"url": {}}, "extensions": {"com.example/approval": {}}}
     )
 
 
-def test_a_client_with_the_extension_shows_the_request_in_its_own_view(
-    approval: Approval, alice: Player, with_view: Player
-) -> None:
+def test_a_client_with_the_extension_shows_the_request_in_its_own_view(approval, alice, with_view):
     asked = with_view.call("request_approval", EXPENSE)
     view = asked.asked["view"]
     assert asked.asked.keys() == {"view"}
@@ -116,9 +108,7 @@ def test_a_client_with_the_extension_shows_the_request_in_its_own_view(
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_the_answer_of_a_clients_own_view_decides_nothing(
-    approval: Approval, with_view: Player, decision: str
-) -> None:
+def test_the_answer_of_a_clients_own_view_decides_nothing(approval, with_view, decision):
     undecided = with_view.call("request_approval", EXPENSE).answer(view={"approved": True})
     assert undecided.failed
     assert "no decision yet" in undecided.text
@@ -127,14 +117,14 @@ def test_the_answer_of_a_clients_own_view_decides_nothing(
     assert decided.structured["approved"] is (decision == "approve")
 
 
-def test_an_anonymous_caller_can_ask(approval: Approval, alice: Player) -> None:
+def test_an_anonymous_caller_can_ask(approval, alice):
     play = Player(APP)
     asked = play.call("request_approval", EXPENSE)
     approval.decide(approval.mailbox.link())
     assert asked.answer(page={}).structured["approved"]
 
 
-def test_equal_calls_of_one_caller_share_a_request(approval: Approval, alice: Player) -> None:
+def test_equal_calls_of_one_caller_share_a_request(approval, alice):
     equal = {page(alice.call("request_approval", EXPENSE)) for _ in range(2)}
     assert len(equal) == len(approval.mailbox.emails) == 1
     others = [
@@ -145,9 +135,7 @@ def test_equal_calls_of_one_caller_share_a_request(approval: Approval, alice: Pl
     assert len(equal | {page(play.call("request_approval", expense)) for play, expense in others}) == 4
 
 
-def test_a_decision_after_the_end_of_a_call_applies_to_the_next_one(
-    approval: Approval, alice: Player
-) -> None:
+def test_a_decision_after_the_end_of_a_call_applies_to_the_next_one(approval, alice):
     client = replace(alice, always_replay=False)
     asked = client.call("request_approval", EXPENSE)
     url, began = page(asked), client.clock()
@@ -163,7 +151,7 @@ def test_a_decision_after_the_end_of_a_call_applies_to_the_next_one(
     assert client.call("request_approval", EXPENSE, page={}).structured["approved"]
 
 
-def test_a_decision_counts_for_one_call(approval: Approval, alice: Player) -> None:
+def test_a_decision_counts_for_one_call(approval, alice):
     first, second = (alice.call("request_approval", EXPENSE) for _ in range(2))
     approval.decide(approval.mailbox.link())
     for _ in range(2):  # the response was lost, and the client repeats the round
@@ -175,13 +163,11 @@ def test_a_decision_counts_for_one_call(approval: Approval, alice: Player) -> No
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_user_who_does_not_open_the_page_ends_the_call_in_a_tool_error(
-    approval: Approval, alice: Player, refusal: Any
-) -> None:
+def test_a_user_who_does_not_open_the_page_ends_the_call_in_a_tool_error(approval, alice, refusal):
     assert alice.call("request_approval", EXPENSE).answer(page=refusal).failed
 
 
-def test_an_email_that_failed_is_sent_by_the_next_call(approval: Approval, alice: Player) -> None:
+def test_an_email_that_failed_is_sent_by_the_next_call(approval, alice):
     play = replace(alice, always_replay=False)
     approval.mailbox.broken = True
     assert play.call("request_approval", EXPENSE).failed
@@ -202,9 +188,7 @@ def test_an_email_that_failed_is_sent_by_the_next_call(approval: Approval, alice
         {"purpose": "Books", "amount_eur": 1.5},
     ],
 )
-def test_an_expense_without_purpose_or_amount_is_a_tool_error(
-    approval: Approval, alice: Player, arguments: Any
-) -> None:
+def test_an_expense_without_purpose_or_amount_is_a_tool_error(approval, alice, arguments):
     assert alice.call("request_approval", arguments).failed
     assert approval.mailbox.emails == []
 
@@ -212,7 +196,7 @@ def test_an_expense_without_purpose_or_amount_is_a_tool_error(
 # The page
 
 
-def test_the_page_shows_the_expense_escaped(approval: Approval, alice: Player) -> None:
+def test_the_page_shows_the_expense_escaped(approval, alice):
     purpose = '<script>alert(1)</script> & "quotes"'
     alice.call("request_approval", {"purpose": purpose, "amount_eur": 1250})
     body = approval.visit(approval.mailbox.link())["body"]
@@ -221,7 +205,7 @@ def test_the_page_shows_the_expense_escaped(approval: Approval, alice: Player) -
         assert text in body
 
 
-def test_only_the_link_in_the_email_has_the_form(approval: Approval, alice: Player) -> None:
+def test_only_the_link_in_the_email_has_the_form(approval, alice):
     url = page(alice.call("request_approval", EXPENSE))
     assert "<form" in approval.visit(approval.mailbox.link())["body"]
     for link in (url, f"{url}?token=guessed", f"{url}?token="):
@@ -231,14 +215,14 @@ def test_only_the_link_in_the_email_has_the_form(approval: Approval, alice: Play
     assert "Waiting" in approval.visit(url)["body"]
 
 
-def test_opening_the_link_decides_nothing(approval: Approval, alice: Player) -> None:
+def test_opening_the_link_decides_nothing(approval, alice):
     asked = alice.call("request_approval", EXPENSE)
     for _ in range(2):
         approval.visit(approval.mailbox.link())
     assert asked.answer(page={}).asked.keys() == {"page"}
 
 
-def test_a_decision_is_final_and_redirects_to_the_status(approval: Approval, alice: Player) -> None:
+def test_a_decision_is_final_and_redirects_to_the_status(approval, alice):
     url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()
     decided = approval.decide(link, "reject")
@@ -249,16 +233,14 @@ def test_a_decision_is_final_and_redirects_to_the_status(approval: Approval, ali
     assert "<form" not in body
 
 
-def test_the_token_of_one_request_does_not_decide_another(approval: Approval, alice: Player) -> None:
+def test_the_token_of_one_request_does_not_decide_another(approval, alice):
     alice.call("request_approval", EXPENSE)
     other = page(alice.call("request_approval", {**EXPENSE, "amount_eur": 9}))
     token = token_in(approval.mailbox.link(0))
     assert approval.decide(f"{other}?token={token}")["statusCode"] == 403
 
 
-def test_a_link_is_valid_for_a_day(
-    approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_is_valid_for_a_day(approval, alice, monkeypatch):
     alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
@@ -267,11 +249,11 @@ def test_a_link_is_valid_for_a_day(
 
 
 @pytest.mark.parametrize("reference", ["0" * 32, "nothing", "..%2F"])
-def test_an_unknown_request_is_not_found(approval: Approval, alice: Player, reference: str) -> None:
+def test_an_unknown_request_is_not_found(approval, alice, reference):
     assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404
 
 
-def test_a_foreign_form_is_refused(approval: Approval, alice: Player) -> None:
+def test_a_foreign_form_is_refused(approval, alice):
     alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     assert approval.decide(link, "perhaps")["statusCode"] == 400
@@ -280,7 +262,7 @@ def test_a_foreign_form_is_refused(approval: Approval, alice: Player) -> None:
     assert (refused["statusCode"], refused["headers"]["allow"]) == (405, "GET, POST")
 
 
-def test_responses_of_the_page_forbid_caching_framing_and_scripts(approval: Approval, alice: Player) -> None:
+def test_responses_of_the_page_forbid_caching_framing_and_scripts(approval, alice):
     url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()
     responses = [

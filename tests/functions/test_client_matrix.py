@@ -3,8 +3,6 @@
 `make clients-table` writes the table of docs/reference/clients.md.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +18,6 @@ from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip_testing import CallFailed, FakeClock, PlayedTask, Player, Round, load_module
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from support.approval import Approval
 from support.examples import RESOLVE
 from support.project import FUNCTIONS, ROOT
 
@@ -236,7 +233,7 @@ _played: dict[str, Matrix] = {}
 
 
 @pytest.fixture
-def matrix(approval: Approval) -> Matrix:
+def matrix(approval):
     """Play every example with every client, once for all tests."""
     if not _played:
         owners = load_function_servers(FUNCTIONS)
@@ -262,11 +259,11 @@ def unanswered(matrix: Matrix) -> dict[tuple[str, str], str]:
     }
 
 
-def test_every_user_answers_every_example(matrix: Matrix) -> None:
+def test_every_user_answers_every_example(matrix):
     assert not unanswered(matrix)
 
 
-def test_a_question_goes_through_the_channel_that_the_client_shows(matrix: Matrix) -> None:
+def test_a_question_goes_through_the_channel_that_the_client_shows(matrix):
     for profile in PROFILES:
         cells = matrix[profile.name]
         expected = "client" if profile.answers_forms else "App" if profile.shows_apps else "page"
@@ -275,7 +272,7 @@ def test_a_question_goes_through_the_channel_that_the_client_shows(matrix: Matri
             assert cells[tool].word == expected, (profile.name, tool)
 
 
-def test_the_page_shows_the_table_of_the_clients(matrix: Matrix) -> None:
+def test_the_page_shows_the_table_of_the_clients(matrix):
     words = {
         f"`{name}`": {tool if tool == LONG_WORK else f"`{tool}`": cell.word for tool, cell in cells.items()}
         for name, cells in matrix.items()

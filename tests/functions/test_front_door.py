@@ -31,7 +31,7 @@ OWNERS = load_function_servers(FUNCTIONS)
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment():
     """Return the front door and its owners."""
     door = load_module(FUNCTIONS / "front_door/app.py").front_door
     return Deployment(OWNERS["weather"], owners=OWNERS, user=None, through_door=True, front_door=door)
@@ -54,9 +54,7 @@ def result(deployment: Deployment, event: Mapping[str, Any]) -> Any:
         ("resources/templates/list", "resourceTemplates", "uriTemplate"),
     ],
 )
-def test_a_list_equals_the_lists_of_the_owners(
-    deployment: Deployment, method: str, member: str, key: str
-) -> None:
+def test_a_list_equals_the_lists_of_the_owners(deployment, method, member, key):
     listed = {each[key]: each for each in result(deployment, message(method))[member]}
     answers = [Deployment(server, user=None).invoke(message(method)) for server in OWNERS.values()]
     own = [each for answer in answers if "result" in answer for each in answer["result"][member]]
@@ -64,11 +62,11 @@ def test_a_list_equals_the_lists_of_the_owners(
     assert own
 
 
-def test_every_owner_is_behind_the_front_door() -> None:
+def test_every_owner_is_behind_the_front_door():
     assert {*OWNERS, "front_door"} == {path.parent.name for path in FUNCTIONS.glob("*/app.py")}
 
 
-def test_discovery_presents_one_server(deployment: Deployment) -> None:
+def test_discovery_presents_one_server(deployment):
     found = result(deployment, message("server/discover"))
     assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == NAME
     assert found["instructions"]
@@ -76,7 +74,7 @@ def test_discovery_presents_one_server(deployment: Deployment) -> None:
     assert deployment.forwarded == []
 
 
-def test_a_call_is_forwarded_to_its_owner_unchanged(deployment: Deployment) -> None:
+def test_a_call_is_forwarded_to_its_owner_unchanged(deployment):
     event = post("/mcp", call("get_weather", TOKYO))
     response = send(deployment, event)
     assert response["statusCode"] == 200
@@ -95,7 +93,7 @@ def test_a_call_is_forwarded_to_its_owner_unchanged(deployment: Deployment) -> N
     assert custom == sent.custom()
 
 
-def test_only_an_owner_that_differs_from_the_catalog_reports_drift(deployment: Deployment) -> None:
+def test_only_an_owner_that_differs_from_the_catalog_reports_drift(deployment):
     tokyo = call("get_weather", TOKYO)
     send(deployment, tokyo)
     assert "catalog_drift" not in dict(deployment.observer.events)
@@ -107,7 +105,7 @@ def test_only_an_owner_that_differs_from_the_catalog_reports_drift(deployment: D
     assert "make catalog" in drift["remedy"]
 
 
-def test_a_state_of_one_tool_is_refused_by_another(deployment: Deployment) -> None:
+def test_a_state_of_one_tool_is_refused_by_another(deployment):
     asked = result(deployment, call("get_weather", HYDERABAD))
     moved = call("update_work_item", RESOLVE, requestState=asked["requestState"])
     assert send(deployment, moved)["error"]["code"] == -32602
@@ -126,8 +124,8 @@ def test_a_state_of_one_tool_is_refused_by_another(deployment: Deployment) -> No
     ids=lambda value: value if isinstance(value, str) else value["method"],
 )
 def test_requests_are_forwarded_to_their_owner_and_answered_in_the_name_of_the_front_door(
-    deployment: Deployment, event: Mapping[str, Any], owner: str
-) -> None:
+    deployment, event, owner
+):
     found = result(deployment, event)
     assert found["resultType"] == "complete"
     assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == NAME

@@ -1,6 +1,5 @@
 import json
 from logging import Handler, LogRecord
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,12 @@ NAME = {"name": "orders"}
 
 
 @pytest.fixture
-def play() -> Player:
+def play():
     return Player(APP, WITH_TASKS, always_replay=True)
 
 
 @pytest.fixture
-def inline() -> Player:
+def inline():
     return Player(APP, always_replay=True)
 
 
@@ -32,7 +31,7 @@ def provisioning(play: Player) -> PlayedTask:
     return play.call("provision_database", NAME, size="large", region="us-east-1").task
 
 
-def test_the_regions_to_choose_from_are_those_of_the_size(inline: Player) -> None:
+def test_the_regions_to_choose_from_are_those_of_the_size(inline):
     for size, regions in load_module(STAND_IN).PRICES.items():
         asked = inline.call("provision_database", NAME, size=size)
         assert asked.asked.keys() == {"region"}
@@ -40,19 +39,19 @@ def test_the_regions_to_choose_from_are_those_of_the_size(inline: Player) -> Non
         assert form["properties"]["value"]["enum"] == list(regions)
 
 
-def test_a_region_without_the_size_is_asked_again(inline: Player) -> None:
+def test_a_region_without_the_size_is_asked_again(inline):
     again = inline.call("provision_database", NAME, size="large", region="eu-central-1")
     assert again.asked.keys() == {"region"}
 
 
-def test_rounds_precede_the_task_which_asks_the_last_question(play: Player) -> None:
+def test_rounds_precede_the_task_which_asks_the_last_question(play):
     task = provisioning(play)
     assert (task.status, task.detailed["ttlMs"]) == ("input_required", 3_600_000)
     assert task.asked.keys() == {"keep"}
     assert "$397.12" in task.question("keep")
 
 
-def test_an_accepted_database_is_activated(play: Player) -> None:
+def test_an_accepted_database_is_activated(play):
     made = provisioning(play).answer(keep=True).structured
     assert (made["name"], made["size"], made["region"]) == ("orders", "large", "us-east-1")
     assert made["host"].startswith(made["id"])
@@ -69,7 +68,7 @@ class Records(Handler):
         self.found.append(record)
 
 
-def test_an_activation_is_logged_once(play: Player) -> None:
+def test_an_activation_is_logged_once(play):
     records, logger = Records(), load_module(FUNCTIONS / "provision/databases.py").logger
     logger.addHandler(records)
     made = provisioning(play).answer(keep=True).structured
@@ -79,17 +78,17 @@ def test_an_activation_is_logged_once(play: Player) -> None:
 
 
 @pytest.mark.parametrize("answer", [False, DECLINE, CANCEL])
-def test_a_rejected_database_is_deleted(play: Player, answer: Any) -> None:
+def test_a_rejected_database_is_deleted(play, answer):
     assert provisioning(play).answer(keep=answer).structured["host"] is None
 
 
-def test_a_database_is_activated_wherever_a_worker_is_lost() -> None:
+def test_a_database_is_activated_wherever_a_worker_is_lost():
     for play in crashes(lambda: Player(APP, WITH_TASKS)):
         made = provisioning(play).answer(keep=True).structured
         assert made["host"] == f"{made['id']}.us-east-1.databases.example"
 
 
-def test_a_client_without_tasks_is_asked_everything_round_by_round(inline: Player) -> None:
+def test_a_client_without_tasks_is_asked_everything_round_by_round(inline):
     asked = inline.call("provision_database", NAME, size="small", region="eu-west-1")
     assert asked.asked.keys() == {"keep"}
     assert "$26.28" in asked.question("keep")
@@ -97,12 +96,12 @@ def test_a_client_without_tasks_is_asked_everything_round_by_round(inline: Playe
     assert asked.answer(keep=DECLINE).structured["host"] is None
 
 
-def test_each_call_creates_one_database(play: Player) -> None:
+def test_each_call_creates_one_database(play):
     ids = {provisioning(play).answer(keep=True).structured["id"] for _ in range(2)}
     assert len(ids) == 2
 
 
-def test_a_given_region_is_not_asked(inline: Player) -> None:
+def test_a_given_region_is_not_asked(inline):
     arguments = {**NAME, "region": "us-east-1"}
     asked = inline.call("provision_database", arguments, size="small")
     assert asked.asked.keys() == {"keep"}
@@ -112,12 +111,12 @@ def test_a_given_region_is_not_asked(inline: Player) -> None:
     ).asked.keys() == {"region"}
 
 
-def test_clients_send_the_region_also_as_a_header(inline: Player) -> None:
+def test_clients_send_the_region_also_as_a_header(inline):
     [tool] = inline.request("tools/list")["result"]["tools"]
     assert tool["inputSchema"]["properties"]["region"]["x-mcp-header"] == "Region"
 
 
-def test_a_repeated_creation_with_the_same_key_creates_no_second_database() -> None:
+def test_a_repeated_creation_with_the_same_key_creates_no_second_database():
     create = load_module(FUNCTIONS / "provision/databases.py").create
     first, second, other = (create("orders", "small", "eu-west-1", key) for key in ("a", "a", "b"))
     assert first == second
@@ -125,21 +124,21 @@ def test_a_repeated_creation_with_the_same_key_creates_no_second_database() -> N
 
 
 @pytest.mark.parametrize("name", ["", "Orders", "-orders", "o" * 41, 1])
-def test_an_invalid_name_is_a_tool_error(inline: Player, name: object) -> None:
+def test_an_invalid_name_is_a_tool_error(inline, name):
     assert inline.call("provision_database", {"name": name}).failed
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_declined_question_creates_no_database(inline: Player, refusal: object) -> None:
+def test_a_declined_question_creates_no_database(inline, refusal):
     assert inline.call("provision_database", NAME, size=refusal).failed
     assert inline.call("provision_database", NAME, size="small", region=refusal).failed
 
 
-def test_a_client_without_elicitation_is_asked_on_the_page() -> None:
+def test_a_client_without_elicitation_is_asked_on_the_page():
     assert Player(APP, capabilities={}).call("provision_database", NAME).outcome == "asked_on_page"
 
 
-def test_the_price_list_matches_the_service(play: Player) -> None:
+def test_the_price_list_matches_the_service(play):
     read = play.read("provision://prices")
     [held] = read.contents
     assert held["mimeType"] == "application/json"

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Root
 from mcp_roundtrip_testing import Player, load_module
 from mcp_roundtrip_tools.run.http.messages import Response
-from support.example_services import StandIn, stand_in
+from support.example_services import stand_in
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "summarize/app.py"
@@ -28,7 +27,7 @@ def play(**capabilities: Any) -> Player:
     return Player(APP, capabilities=capabilities, always_replay=True)
 
 
-def test_sampling_and_roots_are_asked_in_one_round() -> None:
+def test_sampling_and_roots_are_asked_in_one_round():
     asked = play(sampling={}, roots={}).call("summarize", DOCUMENT)
     assert {key: request["method"] for key, request in asked.asked.items()} == {
         "summary": "sampling/createMessage",
@@ -42,58 +41,58 @@ def test_sampling_and_roots_are_asked_in_one_round() -> None:
     }
 
 
-def test_answers_may_arrive_one_by_one() -> None:
+def test_answers_may_arrive_one_by_one():
     asked = play(sampling={}, roots={}).call("summarize", DOCUMENT)
     second = asked.answer(roots=ROOTS)
     assert second.asked.keys() == {"summary"}
     assert second.answer(summary=SAMPLED).structured["project"] == "engine"
 
 
-def test_a_client_without_sampling_and_roots_gets_an_extract_without_project() -> None:
+def test_a_client_without_sampling_and_roots_gets_an_extract_without_project():
     summary = play().call("summarize", DOCUMENT).structured
     assert (summary["model"], summary["project"]) == ("sumbasic", None)
     assert "cats" in summary["summary"].casefold()
     assert len(summary["summary"]) < len(TEXT)
 
 
-def test_a_client_without_sampling_is_asked_only_for_its_roots() -> None:
+def test_a_client_without_sampling_is_asked_only_for_its_roots():
     asked = play(roots={}).call("summarize", DOCUMENT)
     assert asked.asked.keys() == {"roots"}
     summary = asked.answer(roots=ROOTS).structured
     assert (summary["model"], summary["project"]) == ("sumbasic", "engine")
 
 
-def test_a_client_without_roots_is_asked_only_for_a_summary() -> None:
+def test_a_client_without_roots_is_asked_only_for_a_summary():
     asked = play(sampling={}).call("summarize", DOCUMENT)
     assert asked.asked.keys() == {"summary"}
     assert asked.answer(summary=SAMPLED).structured["project"] is None
 
 
 @pytest.mark.parametrize("wrong", [{}, {"role": "assistant"}, {**SAMPLED, "content": "text"}])
-def test_an_answer_that_is_no_sampling_result_is_refused_and_can_be_sent_again(wrong: Any) -> None:
+def test_an_answer_that_is_no_sampling_result_is_refused_and_can_be_sent_again(wrong):
     asked = play(sampling={}, roots={}).call("summarize", DOCUMENT)
     assert asked.answer(summary=wrong, roots=ROOTS).error["code"] == -32602
     assert not asked.answer(summary=SAMPLED, roots=ROOTS).failed
 
 
 @pytest.fixture
-def rfc_editor() -> Iterator[StandIn]:
+def rfc_editor():
     with stand_in("rfc_editor", "RFC_EDITOR_URL") as site:
         yield site
 
 
-def test_an_rfc_is_fetched_once_for_all_rounds(rfc_editor: StandIn) -> None:
+def test_an_rfc_is_fetched_once_for_all_rounds(rfc_editor):
     asked = play(sampling={}, roots={}).call("summarize", {"uri": RFC})
     assert "stateless protocol" in asked.asked["summary"]["params"]["messages"][0]["content"]["text"]
     assert asked.answer(summary=SAMPLED, roots=ROOTS).structured["summary"] == "Cats dream."
     assert rfc_editor.paths == ["/rfc/rfc9110.txt"]
 
 
-def test_a_client_without_sampling_gets_an_extract_of_the_rfc(rfc_editor: StandIn) -> None:
+def test_a_client_without_sampling_gets_an_extract_of_the_rfc(rfc_editor):
     assert "HTTP" in play().call("summarize", {"uri": RFC.removesuffix(".txt")}).structured["summary"]
 
 
-def test_a_text_is_not_fetched(rfc_editor: StandIn) -> None:
+def test_a_text_is_not_fetched(rfc_editor):
     assert not play().call("summarize", {"text": TEXT, "uri": RFC}).failed
     assert rfc_editor.paths == []
 
@@ -107,34 +106,34 @@ def test_a_text_is_not_fetched(rfc_editor: StandIn) -> None:
         "https://www.rfc-editor.org.example/rfc/rfc1.txt", "file:///etc/passwd", "rfc9110",
     ],
 )  # fmt: skip
-def test_no_other_uri_is_fetched(rfc_editor: StandIn, uri: str) -> None:
+def test_no_other_uri_is_fetched(rfc_editor, uri):
     failed = play(sampling={}).call("summarize", {"uri": uri})
     assert failed.failed
     assert RFC in failed.text
     assert rfc_editor.paths == []
 
 
-def test_a_redirect_is_not_followed(rfc_editor: StandIn) -> None:
+def test_a_redirect_is_not_followed(rfc_editor):
     rfc_editor.failures = [Response(302, (("location", "/rfc/rfc9110.txt"),))] * 3
     assert Player(APP).call("summarize", {"uri": RFC}).failed
     assert set(rfc_editor.paths) == {"/rfc/rfc9110.txt"}
     assert len(rfc_editor.paths) == 3, "three attempts, and no request for the location"
 
 
-def test_an_unknown_rfc_is_named(rfc_editor: StandIn) -> None:
+def test_an_unknown_rfc_is_named(rfc_editor):
     failed = play().call("summarize", {"uri": "https://www.rfc-editor.org/rfc/rfc99999.txt"})
     assert "rfc99999" in failed.text
     assert len(rfc_editor.paths) == 1
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_short_outage_of_the_site_is_bridged(rfc_editor: StandIn, status: int) -> None:
+def test_a_short_outage_of_the_site_is_bridged(rfc_editor, status):
     rfc_editor.failures = [Response(status), Response(status)]
     assert not Player(APP, capabilities={}).call("summarize", {"uri": RFC}).failed
     assert len(rfc_editor.paths) == 3
 
 
-def test_only_the_beginning_of_a_long_rfc_is_read(rfc_editor: StandIn) -> None:
+def test_only_the_beginning_of_a_long_rfc_is_read(rfc_editor):
     rfc_editor.failures = [Response(200, (), "Many words. é".encode() * 50_000)]
     asked = play(sampling={}).call("summarize", {"uri": RFC})
     prompt = asked.asked["summary"]["params"]["messages"][0]["content"]["text"]
@@ -142,7 +141,7 @@ def test_only_the_beginning_of_a_long_rfc_is_read(rfc_editor: StandIn) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n "])
-def test_an_empty_text_is_a_tool_error(text: str) -> None:
+def test_an_empty_text_is_a_tool_error(text):
     assert play(sampling={}).call("summarize", {"text": text}).failed
 
 
@@ -156,29 +155,29 @@ def test_an_empty_text_is_a_tool_error(text: str) -> None:
         ("", None),
     ],
 )
-def test_the_project_is_the_innermost_root_that_holds_the_document(uri: str, expected: str | None) -> None:
+def test_the_project_is_the_innermost_root_that_holds_the_document(uri, expected):
     roots = tuple(Root(**root) for root in ROOTS["roots"])
     assert MODULE.project(uri, roots) == expected
     assert MODULE.project(uri, roots[::-1]) == expected
 
 
-def test_an_extract_takes_what_the_text_is_mostly_about() -> None:
+def test_an_extract_takes_what_the_text_is_mostly_about():
     extract = EXTRACT.sumbasic(TEXT, 2)
     assert "Paint" not in extract
     assert "weather" not in extract
 
 
-def test_an_extract_does_not_repeat_itself() -> None:
+def test_an_extract_does_not_repeat_itself():
     extract = EXTRACT.sumbasic("Whales sing songs. Whales sing songs. Divers hear songs.", 2)
     assert extract == "Whales sing songs. Divers hear songs."
 
 
-def test_a_text_without_words_is_its_own_extract() -> None:
+def test_a_text_without_words_is_its_own_extract():
     assert EXTRACT.sumbasic(" 1 2. 3! ", 3) == "1 2. 3!"
 
 
 @given(st.text(), st.integers(1, 5))
-def test_an_extract_is_made_of_the_texts_sentences_in_their_order(text: str, limit: int) -> None:
+def test_an_extract_is_made_of_the_texts_sentences_in_their_order(text, limit):
     extract = EXTRACT.sumbasic(text, limit)
     position = 0
     for part in extract.split():
@@ -186,5 +185,5 @@ def test_an_extract_is_made_of_the_texts_sentences_in_their_order(text: str, lim
 
 
 @given(st.lists(st.sampled_from(["Whales sing.", "Divers hear songs.", "Boats sail."]), min_size=1))
-def test_an_extract_has_no_more_sentences_than_asked_for(sentences: list[str]) -> None:
+def test_an_extract_has_no_more_sentences_than_asked_for(sentences):
     assert EXTRACT.sumbasic(" ".join(sentences), 2).count(".") == min(2, len(sentences))

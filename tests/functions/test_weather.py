@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -7,7 +6,7 @@ import pytest
 
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from support.example_services import StandIn, stand_in
+from support.example_services import stand_in
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "weather/app.py"
@@ -17,29 +16,29 @@ INDIA, PAKISTAN = "Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"
 
 
 @pytest.fixture
-def open_meteo() -> Iterator[StandIn]:
+def open_meteo():
     with stand_in("open_meteo", "GEOCODING_API_URL", "WEATHER_API_URL", "ARCHIVE_API_URL") as service:
         yield service
 
 
 @pytest.fixture
-def play(open_meteo: StandIn) -> Player:
+def play(open_meteo):
     return Player(APP, always_replay=True)
 
 
-def test_an_unambiguous_name_needs_no_question(play: Player) -> None:
+def test_an_unambiguous_name_needs_no_question(play):
     weather = play.call("get_weather", TOKYO).structured
     assert (weather["place"], weather["conditions"]) == ("Tokyo, Japan", "mainly clear")
     assert (weather["temperature_c"], weather["precipitation_mm"], weather["wind_kmh"]) == (17.2, 0, 9.4)
     assert "Open-Meteo" in weather["source"]
 
 
-def test_the_call_in_the_proposals_needs_only_a_location(play: Player) -> None:
+def test_the_call_in_the_proposals_needs_only_a_location(play):
     weather = play.call("get_weather", {"location": "New York"}).structured
     assert weather["place"] == "New York, United States"
 
 
-def test_a_month_is_that_of_last_year(play: Player, open_meteo: StandIn) -> None:
+def test_a_month_is_that_of_last_year(play, open_meteo):
     asked = play.call("get_weather", {**HYDERABAD, "month": 7})
     weather = asked.answer(place=INDIA).structured
     assert weather["time"].endswith("-07")
@@ -50,11 +49,11 @@ def test_a_month_is_that_of_last_year(play: Player, open_meteo: StandIn) -> None
 
 
 @pytest.mark.parametrize("month", [0, 13, "July"])
-def test_a_month_is_a_number_from_1_to_12(play: Player, month: Any) -> None:
+def test_a_month_is_a_number_from_1_to_12(play, month):
     assert play.call("get_weather", {**TOKYO, "month": month}).failed
 
 
-def test_an_ambiguous_name_is_asked(play: Player) -> None:
+def test_an_ambiguous_name_is_asked(play):
     asked = play.call("get_weather", HYDERABAD)
     assert asked.asked["place"]["params"]["requestedSchema"]["properties"]["value"] == {
         "type": "string",
@@ -77,25 +76,23 @@ def test_an_ambiguous_name_is_asked(play: Player) -> None:
         ("Zuri", "Zurich, Switzerland"),
     ],
 )
-def test_a_region_or_country_selects_a_place_and_an_unknown_one_is_ignored(
-    play: Player, location: str, label: str | None
-) -> None:
+def test_a_region_or_country_selects_a_place_and_an_unknown_one_is_ignored(play, location, label):
     answer = play.call("get_weather", {"location": location})
     assert answer.failed if label is None else answer.structured["place"] == label
 
 
-def test_a_place_that_was_not_offered_is_asked_again(play: Player) -> None:
+def test_a_place_that_was_not_offered_is_asked_again(play):
     asked = play.call("get_weather", HYDERABAD, place="Tokyo, Japan")
     assert asked.asked.keys() == {"place"}
     assert asked.answer(place=INDIA).structured["place"] == INDIA
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> None:
+def test_a_declined_question_is_a_tool_error(play, refusal):
     assert play.call("get_weather", HYDERABAD, place=refusal).failed
 
 
-def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo: StandIn) -> None:
+def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo):
     play = Player(APP, capabilities={}, ports={"tasks": None})
     assert INDIA in play.call("get_weather", HYDERABAD).text
     answers = {"input_responses": {"place": INDIA}}
@@ -106,12 +103,12 @@ def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo: Sta
 @pytest.mark.parametrize(
     "arguments", [{}, {"location": 1}, {"location": "Tokyo", "day": 1}, {"location": "Atlantis"}]
 )
-def test_arguments_without_a_place_are_a_tool_error(play: Player, arguments: dict[str, object]) -> None:
+def test_arguments_without_a_place_are_a_tool_error(play, arguments):
     assert play.call("get_weather", arguments).failed
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_short_outage_is_retried(open_meteo: StandIn, status: int) -> None:
+def test_a_short_outage_is_retried(open_meteo, status):
     play = Player(APP)
     asked = play.call("get_weather", HYDERABAD)
     search = open_meteo.respond(Request("GET", "/v1/search?name=hyderabad", ()))
@@ -120,7 +117,7 @@ def test_a_short_outage_is_retried(open_meteo: StandIn, status: int) -> None:
     assert open_meteo.paths[-3:] == ["/v1/forecast"] * 3
 
 
-def test_a_long_outage_is_a_tool_error(open_meteo: StandIn) -> None:
+def test_a_long_outage_is_a_tool_error(open_meteo):
     play = Player(APP)
     open_meteo.failures = [Response(503)]
     assert "unavailable" in play.call("get_weather", TOKYO).text
@@ -132,7 +129,7 @@ def test_a_long_outage_is_a_tool_error(open_meteo: StandIn) -> None:
     assert "weather" in failed.text
 
 
-def test_the_branches_of_a_comparison_ask_in_one_round(play: Player, open_meteo: StandIn) -> None:
+def test_the_branches_of_a_comparison_ask_in_one_round(play, open_meteo):
     asked = play.call("compare_weather", {"locations": ["Hyderabad", "Tokyo", "Paris"]})
     assert asked.asked.keys() == {"city 1/place", "city 3/place"}
     requests = open_meteo.paths.count("/v1/forecast")
@@ -143,7 +140,7 @@ def test_the_branches_of_a_comparison_ask_in_one_round(play: Player, open_meteo:
 
 
 @pytest.mark.parametrize("locations", [["Tokyo"], ["Tokyo"] * 6])
-def test_a_comparison_has_two_to_five_cities(play: Player, locations: list[str]) -> None:
+def test_a_comparison_has_two_to_five_cities(play, locations):
     assert play.call("compare_weather", {"locations": locations}).failed
 
 
@@ -151,7 +148,7 @@ def uri(place: str) -> str:
     return f"weather://forecast/{quote(place, safe='')}"
 
 
-def test_the_forecast_of_a_place_is_a_publicly_cacheable_resource(play: Player) -> None:
+def test_the_forecast_of_a_place_is_a_publicly_cacheable_resource(play):
     result = play.read(uri(PAKISTAN)).result
     [contents] = result["contents"]
     assert (contents["uri"], contents["mimeType"]) == (uri(PAKISTAN), "application/json")
@@ -168,7 +165,7 @@ def test_the_forecast_of_a_place_is_a_publicly_cacheable_resource(play: Player) 
 
 
 @pytest.mark.parametrize("place", ["Hyderabad", "tokyo, japan", "Atlantis", ""])
-def test_an_inexact_place_has_no_resource(play: Player, place: str) -> None:
+def test_an_inexact_place_has_no_resource(play, place):
     refused = play.read(uri(place)).error
     assert (refused["code"], refused["data"]) == (-32602, {"uri": uri(place)})
 
@@ -177,7 +174,7 @@ def test_an_inexact_place_has_no_resource(play: Player, place: str) -> None:
     ("typed", "offered"),
     [("hyd", [INDIA, PAKISTAN]), ("HYDERABAD, P", [INDIA, PAKISTAN]), ("Atlantis", []), ("", [])],
 )
-def test_places_are_completed(play: Player, typed: str, offered: list[str]) -> None:
+def test_places_are_completed(play, typed, offered):
     template = {"type": "ref/resource", "uri": "weather://forecast/{place}"}
     asked: dict[str, Any] = {"ref": template, "argument": {"name": "place", "value": typed}}
     assert play.request("completion/complete", **asked)["result"]["completion"]["values"] == offered

@@ -1,6 +1,5 @@
 import json
 import os
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
 from mcp_roundtrip_testing.serving import json_response
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.aws_clients import FUNCTION
@@ -27,18 +26,18 @@ DUPLICATE = {"resolution": "Duplicate"}
 
 
 @pytest.fixture(autouse=True)
-def requests() -> Iterator[list[Request]]:
+def requests():
     """Yield the requests to Azure DevOps. Each test has a separate project."""
     with stand_in("azure_devops", "AZURE_DEVOPS_URL") as service:
         yield service.requests
 
 
 @pytest.fixture
-def play() -> Player:
+def play():
     return Player(APP, always_replay=True)
 
 
-def test_a_resolved_duplicate_has_its_fields_and_one_link(requests: list[Request]) -> None:
+def test_a_resolved_duplicate_has_its_fields_and_one_link(requests):
     play = Player(APP)
     for _ in range(2):
         resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of={"duplicateOfId": 4301})
@@ -56,7 +55,7 @@ def test_a_resolved_duplicate_has_its_fields_and_one_link(requests: list[Request
     assert {patch.header("content-type") for patch in patches} == {"application/json-patch+json"}
 
 
-def test_an_item_is_updated_only_after_the_last_answer(play: Player, requests: list[Request]) -> None:
+def test_an_item_is_updated_only_after_the_last_answer(play, requests):
     asked = resolve(play).answer(resolution=DUPLICATE)
     assert all(request.method == "GET" for request in requests)
     asked.answer(duplicate_of={"duplicateOfId": 4301})
@@ -69,7 +68,7 @@ def resolve(play: Player, number: int = 4522, **fields: str) -> Round:
     )
 
 
-def test_a_duplicate_is_linked_to_its_original(play: Player) -> None:
+def test_a_duplicate_is_linked_to_its_original(play):
     second = resolve(play).answer(resolution=DUPLICATE)
     assert second.asked.keys() == {"duplicate_of"}
     assert second.answer(duplicate_of={"duplicateOfId": 4301}).text == (
@@ -78,12 +77,12 @@ def test_a_duplicate_is_linked_to_its_original(play: Player) -> None:
 
 
 @pytest.mark.parametrize("resolution", ["Fixed", "Won't Fix", "By Design"])
-def test_any_other_resolution_needs_no_second_question(play: Player, resolution: str) -> None:
+def test_any_other_resolution_needs_no_second_question(play, resolution):
     done = resolve(play).answer(resolution={"resolution": resolution})
     assert done.text == f"Bug #4522 resolved as {resolution}. State set to Resolved."
 
 
-def test_both_answers_may_be_in_the_first_request(play: Player) -> None:
+def test_both_answers_may_be_in_the_first_request(play):
     answers = {
         "resolution": {"action": "accept", "content": DUPLICATE},
         "duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}},
@@ -92,13 +91,13 @@ def test_both_answers_may_be_in_the_first_request(play: Player) -> None:
     assert not play.send("update_work_item", arguments, answers, None).failed
 
 
-def test_other_fields_are_set_without_a_question(play: Player) -> None:
+def test_other_fields_are_set_without_a_question(play):
     fields = {"System.State": "Active", "System.Title": "A title"}
     done = play.call("update_work_item", {"workItemId": 4410, "fields": fields})
     assert done.text == "Task #4410 updated. State set to Active and Title set to A title."
 
 
-def test_every_changed_field_is_reported_with_the_resolution(play: Player) -> None:
+def test_every_changed_field_is_reported_with_the_resolution(play):
     done = resolve(play, **dict[str, Any]({"System.Title": "A title"})).answer(
         resolution={"resolution": "Fixed"}
     )
@@ -117,65 +116,61 @@ def test_every_changed_field_is_reported_with_the_resolution(play: Player) -> No
         ("bug", {"System.State": "Active"}),
     ],
 )
-def test_a_failed_update_is_a_tool_error(play: Player, number: object, fields: object) -> None:
+def test_a_failed_update_is_a_tool_error(play, number, fields):
     assert play.call("update_work_item", {"workItemId": number, "fields": fields}).failed
 
 
-def test_a_field_that_cannot_be_set_is_named(play: Player) -> None:
+def test_a_field_that_cannot_be_set_is_named(play):
     fields = {"System.Title": "A title", "System.Reason": "Because"}
     done = play.call("update_work_item", {"workItemId": 4522, "fields": fields})
     assert "'System.Reason' cannot be set" in done.text
 
 
 @pytest.mark.parametrize(("original", "named"), [(4522, "itself"), (4410, "Task"), (1, "#1")])
-def test_an_original_other_than_another_bug_is_a_tool_error(play: Player, original: int, named: str) -> None:
+def test_an_original_other_than_another_bug_is_a_tool_error(play, original, named):
     done = resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of={"duplicateOfId": original})
     assert done.failed
     assert named in done.text
 
 
 @pytest.mark.parametrize("original", [4301.5, "the first one", None])
-def test_an_invalid_number_of_the_original_is_asked_again(play: Player, original: object) -> None:
+def test_an_invalid_number_of_the_original_is_asked_again(play, original):
     second = resolve(play).answer(resolution=DUPLICATE)
     again = second.answer(duplicate_of={"duplicateOfId": original})
     assert again.asked.keys() == {"duplicate_of"}
     assert not again.answer(duplicate_of={"duplicateOfId": 4301}).failed
 
 
-def test_a_resolution_that_was_not_offered_is_asked_again(play: Player) -> None:
+def test_a_resolution_that_was_not_offered_is_asked_again(play):
     assert resolve(play).answer(resolution={"resolution": "Forgotten"}).asked.keys() == {"resolution"}
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> None:
+def test_a_declined_question_is_a_tool_error(play, refusal):
     assert resolve(play).answer(resolution=refusal).failed
     assert resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of=refusal).failed
 
 
-def test_a_client_without_elicitation_gets_the_missing_capability_only_if_a_rule_applies() -> None:
+def test_a_client_without_elicitation_gets_the_missing_capability_only_if_a_rule_applies():
     play = Player(APP, capabilities={"sampling": {}}, ports={"tasks": None})
     assert resolve(play).error["code"] == -32021
     assert not play.call("update_work_item", {"workItemId": 4522, "fields": {"System.State": "New"}}).failed
 
 
-def test_without_a_project_the_operator_is_told_what_to_set(
-    play: Player, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_project_the_operator_is_told_what_to_set(play, monkeypatch):
     monkeypatch.setenv("AZURE_DEVOPS_URL", "")
     refused = resolve(play)
     assert (refused.failed, "AZURE_DEVOPS_URL" in refused.text) == (True, True)
 
 
-def test_a_final_slash_of_the_project_makes_no_difference(
-    play: Player, requests: list[Request], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_final_slash_of_the_project_makes_no_difference(play, requests, monkeypatch):
     monkeypatch.setenv("AZURE_DEVOPS_URL", os.environ["AZURE_DEVOPS_URL"] + "/")
     assert not resolve(play).failed
     assert all(request.target.startswith("/_apis/") for request in requests)
 
 
 @pytest.fixture
-def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Response]]:
+def secrets(monkeypatch):
     """Yield the responses of AWS Secrets Manager."""
     responses: list[Response] = []
     with closing(HttpServer(lambda _: responses.pop(), max_body=MAX_BODY).start()) as server:
@@ -186,14 +181,14 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Response]]:
         yield responses
 
 
-def test_requests_carry_the_token_of_the_secret(secrets: list[Response], requests: list[Request]) -> None:
+def test_requests_carry_the_token_of_the_secret(secrets, requests):
     secrets.append(json_response(200, {"SecretString": "a-token"}))
     assert not resolve(Player(APP)).failed  # one Player: the secret is read once
     assert {request.header("authorization") for request in requests} == {"Basic OmEtdG9rZW4="}
 
 
 @pytest.mark.parametrize("reason", ["ResourceNotFoundException", "AccessDeniedException"])
-def test_without_the_secret_the_operator_is_told_what_to_create(secrets: list[Response], reason: str) -> None:
+def test_without_the_secret_the_operator_is_told_what_to_create(secrets, reason):
     secrets.append(json_response(400, {"__type": reason}))
     refused = resolve(Player(APP))
     assert (refused.failed, "AZURE_DEVOPS_SECRET" in refused.text) == (True, True)
@@ -205,14 +200,14 @@ def said(played: Round) -> str:
     return str(message["content"]["text"])
 
 
-def test_a_triage_describes_the_given_work_item(play: Player) -> None:
+def test_a_triage_describes_the_given_work_item(play):
     text = said(play.prompt("triage", {"workItemId": "4522"}))
     assert text.startswith("Triage Bug #4522: Endless redirect after the laptop was asleep (Active).")
     assert text.count("#4522") == 1
     assert all(heading in text for heading in HEADINGS)
 
 
-def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play: Player) -> None:
+def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play):
     asked = play.prompt("triage")
     form = asked.asked["work_item"]["params"]["requestedSchema"]
     assert form["properties"]["value"]["enum"] == HEADINGS
@@ -222,22 +217,22 @@ def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play: Playe
         )
 
 
-def test_a_triage_of_an_unknown_work_item_is_refused_with_the_known_ones(play: Player) -> None:
+def test_a_triage_of_an_unknown_work_item_is_refused_with_the_known_ones(play):
     error = play.prompt("triage", {"workItemId": "1"}).error
     assert (error["code"], "#1" in error["message"]) == (-32602, True)
 
 
 @pytest.mark.parametrize("given", ["first", "4522.5", ""])
-def test_a_triage_of_an_invalid_id_is_invalid_params(play: Player, given: str) -> None:
+def test_a_triage_of_an_invalid_id_is_invalid_params(play, given):
     assert play.prompt("triage", {"workItemId": given}).error["code"] == -32602
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_declined_choice_yields_no_prompt(play: Player, refusal: object) -> None:
+def test_a_declined_choice_yields_no_prompt(play, refusal):
     assert play.prompt("triage", work_item=refusal).error["code"] == -32602
 
 
-def test_a_client_that_cannot_be_asked_must_give_the_work_item() -> None:
+def test_a_client_that_cannot_be_asked_must_give_the_work_item():
     play = Player(APP, capabilities={})
     assert play.prompt("triage").error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
     assert "#4522" in said(play.prompt("triage", {"workItemId": "4522"}))
@@ -247,7 +242,7 @@ def test_a_client_that_cannot_be_asked_must_give_the_work_item() -> None:
     ("typed", "offered"),
     [("43", ["4301"]), ("45", ["4522", "4530"]), ("41", []), ("", ["4301", "4410", "4476", "4522", "4530"])],
 )
-def test_ids_are_completed(play: Player, typed: str, offered: list[str]) -> None:
+def test_ids_are_completed(play, typed, offered):
     asked = {
         "ref": {"type": "ref/prompt", "name": "triage"},
         "argument": {"name": "workItemId", "value": typed},

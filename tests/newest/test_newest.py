@@ -30,11 +30,11 @@ class Offered(Registries):
 
 
 @pytest.fixture
-def sources() -> dict[str, list[Source]]:
+def sources():
     return {name: group.sources(ROOT, Offered(Path("uv"))) for name, group in GROUPS.items()}
 
 
-def test_pins_are_read() -> None:
+def test_pins_are_read():
     assert python_pins(REQUIREMENTS) == {"fastmcp-slim": "4.2.1", "mcp": "2.3.0"}
     assert node_pins("A_NPM := @a/b@1.2.3 \\\n   c@4.5\nB_NPM := d@6\n", "A_NPM") == {
         "@a/b": "1.2.3",
@@ -43,29 +43,29 @@ def test_pins_are_read() -> None:
     assert node_pins('SUITE: Final = "@a/b@0.2.0-alpha.12"\n', "SUITE") == {"@a/b": "0.2.0-alpha.12"}
 
 
-def test_requirements_without_their_pins_accept_newer_versions() -> None:
+def test_requirements_without_their_pins_accept_newer_versions():
     assert "fastmcp-slim[client]>=4.2.1\nmcp==2.3.0" in without_pins(REQUIREMENTS, {"fastmcp-slim": "4.2.1"})
 
 
-def test_only_newer_versions_are_found() -> None:
+def test_only_newer_versions_are_found():
     pinned = {"a": "1.9", "b": "0.2.0-alpha.9", "c": "2.0", "d": "1"}
     found = {"a": "1.10", "b": "0.2.0-alpha.12", "c": "1.99"}
     assert newer(pinned, found) == {"a": "1.10", "b": "0.2.0-alpha.12"}
 
 
-def test_a_pre_release_is_older_than_its_release() -> None:
+def test_a_pre_release_is_older_than_its_release():
     assert newest_of(["0.2.0-alpha.9", "0.1.16", "0.2.0-alpha.12"]) == "0.2.0-alpha.12"
     assert newest_of(["0.2.0", "0.2.0-alpha.12"]) == "0.2.0"
 
 
-def test_only_the_pin_of_the_package_is_replaced() -> None:
+def test_only_the_pin_of_the_package_is_replaced():
     text = "x-mcp==2.3.0 mcp==2.3.0.1 mcp==2.3.0 mcp[cli]==2.3.0 @a/sdk@2.3.0 sdk@2.3.0"
     assert repinned(text, {"mcp": "2.3.0", "sdk": "2.3.0"}, {"mcp": "9", "sdk": "8"}) == (
         "x-mcp==2.3.0 mcp==2.3.0.1 mcp==9 mcp[cli]==9 @a/sdk@2.3.0 sdk@8"
     )
 
 
-def test_every_pinned_client_is_compared(sources: dict[str, list[Source]]) -> None:
+def test_every_pinned_client_is_compared(sources):
     compared = {source.path: source.pinned for source in sources["clients"]}
     for environment in (".venv-strands", ".venv-agents", ".venv-langchain"):
         path = f"tests/clients/requirements-{environment.removeprefix('.venv-')}.txt"
@@ -75,9 +75,7 @@ def test_every_pinned_client_is_compared(sources: dict[str, list[Source]]) -> No
     assert compared["pyproject.toml"].keys() == {"mcp", "fastmcp", "fastmcp-tasks"}
 
 
-def test_the_newer_versions_are_written_into_the_copy(
-    sources: dict[str, list[Source]], tmp_path: Path
-) -> None:
+def test_the_newer_versions_are_written_into_the_copy(sources, tmp_path):
     everything = [source for of_group in sources.values() for source in of_group]
     (tmp_path / PROFILES).mkdir(parents=True)
     for source in everything:
@@ -118,14 +116,7 @@ def try_group(
 
 
 @pytest.mark.parametrize(("version", "status", "outcome"), [("2", 0, "passes"), ("3", 1, "fails: logs/")])
-def test_a_newer_version_is_tried_and_reported(
-    version: str,
-    status: int,
-    outcome: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_newer_version_is_tried_and_reported(version, status, outcome, monkeypatch, tmp_path, capsys):
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     assert try_group(monkeypatch, tmp_path, f"grep -x a=={version} pins.txt") == status
@@ -134,15 +125,11 @@ def test_a_newer_version_is_tried_and_reported(
 
 
 @pytest.mark.parametrize(("arguments", "status"), [((), 0), (("--all",), 1)])
-def test_a_group_without_a_newer_version_is_run_on_request(
-    arguments: tuple[str, ...], status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_group_without_a_newer_version_is_run_on_request(arguments, status, monkeypatch, tmp_path):
     assert try_group(monkeypatch, tmp_path, "false", *arguments, newest="1") == status
 
 
-def test_a_registry_that_does_not_answer_is_reported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_registry_that_does_not_answer_is_reported(monkeypatch, capsys):
     def unresolvable(project: Path, registries: Registries) -> list[Source]:
         raise Unresolvable("no\nroute")
 
@@ -151,6 +138,6 @@ def test_a_registry_that_does_not_answer_is_reported(
     assert "not resolved: no route" in capsys.readouterr().out
 
 
-def test_an_unknown_group_is_refused() -> None:
+def test_an_unknown_group_is_refused():
     with pytest.raises(SystemExit):
         command.main(["nothing"])
