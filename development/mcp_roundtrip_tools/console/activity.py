@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -16,6 +15,7 @@ from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
     is_challenge,
+    members,
     request_message,
     response_message,
     walk,
@@ -51,16 +51,16 @@ def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `GET activity`: what changed after `after`; wait at most `waitMs`. Raises ConsoleError."""
     after = request.whole_number("after", 0, 2**53)
     wait_ms = request.whole_number("waitMs", 0, MAX_WAIT_MS)
-    changes = app.recorder.wait_after(after, wait_ms / 1000)
-    if wait_ms and changes.sequence > after:
+    sequence, changed = app.recorder.wait_after(after, wait_ms / 1000)
+    if wait_ms and sequence > after:
         time.sleep(SETTLE_S)
-        changes = app.recorder.wait_after(after, 0)
-    exchanges = [app.recorder.exchange(name) for name in changes.exchanges[-MAX_EXCHANGES:]]
-    invocations = [app.recorder.invocation(name) for name in changes.invocations[-MAX_INVOCATIONS:]]
+        sequence, changed = app.recorder.wait_after(after, 0)
+    exchanges = [each for each in changed if isinstance(each, HttpExchange)]
+    invocations = [each for each in changed if isinstance(each, RecordedInvocation)]
     return {
-        "sequence": changes.sequence,
-        "exchanges": [summarize(each) for each in exchanges if each is not None],
-        "invocations": [invocation_document(each) for each in invocations if each is not None],
+        "sequence": sequence,
+        "exchanges": [summarize(each) for each in exchanges[-MAX_EXCHANGES:]],
+        "invocations": [invocation_document(each) for each in invocations[-MAX_INVOCATIONS:]],
     }
 
 
@@ -73,18 +73,9 @@ def summarize(exchange: HttpExchange) -> dict[str, Any]:
         **_sent(exchange),
         **_outcome(exchange),
         # The function that answered: the front door's owner, not the front door.
-        **(
-            members(invocations[-1], "function", "environment_id", "is_new_environment")
-            if invocations
-            else {}
-        ),
+        **(members(invocations[-1], *_ANSWERED) if invocations else {}),
         "failed": any(each.failed for each in invocations),
     }
-
-
-def members(record: object, *names: str) -> dict[str, Any]:
-    """Return attributes of a record by their names in JSON, such as `startedAtMs` for `started_at_ms`."""
-    return {re.sub("_(.)", lambda found: found[1].upper(), name): getattr(record, name) for name in names}
 
 
 def _sent(exchange: HttpExchange) -> dict[str, Any]:

@@ -34,9 +34,9 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "sourcesDigest": _sources_digest(app),
         "problems": [{"name": short_name(name), "text": text} for name, text in app.problems().items()],
         "warnings": [
-            f"{short_name(name)}: {text}" for name, texts in app.warnings().items() for text in texts
+            f"{short_name(name)}: {text}" for name, texts in app.checks.warnings().items() for text in texts
         ],
-        "isChecking": app.is_checking(),
+        "isChecking": app.checks.are_running(),
         "leftOut": describe_left_out(app.current()),
     }
 

@@ -14,10 +14,9 @@ from mcp_roundtrip_tools.console.guard import (
     refuse_strangers,
     without_browser,
 )
-from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.console.pages import INDEX, page_file, with_security_headers
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_body, read_query
-from mcp_roundtrip_tools.console.routes import api_routes
+from mcp_roundtrip_tools.console.routes import ROUTES
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 
@@ -28,20 +27,11 @@ API: Final = "/console/api/"
 class Console:
     """Answers the requests to the console's port.
 
-    `app` returns the running template, `writes` has the writes of its tasks. `endpoint` answers what the page
-    sends to the HTTP API, which has the port `endpoint_port`. `log` receives unexpected errors.
+    `endpoint` answers what the page sends to the HTTP API, which has the port `endpoint_port`.
     """
 
-    def __init__(
-        self,
-        app: Callable[[], LocalApp],
-        writes: JournalWrites,
-        log: Callable[[str], None],
-        endpoint: Callable[[Request], Response],
-        endpoint_port: int,
-    ) -> None:
-        self._routes = api_routes(app, writes)
-        self._log = log
+    def __init__(self, app: LocalApp, endpoint: Callable[[Request], Response], endpoint_port: int) -> None:
+        self._app = app
         self._endpoint = endpoint
         self._endpoint_port = endpoint_port
 
@@ -65,20 +55,21 @@ class Console:
         except ConsoleError as error:
             return json_response(error.status, {"message": str(error), **error.members})
         except Exception as error:
-            self._log(f"the console failed:\n{format_exc()}")
+            self._app.recorder.note(f"the console failed:\n{format_exc()}")
             return json_response(
                 500, {"message": f"the console failed: {type(error).__name__}; see the terminal"}
             )
 
     def _call(self, request: Request, path: str) -> Any:
-        matches = [(route, found) for route in self._routes if (found := route.match(path)) is not None]
+        matches = [(route, found) for route in ROUTES if (found := route.match(path)) is not None]
         if not matches:
             raise ConsoleError(404, "the console's API has no such path")
         for route, found in matches:
             if route.method == request.method:
                 body = {} if request.method == "GET" else read_body(request)
                 parameters = {**read_query(request.target), **found}
-                return route.handler(ApiRequest(parameters, body, authority(request, self._endpoint_port)))
+                host = authority(request, self._endpoint_port)
+                return route.answer(self._app, ApiRequest(parameters, body, host))
         raise ConsoleError(405, f"{request.method} is not allowed for this path")
 
 

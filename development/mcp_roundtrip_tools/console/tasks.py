@@ -10,14 +10,13 @@ from typing import Any, Final
 from mcp_roundtrip.tasks.items import TaskCall, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import Change, Equals, Item
-from mcp_roundtrip_tools.console.activity import changes_document, members
+from mcp_roundtrip_tools.console.activity import changes_document
 from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
-from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.worker_runs import read_run_journals, runs_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.changed_questions import open_changed_questions
-from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, members
 
 TABLE: Final = "MCP_TASK_TABLE"
 
@@ -43,12 +42,12 @@ def list_tasks(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     return {"tasks": [_summary(each, runs_of(app, each.task.pk)) for each in found]}
 
 
-def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+def show_task(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `GET tasks/{id}`. Raises ConsoleError."""
     found = find_task(app, request.parameters["id"])
     task, items = found.task, found.table.store.query(found.task.pk)
     runs = runs_of(app, task.pk)
-    journals = read_run_journals(task, items, writes.of(task.pk))
+    journals = read_run_journals(task, items, app.writes.of(task.pk))
     return {
         **_summary(found, runs),
         "result": _result(task, items),

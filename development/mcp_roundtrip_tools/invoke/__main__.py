@@ -18,7 +18,8 @@ from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_an
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
 from mcp_roundtrip_tools.invoke.rounds import called_name, next_event
-from mcp_roundtrip_tools.invoke.running_app import Invoked, invoke_in_run, invoke_once
+from mcp_roundtrip_tools.invoke.running_app import invoke_in_run, invoke_once
+from mcp_roundtrip_tools.run.invocations import Invoked
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,

@@ -18,7 +18,6 @@ from typing import NoReturn, TextIO
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.issuer.issuer import read_users
-from mcp_roundtrip_tools.run.project import call_periodically
 from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
@@ -32,9 +31,6 @@ from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import TemplateError
-
-SHOW_RUNNING_S = 0.25
-"""How often the lines of functions are written whose request has not ended."""
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.run") -> int:
@@ -65,7 +61,7 @@ def _serve(options: argparse.Namespace) -> None:
     assumed = {} if users else assumed_parameters(options.template, given)
     styles = Styles(wants_colours(sys.stdout, os.environ))
     put = partial(_print, sys.stdout)
-    terminal, json_lines = Terminal(put, styles), JsonLines(put)
+    json_lines = JsonLines(put)
     with (
         redirect_stdout(sys.stderr) if options.json else nullcontext(),  # stand-ins print, too
         serve(
@@ -80,9 +76,8 @@ def _serve(options: argparse.Namespace) -> None:
             console=not options.no_console,
             checks=True,
             log=None,
-            listeners=[json_lines if options.json else terminal],
+            listeners=[json_lines if options.json else Terminal(put, styles)],
         ) as app,
-        call_periodically(lambda: terminal.show_running(time.time() * 1000), SHOW_RUNNING_S),
     ):
         if options.json:
             started = {"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)}

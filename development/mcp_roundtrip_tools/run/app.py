@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.deployment.settings import read_variables
+from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
@@ -24,14 +25,20 @@ from mcp_roundtrip_tools.run.execution.pools import Pools, affected_functions
 from mcp_roundtrip_tools.run.execution.recorded_environment import (
     NO_ENVIRONMENT,
     Environments,
-    EnvironmentState,
     RecordedEnvironment,
 )
 from mcp_roundtrip_tools.run.execution.requirements import Requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
-from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.options import EmulatedServices, Options, WebServers
-from mcp_roundtrip_tools.run.project import Project, ProjectServices
+from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.observation.changed_questions import note_changed_questions
+from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, current_cause
+from mcp_roundtrip_tools.run.options import Addresses, Options
+from mcp_roundtrip_tools.run.project import Project
+from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
+from mcp_roundtrip_tools.run.services.emulator import Emulator
+from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
 from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
 from mcp_roundtrip_tools.template.model import (
@@ -40,60 +47,74 @@ from mcp_roundtrip_tools.template.model import (
     FunctionFailed,
     Queue,
     Route,
+    TemplateError,
     function_arn,
     short_name,
 )
+from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.validation import has_settings
 
 Log = Callable[[str], None]
 
 
 class LocalApp:
-    """A running template.
+    """A running template, after `open`. `edited` are edited copies of its code, which `edit` runs.
 
-    `kms` and `emulator` are the services that its functions call. `recorder` has the requests and the
-    invocations of this run. `endpoints` has the URLs of the services by the environment variables that AWS
-    SDKs read, `container_url` is their URL for containers, if there are any, and `credentials` is the access
-    key that they require. `issuer` is the issuer of the run's tokens, if it is a local one. `console_url` has
-    a slash at the end; it is None if the console is not served.
+    `kms` and `emulator` are the services that its functions call, `credentials` is the access key that these
+    require, and `writes` has the writes of tasks. `recorder` has the requests and the invocations of this
+    run, and `checks` what keeps functions from running. `addresses` says where its servers listen.
     """
 
-    def __init__(
-        self,
-        template: Path,
-        web: WebServers,
-        services: EmulatedServices,
-        recorder: RunRecorder,
-        options: Options,
-    ) -> None:
-        self.kms = services.kms
-        self.emulator = services.emulator
-        self.recorder = recorder
-        self.endpoints = services.endpoints
-        self.container_url = services.container_url
-        self.credentials = services.credentials
-        self.issuer = web.issuer
-        self.console_url = web.console_url
-        self._url = web.url
+    def __init__(self, template: Path, options: Options, listeners: Sequence[Listener], copies: Path) -> None:
+        self.template = template
+        self.edited = EditedSources(copies)
+        self.recorder = RunRecorder(*listeners, lambda event: note_changed_questions(event, self.recorder))
+        self.kms = FakeKms()
+        self.emulator = Emulator(self.recorder.note)
+        self.credentials = Credentials.from_variables(options.variables) or Credentials.random()
+        self.writes = JournalWrites(lambda: current_cause().caller)
         self._options = options
         self._python_version = options.python_version()
         self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
-        self._environments = Environments(recorder)
+        self._environments = Environments(self.recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
         self._changed: set[Path] = set()
-        self._project = self._open_project(template)
-        self._checks = StartChecks(self._check_start, recorder.note) if options.checks else None
-        self._catalogs = FreshCatalogs(recorder.note, self._problem)
+        self.checks = StartChecks(self._check_start, self.recorder.note)
+        self._catalogs = FreshCatalogs(copies, self.recorder.note, self._problem)
+        self._pools = Pools(self._launch, fresh=options.fresh)
+
+    def open(self, addresses: Addresses) -> None:
+        """Read the template, whose functions get these addresses. Raises TemplateError."""
+        self.addresses = addresses
+        parameters = self._options.parameters
+        if addresses.issuer is not None:
+            parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": addresses.issuer.url}
+        interval_s, note = self._options.watch_interval_s, self.recorder.note
+        self._project = Project(self.template, parameters, self._read, interval_s, note, self.edited)
         self._check(self._project.application.functions.values())
         self._catalogs.build(self._project.application)
-        self._pools = Pools(self._launch, fresh=options.fresh)
 
     def audience(self) -> str:
         """Return the URI of the endpoint, for which access tokens are."""
         found = {self.settings(name).get("MCP_AUDIENCE", "") for name in self.functions()}
-        return min(found - {""}, default=self._url)
+        return min(found - {""}, default=self.addresses.url)
+
+    @property
+    def console_url(self) -> str | None:
+        """The URL of the console with a slash at the end; None if it is not served."""
+        return self.addresses.console_url
+
+    @property
+    def issuer(self) -> LocalIssuer | None:
+        """The issuer of the run's tokens, if it is a local one."""
+        return self.addresses.issuer
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        """The URLs of the emulated services by the environment variables that AWS SDKs read."""
+        return {"AWS_ENDPOINT_URL": self.addresses.aws_url}
 
     @property
     def processes_started(self) -> int:
@@ -102,22 +123,7 @@ class LocalApp:
     @property
     def folder(self) -> Path:
         """The folder of the template."""
-        return self._project.template.parent
-
-    @property
-    def template(self) -> Path:
-        """The file of the template."""
-        return self._project.template
-
-    @property
-    def parameters(self) -> Mapping[str, str]:
-        """The given values of the template's parameters."""
-        return self._project.parameters
-
-    @property
-    def edited(self) -> EditedSources:
-        """The edited copies of its code, which `edit` runs."""
-        return self._project.edited
+        return self.template.parent
 
     def environment(self, function: str) -> dict[str, str]:
         """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
@@ -142,17 +148,17 @@ class LocalApp:
         """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
         return self._catalogs.code_folder(self.functions()[function])
 
-    def environments(self) -> tuple[EnvironmentState, ...]:
+    def environments(self) -> tuple[RecordedEnvironment, ...]:
         """Return the execution environments that run, in the order of their start."""
-        return self._environments.states()
+        return self._environments.running()
 
     def kill(self, environment_id: str) -> bool:
         """Kill the process of an execution environment, as a lost worker; return whether there was one."""
         return self._environments.kill(environment_id)
 
-    def invocation_of(self, access_key_suffix: str) -> str | None:
-        """Return the id of the invocation that the environment with this access key serves."""
-        return self._environments.invocation_of(access_key_suffix)
+    def invocation_of(self, request: Request) -> RecordedInvocation | None:
+        """Return the invocation that the environment serves which signed a request to an AWS service."""
+        return self._environments.invocation_of(self.credentials.environment_of(request) or "")
 
     def key_name(self, key_id: str) -> str:
         """Return the logical id of a KMS key of the template."""
@@ -160,7 +166,7 @@ class LocalApp:
 
     def url(self, path: str = "/mcp") -> str:
         """Return the URL of a path of the HTTP API."""
-        return self._url + path
+        return self.addresses.url + path
 
     def endpoint_path(self) -> str:
         """Return the path of the MCP endpoint. Other functions of the template may have routes, too."""
@@ -199,20 +205,10 @@ class LocalApp:
             raise FunctionFailed(json.loads(result.payload))
         return json.loads(result.payload)
 
-    def run(
-        self,
-        function: str,
-        payload: bytes,
-        qualifier: str | None = None,
-        client_context: str | None = None,
-        request_id: str | None = None,
-    ) -> InvocationResult:
-        """Run a function with an event in JSON; in debug mode, one at a time.
-
-        `request_id` is that of a repeated invocation; otherwise it is new.
-        """
+    def run(self, *call: Any, **more: Any) -> InvocationResult:
+        """Run a function as `run_nested` does; in debug mode, one at a time."""
         with self._serial:
-            return self.run_nested(function, payload, qualifier, client_context, request_id)
+            return self.run_nested(*call, **more)
 
     def run_nested(
         self,
@@ -222,7 +218,10 @@ class LocalApp:
         client_context: str | None = None,
         request_id: str | None = None,
     ) -> InvocationResult:
-        """Run a function that another function invokes and waits for."""
+        """Run a function with an event in JSON, also while another function waits for it.
+
+        `request_id` is that of a repeated invocation; otherwise it is new.
+        """
         application = self.current()
         if reason := application.left_out.get(function):
             self.recorder.note(f"[{function}] does not run here: {reason}")
@@ -231,7 +230,8 @@ class LocalApp:
         if found is None:  # the template has just changed
             return _failed_result("the function was removed from the template")
         if (problem := self._problem(found)) is not None:
-            self._environments.record_refused(function, payload, problem)
+            refused = self._environments.begin(request_id, function, payload)
+            self.recorder.end_invocation(refused, b"", error=problem, init_ms=None)
             return _failed_result(problem)
         try:
             code = self._catalogs.code_folder(found)
@@ -250,9 +250,7 @@ class LocalApp:
         with self._lock:
             self._pools.close()
             self._catalogs.close()
-            if self._checks is not None:
-                self._checks.close()
-            self._project.close()
+            self.checks.close()
 
     def current(self) -> Application:
         """Return the application, reloaded if its sources have changed and are valid."""
@@ -278,44 +276,43 @@ class LocalApp:
     def problems(self) -> Mapping[str, str]:
         """Return what keeps functions from running, by their names, and the template, by that of its file."""
         error = self._project.error
-        found = {} if self._checks is None else self._checks.problems()
-        return {**({} if error is None else {self.template.name: error}), **found}
-
-    def warnings(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the settings that functions may need and do not have, by their names."""
-        return {} if self._checks is None else self._checks.warnings()
-
-    def is_checking(self) -> bool:
-        """Return whether functions are being checked, so that `problems` may become others."""
-        return self._checks is not None and self._checks.are_running()
+        return {**({} if error is None else {self.template.name: error}), **self.checks.problems()}
 
     def _check(self, functions: Iterable[Function]) -> None:
         """Check functions in the background. The caller holds the lock."""
-        if self._checks is not None:
-            self._checks.keep(self._project.application.functions)
-            self._checks.check(functions)
+        if self._options.checks:
+            self.checks.keep(self._project.application.functions)
+            self.checks.check(functions)
 
     def _problem(self, function: Function) -> str | None:
         """Return what keeps a function from running as its sources and the template are now."""
-        return None if self._checks is None else self._project.error or self._checks.problem(function)
+        return (self._project.error or self.checks.problem(function)) if self._options.checks else None
 
     def _check_start(self, function: Function) -> Finding:
         variables = self._variables(function, NO_ENVIRONMENT)
         return check_start(function, variables, self._options.python, self.folder, self._changed.copy())
 
-    def _open_project(self, template: Path) -> Project:
-        note, options = self.recorder.note, self._options
-        cache = template.parent / ".cache/requirements"
-        services = ProjectServices(
-            self._keys,
-            self._url,
-            self.endpoints["AWS_ENDPOINT_URL"],
-            Requirements(options.python, self._python_version, cache, note),
-            options.variables,
-            self.emulator.declare,
-            note,
-        )
-        return Project(template, options.parameters, services, watch_interval_s=options.watch_interval_s)
+    def _read(self, template: Template) -> Application:
+        """Return the application of a template, with the requirements of its functions installed.
+
+        Raises TemplateError.
+        """
+        self._keys.create(template.keys())
+        url, aws_url, variables = self.addresses.url, self.addresses.aws_url, self._options.variables
+        found = template.application(self._keys.arns, url, aws_url, variables)
+        cache = self.folder / ".cache/requirements"
+        requirements = Requirements(self._options.python, self._python_version, cache, self.recorder.note)
+        functions, left_out = dict[str, Function](), dict(found.left_out)
+        for name, function in found.functions.items():
+            try:
+                functions[name] = requirements.install_for(function)
+            except TemplateError as error:
+                left_out[name] = str(error)
+        if left_out and not functions:
+            reasons = "\n".join(left_out.values())
+            raise TemplateError(f"no function of {template.path} can run on this computer:\n{reasons}")
+        self.emulator.declare(found.storage)
+        return replace(found, functions=functions, left_out=left_out)
 
     def _launch(self, function: Function) -> RecordedEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not
@@ -327,8 +324,9 @@ class LocalApp:
         if self._options.debug:
             function = replace(function, timeout_s=NO_LIMIT_S)
             terminal = os.ttyname(0) if os.isatty(0) else None
-        python = self._options.python
-        return ProcessEnvironment(function, variables, python=python, log=log, terminal=terminal)
+        return ProcessEnvironment(
+            function, variables, python=self._options.python, log=log, terminal=terminal
+        )
 
     def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
         """Return the variables of a process of a function."""

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from traceback import format_exception_only
 from typing import Final
 
@@ -39,10 +38,10 @@ class _Copy:
 
 
 class EditedSources:
-    """Keeps at most one edited copy of each code folder. Not thread-safe: the caller holds a lock."""
+    """Keeps in `folder` at most one edited copy of each code folder. Not thread-safe."""
 
-    def __init__(self) -> None:
-        self._root: TemporaryDirectory[str] | None = None
+    def __init__(self, folder: Path) -> None:
+        self._root = folder
         self._projects: dict[str, Path] = {}
         self._copies: dict[Path, _Copy] = {}
         self._count = 0
@@ -87,21 +86,14 @@ class EditedSources:
             if any(path.is_relative_to(code) for path in changed):
                 self._copies[code] = _Copy(copy.files, self._write(code, copy.files))
 
-    def close(self) -> None:
-        """Remove the copies."""
-        if self._root is not None:
-            self._root.cleanup()
-
     def _folder(self, code: Path) -> Path:
         copy = self._copies.get(code)
         return code if copy is None else copy.folder
 
     def _write(self, code: Path, files: Mapping[str, str]) -> Path:
-        if self._root is None:
-            self._root = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
         self._count += 1
         # A new folder each time: processes that still run the previous version keep their files.
-        folder = Path(self._root.name, f"{code.name}-{self._count}")
+        folder = self._root / f"{code.name}-{self._count}"
         try:
             _copy(code, folder, files)
         except OSError as error:  # also two names that need the same path as a file and as a folder

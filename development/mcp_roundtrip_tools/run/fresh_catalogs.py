@@ -14,7 +14,6 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.project import fingerprint
@@ -30,17 +29,17 @@ _catalog_texts: dict[str, str] = {}
 
 
 class FreshCatalogs:
-    """Builds catalogs in a background thread, one at a time. `close` removes the copies.
+    """Builds catalogs in a background thread, one at a time, and copies of front doors in `folder`.
 
     `problem` returns the problem of a function that is reported elsewhere, or None.
     """
 
     def __init__(
-        self, log: Callable[[str], None], problem: Callable[[Function], str | None] = lambda function: None
+        self, folder: Path, log: Callable[[str], None], problem: Callable[[Function], str | None]
     ) -> None:
+        self._folder = folder
         self._log = log
         self._problem = problem
-        self._copies = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="catalog")
         self._builds: dict[str, Future[Path]] = {}
 
@@ -59,9 +58,8 @@ class FreshCatalogs:
         return function.code if build is None else build.result()
 
     def close(self) -> None:
-        """Wait for the running build, and remove the copies."""
+        """Wait for the running build."""
         self._builder.shutdown(cancel_futures=True)
-        self._copies.cleanup()
 
     def _build_folder(
         self,
@@ -85,7 +83,7 @@ class FreshCatalogs:
             return function.code
         # The folders of the owners have the digests of the last `make catalog`.
         text = _without_others(text, owners)
-        copy = Path(self._copies.name, f"{function.name}-{_digest(text)}")
+        copy = self._folder / f"{function.name}-{_digest(text)}"
         shutil.copytree(function.code, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / CATALOG).write_text(text, encoding="utf-8")
         if not (leaves_out and _without_others(present, owners) == text):
@@ -106,7 +104,7 @@ class FreshCatalogs:
         return _catalog_texts[key]
 
     def _run_catalog_command(self, modules: Mapping[str, Path], layers: Iterable[Path]) -> str:
-        output = Path(self._copies.name, CATALOG)
+        output = self._folder / CATALOG
         options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
         options += [f"--path={layer}" for layer in layers]
         # A new process imports the sources in their current state.

@@ -1,4 +1,4 @@
-"""The options of a run, and its servers, which listen already and start after the application exists."""
+"""The options of a run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcp_roundtrip_tools.console.journal_writes import JournalWrites
-from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
-from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.run.services.emulator import Emulator
-from mcp_roundtrip_tools.run.services.kms import FakeKms
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run: how the functions of the template run."""
+    """How the functions of the template run."""
 
     parameters: Mapping[str, str]
     """Those of the template."""
@@ -55,29 +50,16 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class EmulatedServices:
-    """The services that functions call. `endpoints` has their URL by the variable that AWS SDKs read.
+class Addresses:
+    """Where the servers of a run listen.
 
-    `container_url` is their URL for containers, which have other credentials; None without containers.
-
-    `writes` has the writes of tasks.
+    `url` is that of the HTTP API, also if it is not served. `aws_url` is that of the emulated AWS services,
+    and `container_url` that for containers, if there are any. `console_url` has a slash at the end; it is
+    None if the console is not served.
     """
 
-    credentials: Credentials
-    kms: FakeKms
-    emulator: Emulator
-    writes: JournalWrites
-    endpoints: Mapping[str, str]
-    servers: tuple[HttpServer, ...]
-    container_url: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WebServers:
-    """What clients call. `url` is that of the HTTP API, also if it is not served."""
-
     url: str
-    servers: tuple[HttpServer, ...] = ()
+    aws_url: str
+    container_url: str | None = None
     console_url: str | None = None
-    """The URL of the console, with a slash at the end."""
     issuer: LocalIssuer | None = None

@@ -21,11 +21,11 @@ _SERVER: Final = re.compile(r"http://127\.0\.0\.1:\d+")
 
 def addresses(app: LocalApp, host: str) -> dict[str, str]:
     """Return the URLs of the services and stand-ins of the run, with their URLs for containers."""
-    assert app.container_url is not None
+    assert app.addresses.container_url is not None
     values = [value for name in app.functions() for value in app.environment(name).values()]
     servers = {url for value in values for url in _SERVER.findall(value)} - {app.url("")}
     in_network = {url: f"http://{host}:{urlsplit(url).port}" for url in servers}
-    return {**in_network, app.endpoints[AWS]: app.container_url}
+    return {**in_network, app.addresses.aws_url: app.addresses.container_url}
 
 
 def container_variables(app: LocalApp, in_network: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -39,8 +39,7 @@ def container_variables(app: LocalApp, in_network: Mapping[str, str]) -> dict[st
 
     return {
         function.logical_id: {
-            name: moved(value)
-            for name, value in {**app.environment(function.name), AWS: app.endpoints[AWS]}.items()
+            name: moved(value) for name, value in {**app.environment(function.name), **app.endpoints}.items()
         }
         for function in app.functions().values()
     }

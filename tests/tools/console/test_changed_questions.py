@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
-from support.client_requests import APPS, QUESTIONS, answer_arguments, text
 from support.forked_programs import python_of_functions
-from support.page_user import answer_page, link_in
-from support.sam_applications import rpc, write_application
+from support.sam_applications import write_application
 from support.served_application import serve
 
 if TYPE_CHECKING:
@@ -93,12 +89,6 @@ class Run:
     def listen(self, event: Event) -> None:
         if isinstance(event, Note):
             self.notes.append(event.text)
-
-    def call(self, tool: str, arguments: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Any:
-        """Return the result of a call of a client with these capabilities."""
-        meta, sent = {META_CLIENT_CAPABILITIES: capabilities}, {"authorization": f"Bearer {self.token}"}
-        called = rpc(self.url, "tools/call", meta=meta, sent=sent, name=tool, arguments=arguments)
-        return called.json()["result"]
 
 
 @pytest.fixture(scope="module")
@@ -185,35 +175,6 @@ def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console)
     assert [f"{quoted(messages[1:])} {REMEDY}" in text for text in shown] == [True]
     assert_notes(run, "question 'c'", messages)
     assert visit.complaints == []
-
-
-def test_a_question_on_the_page_has_both_texts_in_the_terminal(run: Run) -> None:
-    run.notes.clear()
-    asked = []
-    for _ in range(3):
-        shown = text(run.call("by_time", {}, {}))
-        asked += re.findall("^- (.*)", shown, re.MULTILINE)
-        answer_page(link_in(shown).replace("http://127.0.0.1/", run.url), "Yes")
-    assert_notes(run, "by_time: question 'c'", asked)
-
-
-def test_a_call_that_waits_for_an_answer_runs_nothing_and_notes_nothing(run: Run) -> None:
-    run.notes.clear()
-    shown = text(run.call("by_time", {"zone": "EET"}, {}))
-    assert text(run.call("by_time", {"zone": "EET"}, {})) == shown
-    assert run.notes == []
-
-
-def test_a_question_in_a_view_has_both_texts_in_the_terminal(run: Run) -> None:
-    run.notes.clear()
-    asked = []
-    result = run.call("by_time", {"zone": "CET"}, APPS)
-    for _ in range(3):
-        [(key, request)] = result["_meta"][QUESTIONS]["requests"].items()
-        asked.append(request["params"]["message"])
-        arguments = answer_arguments(result, **{key: {"value": True}})
-        result = run.call("answer_questions", arguments, APPS) if len(asked) < 3 else None
-    assert_notes(run, "by_time: question 'c'", asked)
 
 
 def quoted(pair: list[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,10 +26,8 @@ def code(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def edited() -> Iterator[EditedSources]:
-    sources = EditedSources()
-    yield sources
-    sources.close()
+def edited(tmp_path: Path) -> EditedSources:
+    return EditedSources(tmp_path / "copies")
 
 
 def functions(code: Path) -> dict[str, Function]:

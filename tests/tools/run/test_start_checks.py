@@ -141,7 +141,7 @@ class Session:
 
     def wait(self) -> None:
         deadline = time.monotonic() + 30
-        while self.app.is_checking():
+        while self.app.checks.are_running():
             assert time.monotonic() < deadline
             Event().wait(0.01)
 
@@ -251,7 +251,7 @@ def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path: Path) -
 def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_path: Path) -> None:
     missing = ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_TASK_TABLE"]
     with session(tmp_path) as running:
-        found = running.app.warnings()["F"]
+        found = running.app.checks.warnings()["F"]
         assert sorted(text.partition(":")[0] for text in found) == sorted(missing)
         for text in found:
             assert sum(text in line for line in running.lines) == 1, running.text
@@ -261,13 +261,13 @@ def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_pa
         (tmp_path / "f/app.py").write_text(dedent(source))
         running.app.current()
         running.wait()
-        assert running.app.warnings() == {}
+        assert running.app.checks.warnings() == {}
 
 
 def test_a_tool_that_models_refuse_is_a_warning_and_the_function_runs(tmp_path: Path) -> None:
     source = GOOD.replace("ctx: Context, name", "größe")
     with session(tmp_path, **{"f/app.py": source.replace("{name}", "{größe}")}) as running:
-        [text] = running.app.warnings()["F"]
+        [text] = running.app.checks.warnings()["F"]
         assert "greet: models refuse the name of its properties 'größe'" in text
         assert text in running.text
         answer = post(running.app, "tools/call", name="greet", arguments={"größe": "x"}).json()

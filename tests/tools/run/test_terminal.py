@@ -18,40 +18,24 @@ from msgspec.structs import replace
 from mcp_roundtrip.observing.audit_records import Answer, AuditRecord
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
-from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall, Trigger
 from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
-from mcp_roundtrip_tools.run.terminal.terminal import HELD_MS, Terminal
+from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 
 CLOCK = time.strftime("%H:%M:%S", time.localtime(0))
-NAMES = st.sampled_from(
-    [
-        *("method", "id", "params", "name", "uri", "ref", "argument", "taskId", "result", "error", "code"),
-        *(
-            "message",
-            "content",
-            "text",
-            "isError",
-            "inputRequests",
-            "tools",
-            "completion",
-            "values",
-            "status",
-        ),
-        *("level", "timestamp", "service", "_aws", "CloudWatchMetrics", "Metrics", "exception", "stackTrace"),
-    ]
-)
+INDENT = "             weather  "
 RESULT: Mapping[str, Any] = {"resultType": "complete", "content": []}
 
 
 class Run:
     """A recorder whose terminal writes to `text`. The clock stands at 0."""
 
-    def __init__(self, *, colours: bool = False) -> None:
+    def __init__(self, *listeners: Listener, colours: bool = False) -> None:
         self.written: list[str] = []
         self.now_ms = 0.0
-        self.terminal = Terminal(self.written.append, Styles(colours))
-        self.recorder = RunRecorder(self.terminal, now_ms=lambda: self.now_ms)
+        terminal = Terminal(self.written.append, Styles(colours))
+        self.recorder = RunRecorder(terminal, *listeners, now_ms=lambda: self.now_ms)
         self._ids = map(str, count())
 
     @property
@@ -64,42 +48,49 @@ class Run:
         path: str = "/mcp",
         headers: Mapping[str, str] | None = None,
         method: str = "POST",
-    ) -> str:
+    ) -> HttpExchange:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        exchange_id = next(self._ids)
-        given = tuple((headers or {}).items())
-        self.recorder.begin_exchange(HttpExchange(exchange_id, 0, method, path, given, body))
-        return exchange_id
+        exchange = HttpExchange(next(self._ids), 0, method, path, tuple((headers or {}).items()), body)
+        self.recorder.begin_exchange(exchange)
+        return exchange
 
     def invoke(
-        self, caller: str | None, function: str, *, new: bool = False, trigger: Trigger = "http"
-    ) -> str:
-        invocation_id, environment = next(self._ids), f"{function.removeprefix('local_')}-1"
-        record = RecordedInvocation(
-            invocation_id, invocation_id, function, environment, new, trigger, caller, 0, b"{}"
+        self,
+        caller: HttpExchange | RecordedInvocation | None,
+        function: str = "local_weather",
+        *lines: Any,
+        new: bool = False,
+        trigger: Trigger = "http",
+    ) -> RecordedInvocation:
+        """Begin an invocation that prints lines."""
+        environment, caller_id = f"{function.removeprefix('local_')}-1", None if caller is None else caller.id
+        invocation = RecordedInvocation(
+            next(self._ids), function, environment, new, trigger, caller_id, 0, b"{}"
         )
-        return self.recorder.begin_invocation(record)
+        self.recorder.begin_invocation(invocation)
+        for line in lines:
+            self.recorder.add_line(invocation, line if isinstance(line, str) else json.dumps(line))
+        return invocation
 
-    def prints(self, invocation_id: str, line: Any, function: str = "local_weather") -> None:
-        text = line if isinstance(line, str) else json.dumps(line)
-        self.recorder.add_line(invocation_id, text, function=function, environment_id="weather-1")
+    def end(self, invocation: RecordedInvocation, error: str | None = None) -> None:
+        self.recorder.end_invocation(invocation, b"{}", error=error, init_ms=None)
 
-    def end(
-        self, exchange_id: str, response: Any, status: int = 200, content_type: str = "application/json"
+    def respond(
+        self,
+        exchange: HttpExchange,
+        response: Any,
+        status: int = 200,
+        content_type: str = "application/json",
     ) -> None:
         body = response if isinstance(response, bytes) else json.dumps(response).encode()
-        self.recorder.end_exchange(exchange_id, status, (("Content-Type", content_type),), body)
+        self.recorder.end_exchange(exchange, status, (("Content-Type", content_type),), body)
 
-    def answer(self, message: Any, response: Any, *lines: Any, status: int = 200, **more: Any) -> str:
-        """Answer a request by the function weather, which prints lines; return what is written."""
-        exchange_id = self.begin(message, **more)
-        invocation_id = self.invoke(exchange_id, "local_weather")
-        for line in lines:
-            self.prints(invocation_id, line)
-        self.recorder.end_invocation(invocation_id, b"{}", error=None, init_ms=None)
-        self.written.clear()
-        self.end(exchange_id, response, status)
-        return "\n".join(self.lines)
+    def answer(self, message: Any, response: Any, *lines: Any, status: int = 200, **more: Any) -> list[str]:
+        """Answer a request by the function weather, which prints lines; return the lines that are written."""
+        exchange = self.begin(message, **more)
+        self.end(self.invoke(exchange, "local_weather", *lines))
+        self.respond(exchange, response, status)
+        return self.lines
 
 
 @pytest.fixture
@@ -121,16 +112,14 @@ def result(**members: Any) -> dict[str, Any]:
 
 
 def test_a_forwarded_call_is_one_line(run: Run) -> None:
-    exchange_id = run.begin(call())
-    door = run.invoke(exchange_id, "local_front_door")
-    tool = run.invoke(door, "local_weather", new=True, trigger="invoke")
+    exchange = run.begin(call())
+    door = run.invoke(exchange, "local_front_door", event("request_forwarded", owner="weather"))
+    completed = event("request_completed", round=2, asked=["keep"], outcome="input_required")
+    tool = run.invoke(door, "local_weather", completed, new=True, trigger="invoke")
     for service in ("kms", "kms", "dynamodb"):
         run.recorder.add_service_call(tool, ServiceCall(service, "Operation", "", 200, 0, 1))
-    run.prints(tool, event("request_completed", round=2, asked=["keep"], outcome="input_required"))
-    run.recorder.end_invocation(tool, b"{}", error=None, init_ms=None)
-    run.prints(door, event("request_forwarded", owner="weather"), "local_front_door")
     run.now_ms = 6.4
-    run.end(exchange_id, result(resultType="input_required"))
+    run.respond(exchange, result(resultType="input_required"))
     words = "round 2 · asked keep · weather-1 (new) · 2 KMS · 1 DynamoDB · 6 ms"
     assert run.lines == [f"{CLOCK}  tools/call     get_weather             {words}"]
 
@@ -199,70 +188,61 @@ def test_a_forwarded_call_is_one_line(run: Run) -> None:
 def test_the_line_says_what_happened(
     run: Run, message: Any, response: Any, lines: tuple[Any, ...], expected: str
 ) -> None:
-    written = run.answer(message, response, *lines)
+    [written] = run.answer(message, response, *lines)
     assert expected in written
-    assert len(written.split("\n")) == 1
 
 
 def test_the_result_is_found_in_an_event_stream(run: Run) -> None:
-    exchange_id = run.begin({"method": "tools/list", "id": 1})
+    exchange = run.begin({"method": "tools/list", "id": 1})
     stream = b'data: {"method": "notifications/progress"}\n\ndata: {"result": {"tools": [{}]}}\n\n'
-    run.end(exchange_id, stream, content_type="text/event-stream")
+    run.respond(exchange, stream, content_type="text/event-stream")
     assert "1 tool" in run.lines[0]
 
 
 def test_a_failed_function_is_named_with_its_error_and_traceback(run: Run) -> None:
-    exchange_id = run.begin(call())
-    invocation_id = run.invoke(exchange_id, "local_weather")
+    exchange = run.begin(call())
     trace = 'Traceback (most recent call last):\n\xa0\xa0File "/app.py", line 1, in handler'
-    run.prints(invocation_id, f"[ERROR] ValueError: no\n{trace}")
-    run.prints(invocation_id, "Runtime exited")  # the line of the request says it
-    run.recorder.end_invocation(
-        invocation_id, b"{}", error="Runtime.ExitError: RequestId: 1 Error: Runtime exited", init_ms=None
-    )
-    run.end(exchange_id, {"message": "Internal Server Error"}, status=500)
-    assert "500 Runtime.ExitError: Runtime exited · weather-1" in run.lines[0]
-    assert run.lines[1:] == [
-        "             weather  ERROR ValueError: no",
+    invocation = run.invoke(exchange, "local_weather", f"[ERROR] ValueError: no\n{trace}")
+    run.end(invocation, "Runtime.ExitError: RequestId: 1 Error: Runtime exited")
+    run.respond(exchange, {"message": "Internal Server Error"}, status=500)
+    assert run.lines[:-1] == [
+        f"{INDENT}ERROR ValueError: no",
         "                      Traceback (most recent call last):",
         '                        File "/app.py", line 1, in handler',
     ]
+    assert "500 Runtime.ExitError: Runtime exited · weather-1" in run.lines[-1]
 
 
-def test_an_exception_of_a_tool_is_a_traceback_of_several_lines(run: Run) -> None:
-    text = (
-        'Traceback (most recent call last):\n  File "app.py", line 3, in forecast\nValueError: [redacted]\n'
-    )
-    raised = event("tool_raised", "ERROR", tool="get_weather", exception=text, exception_name="ValueError")
-    written = run.answer(call(), result(), raised).split("\n")
-    assert written[1] == "             weather  ERROR tool_raised  tool=get_weather"
-    assert written[2:] == [" " * 22 + line for line in text.rstrip().split("\n")[1:]]
+OWN = '  File "/x/app.py", line 3, in forecast\n    return h()\n           ^^^'
+FRAMES = [
+    '  File "/x/layers/mcp_roundtrip/mcp_roundtrip/entry/a.py", line 3, in b\n    c(\n    ^^',
+    '  File "/x/.venv/lib/python3.13/site-packages/d/e.py", line 3, in f\n    g()\n    ^^^',
+]
 
 
-def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(run: Run) -> None:
-    frames = [
-        '  File "/x/layers/mcp_roundtrip/mcp_roundtrip/entry/a.py", line 3, in b\n    c(\n    ^^',
-        '  File "/x/.venv/lib/python3.13/site-packages/d/e.py", line 3, in f\n    g()\n    ^^^',
+@pytest.mark.parametrize(
+    ("traceback", "shown"),
+    [
+        ([*FRAMES, OWN, "ValueError: [redacted]"], [*OWN.split("\n"), "ValueError: [redacted]"]),
+        ([*FRAMES, "mcp_roundtrip.internal_errors.Failed: late"], ["Failed: late"]),
+    ],
+)
+def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(
+    run: Run, traceback: list[str], shown: list[str]
+) -> None:
+    exception = "\n".join(["Traceback (most recent call last):", *traceback])
+    raised = event("tool_raised", "ERROR", tool="get_weather", exception=exception, exception_name="Error")
+    *written, _ = run.answer(call(), result(), raised)
+    assert written == [
+        f"{INDENT}ERROR tool_raised  tool=get_weather",
+        *(" " * 22 + line for line in shown),
     ]
-    own = '  File "/x/app.py", line 3, in forecast\n    return h()\n           ^^^'
-    for exception, shown in [
-        ("\n".join([*frames, own, "ValueError: [redacted]"]), [*own.split("\n"), "ValueError: [redacted]"]),
-        ("\n".join([*frames, "mcp_roundtrip.internal_errors.Failed: late"]), ["Failed: late"]),
-    ]:
-        header = "Traceback (most recent call last):\n"
-        raised = event("forwarding_failed", "ERROR", owner="greet", exception=header + exception)
-        written = run.answer(call(), result(), raised).split("\n")
-        assert written[1:] == [
-            "             weather  ERROR forwarding_failed  owner=greet",
-            *(" " * 22 + line for line in shown),
-        ]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method: str) -> None:
     run = Run(colours=True)
-    exchange_id = run.begin(b"", "/", method=method)
-    run.end(exchange_id, {"message": "Not Found"}, status=404)
+    run.respond(run.begin(b"", "/", method=method), {"message": "Not Found"}, status=404)
     [line] = run.lines
     assert "404 Not Found" in line
     assert ("\x1b[31m" in line) is (method == "POST")
@@ -297,39 +277,34 @@ def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method:
     ],
 )
 def test_lines_of_functions_are_readable(run: Run, line: Any, shown: str | None) -> None:
-    expected = [] if shown is None else [f"             weather  {shown}"]
-    assert run.answer(call(), result(), line).split("\n")[1:] == expected
+    expected = [] if shown is None else [f"{INDENT}{shown}"]
+    assert run.answer(call(), result(), line)[:-1] == expected
 
 
 def test_the_lines_of_the_library_are_recognized(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     LogObserver(service="weather").record("request_completed", round=1)
-    line = capsys.readouterr().out.rstrip()
-    assert run.answer(call(), result(), line).count("\n") == 0
+    assert len(run.answer(call(), result(), capsys.readouterr().out.rstrip())) == 1
 
 
-def test_lines_of_a_request_that_takes_long_are_written_earlier(run: Run) -> None:
-    exchange_id = run.begin(call())
-    invocation_id = run.invoke(exchange_id, "local_weather")
-    run.prints(invocation_id, "first")
-    assert run.lines == []
-    run.terminal.show_running(HELD_MS + 1)
-    assert run.lines[0].endswith("weather-1 · running") is False
-    assert run.lines[0].endswith("running")
-    assert run.lines[1] == "             weather  first"
-    run.prints(invocation_id, "second")
-    assert run.lines[2] == "                      second"
-    run.end(exchange_id, result())
-    assert len(run.lines) == 4
-    run.prints(invocation_id, "from a thread, after the end")
-    assert len(run.lines) == 5
+def test_lines_are_written_at_once_and_name_the_function_where_another_one_begins(run: Run) -> None:
+    exchange = run.begin(call())
+    weather = run.invoke(exchange, "local_weather", "first", "second")
+    run.invoke(exchange, "local_greet", "from another function")
+    assert run.lines == [
+        f"{INDENT}first",
+        "                      second",
+        "               greet  from another function",
+    ]
+    run.respond(exchange, result())
+    run.recorder.add_line(weather, "from a thread, after the end")
+    assert run.lines[4:] == [f"{INDENT}from a thread, after the end"]
 
 
 def test_a_worker_has_a_line_with_its_task(run: Run) -> None:
-    worker = run.invoke(None, "local_provision_worker", trigger="async")
-    run.prints(worker, event("worker_finished", task="abcdefghijkl"), "local_provision_worker")
-    run.recorder.end_invocation(worker, b"{}", error=None, init_ms=None)
+    worked = event("worker_finished", task="abcdefghijkl")
+    run.end(run.invoke(None, "local_provision_worker", worked, trigger="async"))
     lost = run.invoke(None, "local_provision_worker", trigger="retry")
-    run.recorder.end_invocation(lost, b"{}", error="Runtime.ExitError: signal: SIGKILL", init_ms=None)
+    run.end(lost, "Runtime.ExitError: signal: SIGKILL")
     assert "worker         provision_worker        task abcdefgh · provision_worker-1" in run.lines[0]
     assert "worker (retry) provision_worker        Runtime.ExitError: signal: SIGKILL" in run.lines[1]
 
@@ -342,11 +317,11 @@ def test_notifications_and_polls_are_dim() -> None:
         ({"method": "notifications/initialized"}, "", True),
         ({"method": "ping", "id": 1}, "", True),
     ):
-        written = Run(colours=True).answer(message, {"result": {"status": status}})
+        [written] = Run(colours=True).answer(message, {"result": {"status": status}})
         assert (f"\x1b[2m{CLOCK}  {message['method']}" in written) is is_dim, message
 
 
-def test_notes_name_functions_and_files_briefly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_name_functions_and_files_briefly(run: Run) -> None:
     run.recorder.note("[local_weather] retry in 60 s\nsecond line")
     assert run.lines == [f"{CLOCK}  weather: retry in 60 s", "          second line"]
 
@@ -371,18 +346,17 @@ def test_an_audit_record_is_one_short_line(run: Run) -> None:
 
 def test_other_protocol_versions_are_named(run: Run) -> None:
     old = {"mcp-protocol-version": "2025-11-25"}
-    assert "2025-11-25 · weather-1" in run.answer(call(), result(), headers=old)
+    assert "2025-11-25 · weather-1" in run.answer(call(), result(), headers=old)[-1]
     new = {"mcp-protocol-version": "2026-07-28"}
-    assert "2026" not in run.answer(call(), result(), headers=new)
+    assert "2026" not in run.answer(call(), result(), headers=new)[-1]
 
 
 def test_a_client_or_a_function_cannot_control_the_terminal() -> None:
     for colours in (False, True):
         run = Run(colours=colours)
         attack = "\x1b[2J\x1b]0;x\x07"
-        written = run.answer(
-            call(attack), {"error": {"code": attack, "message": attack}}, attack, path=attack
-        )
+        error = {"error": {"code": attack, "message": attack}}
+        written = "\n".join(run.answer(call(attack), error, attack, path=attack))
         assert not any(part in written for part in ("\x1b[2J", "\x1b]", "\x07"))
         assert ("\x1b" in written) is colours
 
@@ -395,21 +369,21 @@ UNAUTHORIZED = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": 
 def test_a_challenge_is_no_failure_but_a_refused_token_is_one(response: Any) -> None:
     run = Run(colours=True)
     warning = event("unauthorized", "WARNING", reason="no_token")
-    challenged = run.answer(call(), response, warning, status=401)
+    challenged = run.answer(call(), response, warning, status=401)[-1]
     assert "asks for a sign-in" in challenged
     assert RED not in challenged
     for name in ("authorization", "Authorization"):
-        refused = run.answer(call(), response, warning, status=401, headers={name: "Bearer x"})
+        refused = run.answer(call(), response, warning, status=401, headers={name: "Bearer x"})[-1]
         assert "asks for a sign-in" not in refused
         assert RED in refused
 
 
 def test_failures_are_red_and_colours_of_a_function_remain_on_a_terminal() -> None:
     coloured = "\x1b[32mgreen\x1b[0m"
-    written = Run(colours=True).answer(call(), {"error": {"code": -1, "message": "no"}}, coloured)
-    assert "\x1b[31m-1 no\x1b[0m" in written
-    assert "\x1b[32mgreen" in written
-    assert "\x1b" not in Run().answer(call(), result(), coloured)
+    printed, line = Run(colours=True).answer(call(), {"error": {"code": -1, "message": "no"}}, coloured)
+    assert "\x1b[31m-1 no\x1b[0m" in line
+    assert "\x1b[32mgreen" in printed
+    assert "\x1b" not in "".join(Run().answer(call(), result(), coloured))
 
 
 def test_colours_are_for_terminals_unless_the_user_says_otherwise() -> None:
@@ -424,6 +398,10 @@ def test_colours_are_for_terminals_unless_the_user_says_otherwise() -> None:
     assert wants_colours(io.StringIO(), {"FORCE_COLOR": "1"})
 
 
+REQUEST = ("method", "id", "params", "name", "uri", "ref", "argument", "taskId")
+RESPONSE = ("result", "error", "code", "message", "content", "isError", "inputRequests", "tools", "status")
+LINE = ("level", "message", "timestamp", "service", "_aws", "CloudWatchMetrics", "Metrics", "stackTrace")
+NAMES = st.sampled_from([*REQUEST, *RESPONSE, *LINE])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=6),
@@ -434,9 +412,8 @@ VALUES = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(request=VALUES, response=VALUES, line=VALUES, status=st.sampled_from([200, 400, 500]))
 def test_no_message_and_no_line_is_too_strange(request: Any, response: Any, line: Any, status: int) -> None:
-    run, written = Run(), list[str]()
-    json_lines = RunRecorder(run.terminal, JsonLines(written.append), now_ms=lambda: 0)
-    run.recorder = json_lines
+    written = list[str]()
+    run = Run(JsonLines(written.append))
     lines = [line, json.dumps(line), {**event("request_completed"), "asked": line, "outcome": line}]
     with redirect_stderr(io.StringIO()) as errors:
         run.answer(request, response, *lines, status=status)
@@ -447,42 +424,35 @@ def test_no_message_and_no_line_is_too_strange(request: Any, response: Any, line
 
 @pytest.mark.parametrize("requests", [1, True, "place", ["place"], None])
 def test_requests_for_input_that_are_no_object_ask_nothing(run: Run, requests: Any) -> None:
-    run.answer(call(), result(resultType="input_required", inputRequests=requests))
-    assert "asked" not in run.lines[0]
+    asked = run.answer(call(), result(resultType="input_required", inputRequests=requests))
+    assert "asked" not in asked[0]
 
 
 @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000])
 def test_deep_nesting_is_no_message(run: Run, deep: bytes) -> None:
-    run.answer(deep, deep, deep.decode())
-    assert run.lines[0].startswith(f"{CLOCK}  POST /mcp ")
+    assert run.answer(deep, deep, deep.decode())[-1].startswith(f"{CLOCK}  POST /mcp ")
 
 
 def test_json_has_an_object_for_each_root_without_bodies() -> None:
     written: list[str] = []
-    recorder = RunRecorder(JsonLines(written.append), now_ms=lambda: 0)
-    secret = json.dumps(call(arguments={"password": "hidden"})).encode()
-    recorder.begin_exchange(HttpExchange("e", 0, "POST", "/mcp", (("authorization", "hidden"),), secret))
-    given = RecordedInvocation("i", "i", "local_weather", "weather-1", True, "http", "e", 0, b"hidden")
-    recorder.begin_invocation(given)
-    recorder.add_service_call("i", ServiceCall("kms", "Sign", "StateKey", 200, 0, 1.26))
-    line = json.dumps(event("request_completed", round=1, asked=["place"], outcome="input_required"))
-    recorder.add_line("i", line, function="local_weather", environment_id="weather-1")
-    recorder.end_invocation("i", b"hidden", error=None, init_ms=12)
-    recorder.end_exchange("e", 200, (), b"hidden")
-    recorder.note("weather restarted")
-    recorder.begin_invocation(
-        RecordedInvocation("w", "w", "local_worker", "worker-1", False, "async", "i", 0, b"{}")
-    )
-    recorder.end_invocation("w", b"", error="E: no", init_ms=None)
+    run = Run(JsonLines(written.append))
+    exchange = run.begin(call(arguments={"password": "hidden"}), headers={"authorization": "hidden"})
+    completed = event("request_completed", round=1, asked=["place"], outcome="input_required")
+    invocation = run.invoke(exchange, "local_weather", completed, new=True)
+    run.recorder.add_service_call(invocation, ServiceCall("kms", "Sign", "StateKey", 200, 0, 1.26))
+    run.recorder.end_invocation(invocation, b"hidden", error=None, init_ms=12)
+    run.respond(exchange, b"hidden")
+    run.recorder.note("weather restarted")
+    run.end(run.invoke(invocation, "local_worker", trigger="async"), "E: no")
     request, note, worker = map(json.loads, written)
     assert "hidden" not in "".join(written)
     expected = {
-        **{"type": "request", "id": "e", "method": "tools/call", "name": "get_weather", "status": 200},
+        **{"type": "request", "id": "0", "method": "tools/call", "name": "get_weather", "status": 200},
         **{"round": 1, "asked": ["place"], "outcome": "input_required"},
     }
     assert request.items() >= expected.items()
-    [invocation] = request["invocations"]
-    assert (invocation["environment"], invocation["isNewEnvironment"]) == ("weather-1", True)
-    assert invocation["serviceCalls"][0]["durationMs"] == 1.3
+    [invoked] = request["invocations"]
+    assert (invoked["environment"], invoked["isNewEnvironment"]) == ("weather-1", True)
+    assert invoked["serviceCalls"][0]["durationMs"] == 1.3
     assert note == {"type": "note", "atMs": 0, "text": "weather restarted"}
-    assert (worker["type"], worker["caller"], worker["error"]) == ("invocation", "i", "E: no")
+    assert (worker["type"], worker["caller"], worker["error"]) == ("invocation", "1", "E: no")

@@ -61,32 +61,28 @@ class Gateway:
 
     def respond(self, request: Request) -> Response:
         """Answer one request and record it."""
-        request_id = str(uuid.uuid4())
-        path = request.target.partition("?")[0]  # a query may contain secrets
-        recorded = HttpExchange(
-            request_id,
+        exchange = HttpExchange(
+            str(uuid.uuid4()),
             self._recorder.now_ms(),
             request.method,
-            path,
+            request.target.partition("?")[0],  # a query may contain secrets
             request.headers,
             request.body,
             request.from_console,
         )
-        self._recorder.begin_exchange(recorded)
-        response = self._with_cors(request, request_id)
-        response = replace(response, headers=(*response.headers, ("apigw-requestid", request_id)))
-        self._recorder.end_exchange(request_id, response.status, response.headers, response.body)
+        self._recorder.begin_exchange(exchange)
+        response = self._with_cors(request, exchange)
+        response = replace(response, headers=(*response.headers, ("apigw-requestid", exchange.id)))
+        self._recorder.end_exchange(exchange, response.status, response.headers, response.body)
         return response
 
-    def _with_cors(self, request: Request, request_id: str) -> Response:
+    def _with_cors(self, request: Request, exchange: HttpExchange) -> Response:
         cors = self._cors()
         if cors is not None and (preflight := cors.preflight(request)):
             return preflight
         allows = cors.allows if cors else lambda origin: False
-        response = refuse_cross_origin(request, allows) or self._respond_to(request, request_id)
-        exchange = self._recorder.exchange(request_id)
-        if exchange is not None:  # it is, unless thousands of requests run
-            response = explain_fault(request, response, exchange, self._folder())
+        response = refuse_cross_origin(request, allows) or self._respond_to(request, exchange.id)
+        response = explain_fault(request, response, exchange, self._folder())
         return cors.add_to(response, request) if cors else response
 
     def _respond_to(self, request: Request, request_id: str) -> Response:

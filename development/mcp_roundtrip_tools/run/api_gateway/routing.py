@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_tools.run.execution.log_text import is_library_event
-from mcp_roundtrip_tools.run.execution.log_text import json_object as log_line
+from mcp_roundtrip_tools.run.execution.log_text import library_events
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.proxies import came_through_proxy
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
-    RecordedInvocation,
     json_object,
     member,
     walk,
@@ -165,7 +163,7 @@ def explain_fault(request: Request, response: Response, exchange: HttpExchange, 
     is_fault = response.status == 500 or member(json_object(response.body), "error", "code") == INTERNAL_ERROR
     if not is_fault or came_through_proxy(request):
         return response
-    problem = next((text for each in walk(exchange) if (text := _problem(each, folder))), None)
+    problem = _problem(exchange, folder)
     if problem is None:
         return response
     message = json_object(request.body)
@@ -175,12 +173,12 @@ def explain_fault(request: Request, response: Response, exchange: HttpExchange, 
     return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "error": error})
 
 
-def _problem(invocation: RecordedInvocation, folder: Path) -> str | None:
+def _problem(exchange: HttpExchange, folder: Path) -> str | None:
     """Return why a function could not run, or what its definitions or settings lack."""
-    if invocation.failed and not invocation.environment_id:
-        return invocation.error
-    for line in invocation.log_lines:
-        event = log_line(line.text) or {}
-        if event.get("message") in _EVENTS and is_library_event(event):
-            return author_traceback(str(event.get("exception", "")), folder, folder)
-    return None
+    refused = (each.error for each in walk(exchange) if each.failed and not each.environment_id)
+    logged = (
+        author_traceback(str(event.get("exception", "")), folder, folder)
+        for event in library_events(exchange)
+        if event["message"] in _EVENTS
+    )
+    return next((problem for problem in (*refused, *logged) if problem), None)

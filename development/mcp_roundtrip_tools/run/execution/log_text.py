@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip_tools.run.observation.records import Root, json_object, walk
 from mcp_roundtrip_tools.run.start_checks import without_layer
 
 _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
@@ -50,8 +51,6 @@ def readable(line: str) -> LogText | None:
     if found := _LAMBDA_TEXT.fullmatch(line):
         return LogText(found[2], found[1])
     document = json_object(line)
-    if document is None:
-        return LogText(line)
     if "message" not in document and "errorMessage" not in document:
         return None if "_aws" in document else LogText(line)
     level = str(document.get("level", ""))
@@ -61,15 +60,10 @@ def readable(line: str) -> LogText | None:
     return LogText("\n".join(_message_lines(document)), level, is_event)
 
 
-def json_object(line: str) -> dict[str, Any] | None:
-    """Return the JSON object that a line consists of."""
-    if not line.startswith("{"):
-        return None
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
+def library_events(root: Root) -> Iterator[dict[str, Any]]:
+    """Yield the lines of the library below a root; those of a caller precede those of what it caused."""
+    documents = (json_object(line.text) for each in walk(root) for line in each.log_lines)
+    return (document for document in documents if is_library_event(document))
 
 
 def is_library_event(document: Mapping[str, Any]) -> bool:

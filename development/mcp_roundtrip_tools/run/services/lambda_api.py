@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.aws_endpoint import signing_scope
+from mcp_roundtrip_tools.run.services.aws_endpoint import signature
 from mcp_roundtrip_tools.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024
@@ -91,7 +91,7 @@ class LambdaApi:
         return str(uuid.uuid4())
 
     def _not_emulated(self, request: Request) -> Response:
-        service = signing_scope(request) or "aws"
+        service = signature(request)[1] or "aws"
         text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
         self._log(f"[{service}] {text}")
         raise ApiError(501, "NotImplemented", text)

@@ -15,8 +15,8 @@ from mcp_roundtrip_tools.run.observation.records import (
     Note,
     Printed,
     RecordedInvocation,
-    Root,
     header,
+    members,
 )
 from mcp_roundtrip_tools.run.terminal.summary import final_event, summarize
 
@@ -66,20 +66,15 @@ class PlainLines:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case Printed():
-                for line in event.line.text.split("\n"):
-                    self._log(f"[{event.function}] {line}")
+            case Printed(invocation, line):
+                for text in line.text.split("\n"):
+                    self._log(f"[{invocation.function}] {text}")
             case Note():
                 self._log(event.text)
-            case Ended(HttpExchange() as exchange):
-                self._log(one_line(_request_line(exchange)))
-
-
-def _request_line(exchange: HttpExchange) -> str:
-    rpc_method = header(exchange.request_headers, "mcp-method") or "-"
-    return (
-        f"{exchange.method} {exchange.path} {rpc_method} {exchange.status} {exchange.duration_ms or 0:.1f} ms"
-    )
+            case Ended(HttpExchange() as each):
+                method = header(each.request_headers, "mcp-method") or "-"
+                text = f"{each.method} {each.path} {method} {each.status} {each.duration_ms or 0:.1f} ms"
+                self._log(one_line(text))
 
 
 class JsonLines:
@@ -90,63 +85,40 @@ class JsonLines:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case Ended(root):
-                self.put(_root(root))
+            case Ended(RecordedInvocation() as invocation):
+                self.put({"type": "invocation", **_invocation(invocation)})
+            case Ended(HttpExchange() as exchange):
+                self.put({"type": "request", **_exchange(exchange)})
             case Note(at_ms, text):
                 self.put({"type": "note", "atMs": round(at_ms), "text": text})
 
     def put(self, document: Mapping[str, Any]) -> None:
-        """Write one object."""
-        self._write(printable_json(document))
-
-
-def _root(root: Root) -> dict[str, Any]:
-    if isinstance(root, RecordedInvocation):
-        return {"type": "invocation", **_invocation(root)}
-    return {"type": "request", **_exchange(root)}
+        """Write one object, without the members that have no value."""
+        self._write(printable_json({name: value for name, value in document.items() if value is not None}))
 
 
 def _exchange(exchange: HttpExchange) -> dict[str, Any]:
     summary, event = summarize(exchange), final_event(exchange)
-    found = {
-        "id": exchange.id,
-        "startedAtMs": round(exchange.started_at_ms),
-        "durationMs": _ms(exchange.duration_ms),
+    return {
+        **members(exchange, "id", "path", "status"),
+        **_times(exchange, "started_at_ms", "duration_ms"),
         "httpMethod": exchange.method,
-        "path": exchange.path,
-        "status": exchange.status,
         "method": summary.kind if "/" in summary.kind and " " not in summary.kind else None,
         "name": summary.subject or None,
-        "round": event.get("round"),
-        "outcome": event.get("outcome"),
-        "asked": event.get("asked"),
+        **{name: event.get(name) for name in ("round", "outcome", "asked")},
         "failure": summary.failure,
         "invocations": [_invocation(each) for each in exchange.invocations],
     }
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _invocation(invocation: RecordedInvocation) -> dict[str, Any]:
     found = {
-        "id": invocation.id,
-        "function": invocation.function,
+        **members(invocation, "id", "function", "is_new_environment", "trigger", "caller", "error"),
+        **_times(invocation, "started_at_ms", "init_ms", "duration_ms"),
         "environment": invocation.environment_id,
-        "isNewEnvironment": invocation.is_new_environment,
-        "trigger": invocation.trigger,
-        "caller": invocation.caller,
-        "startedAtMs": round(invocation.started_at_ms),
-        "initMs": _ms(invocation.init_ms),
-        "durationMs": _ms(invocation.duration_ms),
-        "error": invocation.error,
         "serviceCalls": [
-            {
-                "service": call.service,
-                "operation": call.operation,
-                "detail": call.detail,
-                "status": call.status,
-                "durationMs": _ms(call.duration_ms),
-            }
-            for call in invocation.service_calls
+            {**members(each, "service", "operation", "detail", "status"), **_times(each, "duration_ms")}
+            for each in invocation.service_calls
         ],
         "lines": [line.text for line in invocation.log_lines],
         "invocations": [_invocation(each) for each in invocation.invocations],
@@ -154,5 +126,6 @@ def _invocation(invocation: RecordedInvocation) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _ms(duration_ms: float | None) -> float | None:
-    return None if duration_ms is None else round(duration_ms, 1)
+def _times(record: object, *names: str) -> dict[str, Any]:
+    found = members(record, *names)
+    return {name: None if value is None else round(value, 1) for name, value in found.items()}

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object
+from mcp_roundtrip_tools.run.execution.log_text import library_events
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
@@ -58,12 +58,8 @@ def summarize(root: Root) -> Summary:
 
 def final_event(root: Root) -> dict[str, Any]:
     """Return the library's last log line of the function that did the work; empty if it wrote none."""
-    for invocation in reversed([*walk(root)]):
-        for line in reversed(invocation.log_lines):
-            document = json_object(line.text)
-            if document and is_library_event(document) and document["message"] in FINAL_EVENTS:
-                return document
-    return {}
+    found = [each for each in library_events(root) if each["message"] in FINAL_EVENTS]
+    return found[-1] if found else {}
 
 
 def _of_exchange(exchange: HttpExchange) -> Summary:
@@ -200,16 +196,10 @@ def _has_no_page(exchange: HttpExchange) -> bool:
 
 def _state_reason(exchange: HttpExchange) -> str:
     """Return why a state or a token was refused, which the client does not learn."""
-    for invocation in walk(exchange):
-        for line in invocation.log_lines:
-            document = json_object(line.text)
-            if (
-                document
-                and is_library_event(document)
-                and document["message"] in ("state_refused", "unauthorized")
-            ):
-                return f" ({document.get('reason')})"
-    return ""
+    refused = (
+        each for each in library_events(exchange) if each["message"] in ("state_refused", "unauthorized")
+    )
+    return next((f" ({each.get('reason')})" for each in refused), "")
 
 
 def _reason(invocation: RecordedInvocation) -> str:
