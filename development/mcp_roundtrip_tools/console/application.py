@@ -10,6 +10,7 @@ from typing import Any
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
+from mcp_roundtrip_tools.run.issuer.clients import OAuthError
 from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
 from mcp_roundtrip_tools.template.left_out import describe_left_out
@@ -126,7 +127,7 @@ def issue_token(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         raise ConsoleError(400, "scopes must be an array of strings")
     try:
         return {"token": app.issuer.token(user, scopes)}
-    except ValueError as error:
+    except OAuthError as error:
         raise ConsoleError(422, f"{error}") from None
 
 

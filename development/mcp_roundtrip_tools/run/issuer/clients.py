@@ -20,7 +20,7 @@ from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.client.http import LOOPBACK
 
 
-class OAuthError(Exception):
+class OAuthError(ValueError):
     """A request is refused. `code` is of RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2 or RFC 8707 §2."""
 
     def __init__(self, code: str, description: str) -> None:
@@ -114,7 +114,7 @@ def find_client(client_id: str) -> Client:
     try:
         name, *uris = parse_json(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
         found = register({"client_name": name, "redirect_uris": uris})
-    except (ValueError, TypeError, OAuthError):
+    except (ValueError, TypeError):
         found = None
     if found is None or found.id != client_id:
         raise OAuthError("invalid_client", "the client is not registered here: register it, or use a URL")

@@ -6,13 +6,14 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
+from mcp_roundtrip_tools.run.issuer.clients import OAuthError
 from mcp_roundtrip_tools.template.model import TemplateError
 
 _NAME: Final = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?")
@@ -39,7 +40,7 @@ def make_users(names: str, scopes: str | None = None) -> tuple[User, ...]:
     """Return users from names separated by spaces or commas. Without names, DEFAULT_USERS.
 
     `scopes` are those of each user, separated by spaces; None means those that a client requests. Raises
-    ValueError.
+    OAuthError.
     """
     found = None if scopes is None else parse_scopes(scopes)
     given = names.replace(",", " ").split() or [each.name for each in DEFAULT_USERS]
@@ -47,25 +48,21 @@ def make_users(names: str, scopes: str | None = None) -> tuple[User, ...]:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a user. Raises ValueError for one that is empty or has control characters."""
+    """Return the name of a user. Raises OAuthError for one that is empty or has control characters."""
     if not _NAME.fullmatch(name):
-        raise ValueError("the name of a user has 1 to 128 characters, and no control characters")
+        raise OAuthError(
+            "invalid_request", "the name of a user has 1 to 128 characters, and no control characters"
+        )
     return name
 
 
-def parse_scopes(text: str) -> frozenset[str]:
-    """Return scopes that are separated by spaces. Raises ValueError."""
-    return check_scopes(text.split(" "))
-
-
-def check_scopes(scopes: Sequence[str] | Iterable[str]) -> frozenset[str]:
-    """Return the scopes. Raises ValueError for one that no token can have."""
-    found = frozenset(scopes) - {""}
+def parse_scopes(scopes: str | Iterable[str]) -> frozenset[str]:
+    """Return scopes; those of a text are separated by spaces. Raises OAuthError for one no token can have."""
+    found = frozenset(scopes.split(" ") if isinstance(scopes, str) else scopes) - {""}
     for scope in found:
         if not _SCOPE.fullmatch(scope):
-            raise ValueError(
-                f"{scope[:80]!r} is no scope: a scope is visible ASCII without quotes (RFC 6749)"
-            )
+            text = f"{scope[:80]!r} is no scope: a scope is visible ASCII without quotes (RFC 6749)"
+            raise OAuthError("invalid_scope", text)
     return found
 
 
@@ -73,42 +70,7 @@ LIFETIME_S: Final = 3_600
 """How long an access token is valid."""
 
 ALGORITHM: Final = "RS256"
-"""OpenID Connect requires it, and API Gateway's JWT authorizers verify no other kind."""
-
-
-def _new_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(65537, 2048)
-
-
-@dataclass(frozen=True)
-class TokenSigner:
-    """Signs tokens of an issuer."""
-
-    issuer: str
-    _key: rsa.RSAPrivateKey = field(default_factory=_new_key, repr=False)
-    _kid: str = field(default_factory=lambda: secrets.token_urlsafe(8))
-
-    def access_token(self, user: str, scopes: Iterable[str], *, resource: str, client_id: str) -> str:
-        """Return an access token for a resource."""
-        claims = {"aud": resource, "sub": user, "client_id": client_id, "scope": " ".join(sorted(scopes))}
-        return self._sign({**claims, "jti": secrets.token_urlsafe(12)}, "at+jwt")
-
-    def id_token(self, user: str, *, client_id: str, nonce: str | None) -> str:
-        """Return an ID token for a client (OpenID Connect Core 2)."""
-        claims = {"aud": client_id, "sub": user, "name": user}
-        return self._sign({**claims, **({} if nonce is None else {"nonce": nonce})}, "JWT")
-
-    def key_set(self) -> dict[str, Any]:
-        """Return the JWK Set with the public key."""
-        public = RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
-        members = {name: public[name] for name in ("kty", "n", "e")}
-        return {"keys": [{**members, "kid": self._kid, "alg": ALGORITHM, "use": "sig"}]}
-
-    def _sign(self, claims: dict[str, Any], kind: str) -> str:
-        now = int(time.time())
-        given = {"iss": self.issuer, "iat": now, "exp": now + LIFETIME_S, **claims}
-        return jwt.encode(given, self._key, ALGORITHM, headers={"kid": self._kid, "typ": kind})
-
+"""API Gateway's JWT authorizers verify no other kind."""
 
 CONSOLE_CLIENT = "mcp-roundtrip-console"
 
@@ -122,26 +84,38 @@ class LocalIssuer:
     def __init__(self, url: str, users: Sequence[User], resource: Callable[[], str]) -> None:
         self.url = url
         self.users = tuple(users)
-        self.signer = TokenSigner(url)
         self._resource = resource
+        self._key = rsa.generate_private_key(65537, 2048)
+        self._kid = secrets.token_urlsafe(8)
 
     @property
     def resource(self) -> str:
         """The URI of the endpoint."""
         return self._resource()
 
-    def user(self, name: str) -> User:
-        """Return a user of this name; every name can sign in. Raises ValueError."""
-        known = next((user for user in self.users if user.name == name), None)
-        return known or User(check_name(name), self.users[0].scopes if self.users else None)
-
     def token(
         self, user: str, scopes: Iterable[str] | None = None, *, client_id: str = CONSOLE_CLIENT
     ) -> str:
-        """Return an access token for a user; without `scopes`, with those of the user. Raises ValueError."""
-        found = self.user(user)
-        granted = found.default_scopes(()) if scopes is None else check_scopes(scopes)
-        return self.signer.access_token(user, granted, resource=self.resource, client_id=client_id)
+        """Return an access token (RFC 9068); every name can sign in. Without `scopes`, with the user's.
+
+        Raises OAuthError.
+        """
+        known = {each.name: each for each in self.users}
+        found = known.get(user) or User(check_name(user), self.users[0].scopes if self.users else None)
+        granted = found.default_scopes(()) if scopes is None else parse_scopes(scopes)
+        now = int(time.time())
+        claims = {
+            **{"iss": self.url, "aud": self.resource, "sub": user, "client_id": client_id},
+            **{"scope": " ".join(sorted(granted)), "jti": secrets.token_urlsafe(12)},
+            **{"iat": now, "exp": now + LIFETIME_S},
+        }
+        return jwt.encode(claims, self._key, ALGORITHM, headers={"kid": self._kid, "typ": "at+jwt"})
+
+    def key_set(self) -> dict[str, Any]:
+        """Return the JWK Set with the public key."""
+        public = RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
+        members = {name: public[name] for name in ("kty", "n", "e")}
+        return {"keys": [{**members, "kid": self._kid, "alg": ALGORITHM, "use": "sig"}]}
 
 
 def read_users(
@@ -159,7 +133,7 @@ def read_users(
         raise TemplateError(f"USER and SCOPES (--user, --scopes) are for the local issuer: leave out {other}")
     try:
         return make_users(names or "", scopes)
-    except ValueError as error:
+    except OAuthError as error:
         raise TemplateError(f"--user or --scopes: {error}") from None
 
 

@@ -10,20 +10,21 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.run.issuer.authorization import AuthorizationRequest
-from mcp_roundtrip_tools.run.issuer.issuer import User
+from mcp_roundtrip_tools.run.issuer.grants import Grant
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 
 STYLE: Final = Path(__file__).with_name("style.css")
 
 _SOURCE: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?://[a-z0-9.:\[\]-]+)?", re.IGNORECASE)
 
 
-def sign_in_page(request: AuthorizationRequest, users: Sequence[User], given: Mapping[str, str]) -> Response:
+def sign_in_page(request: Grant, issuer: LocalIssuer, given: Mapping[str, str]) -> Response:
     """Return the page for a request. `given` are its parameters, which the form sends again."""
+    users, answered_at = issuer.users, _origin(request.redirect_uri)
     body = f"""\
-<h1>Sign in to {escape(request.resource)}</h1>
+<h1>Sign in to {escape(issuer.resource)}</h1>
 <p><strong>{escape(request.client.name)}</strong> asks for access. The answer goes to \
-<code>{escape(_origin(request.redirect_uri))}</code>.</p>
+<code>{escape(answered_at)}</code>.</p>
 <p class="note">This is the local issuer of <code>make run</code>. It has no passwords: everyone who uses \
 this computer may be any user. Its tokens are valid for this run only.</p>
 <form method="post" action="/authorize">
@@ -33,7 +34,7 @@ this computer may be any user. Its tokens are valid for this run only.</p>
 <button class="primary" name="action" value="allow">Allow</button>
 <button name="action" value="deny">Deny</button>
 </form>"""
-    return _page("Sign in", body, form_action=_origin(request.redirect_uri))
+    return _page("Sign in", body, form_action=answered_at)
 
 
 def error_page(code: str, description: str, location: str | None = None) -> Response:
@@ -50,23 +51,20 @@ def style_sheet() -> Response:
 
 
 def _hidden(given: Mapping[str, str]) -> str:
-    return "\n".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in given.items()
-    )
+    return "\n".join(_input("hidden", name, value) for name, value in given.items())
+
+
+def _input(kind: str, name: str, value: str, *, is_checked: bool = False) -> str:
+    checked = " checked" if is_checked else ""
+    return f'<input type="{kind}" name="{escape(name)}" value="{escape(value)}"{checked}>'
 
 
 def _users(users: Sequence[User]) -> str:
-    rows = "\n".join(
-        f'<label><input type="radio" name="user" value="{escape(user.name)}"'
-        f"{' checked' if user is users[0] else ''}>{escape(user.name)}</label>"
-        for user in users
+    rows = (
+        _input("radio", "user", each.name, is_checked=each is users[0]) + escape(each.name) for each in users
     )
-    return f"""<fieldset><legend>User</legend>
-{rows}
-<label>or another user:
-<input type="text" name="other_user" maxlength="128" autocomplete="off"></label>
-</fieldset>"""
+    other = 'or another user:\n<input type="text" name="other_user" maxlength="128" autocomplete="off">'
+    return _fieldset("User", [*rows, other])
 
 
 def _scopes(selected: Iterable[str], requested: Iterable[str]) -> str:
@@ -74,12 +72,16 @@ def _scopes(selected: Iterable[str], requested: Iterable[str]) -> str:
     shown = sorted(marked | {*requested})
     if not shown:
         return '<p class="note">No scopes are requested.</p>'
-    rows = "\n".join(
-        f'<label><input type="checkbox" name="granted" value="{escape(scope)}"'
-        f"{' checked' if scope in marked else ''}><code>{escape(scope)}</code></label>"
-        for scope in shown
+    rows = (
+        f"{_input('checkbox', 'granted', each, is_checked=each in marked)}<code>{escape(each)}</code>"
+        for each in shown
     )
-    return f"<fieldset><legend>Scopes</legend>\n{rows}\n</fieldset>"
+    return _fieldset("Scopes", rows)
+
+
+def _fieldset(legend: str, rows: Iterable[str]) -> str:
+    labels = "\n".join(f"<label>{row}</label>" for row in rows)
+    return f"<fieldset><legend>{legend}</legend>\n{labels}\n</fieldset>"
 
 
 def _origin(uri: str) -> str:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip_tools.client.http import LOCAL_USER
+from mcp_roundtrip_tools.client.http import CALL_CLIENT, LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import listen_near
-from mcp_roundtrip_tools.run.issuer.authorization import (
-    CODE_LIFETIME_S,
-    REFRESH_LIFETIME_S,
+from mcp_roundtrip_tools.run.issuer.clients import OAuthError, register
+from mcp_roundtrip_tools.run.issuer.grants import (
+    Grant,
     OneTimeGrants,
     RedirectedError,
-    TokenEndpoint,
+    check_resource,
     read_request,
     redirect,
 )
-from mcp_roundtrip_tools.run.issuer.clients import OAuthError, register
-from mcp_roundtrip_tools.run.issuer.issuer import ALGORITHM, LocalIssuer, User, check_name, check_scopes
+from mcp_roundtrip_tools.run.issuer.issuer import LIFETIME_S, LocalIssuer, User, check_name, parse_scopes
 from mcp_roundtrip_tools.run.issuer.page import error_page, sign_in_page, style_sheet
+
+CODE_LIFETIME_S: Final = 60
+REFRESH_LIFETIME_S: Final = 30 * 24 * 3_600
 
 MAX_BODY: Final = 65_536
 
@@ -43,88 +46,114 @@ class IssuerServer:
     def __init__(self, issuer: LocalIssuer) -> None:
         self._issuer = issuer
         self._codes = OneTimeGrants(CODE_LIFETIME_S)
-        self._tokens = TokenEndpoint(issuer, self._codes, OneTimeGrants(REFRESH_LIFETIME_S))
+        self._refresh_tokens = OneTimeGrants(REFRESH_LIFETIME_S)
 
     def respond(self, request: Request) -> Response:
         """Answer one request."""
         path = request.target.partition("?")[0]
         if path in ("/authorize", "/style.css", "/"):
-            return (
-                refuse_cross_origin(request, lambda origin: False)
-                or _refuse_frames(request)
-                or self._page(path, request)
-            )
-        routes: dict[tuple[str, str], Callable[[Request], Response]] = {
-            ("GET", "/.well-known/oauth-authorization-server"): self._metadata,
-            ("GET", "/.well-known/openid-configuration"): self._metadata,
-            ("GET", "/keys"): lambda _: json_response(200, self._issuer.signer.key_set()),
-            ("POST", "/register"): self._register,
-            ("POST", "/token"): self._token,
-        }
+            refusal = refuse_cross_origin(request, lambda origin: False) or _refuse_frames(request)
+            return refusal or self._page(path, request)
         if request.method == "OPTIONS":
             return Response(204, _CORS)
-        handler = routes.get((request.method, path))
-        if handler is None:
-            return json_response(404, {"error": "not_found", "error_description": "no such endpoint"})
         try:
             if request.too_large:
                 raise OAuthError("invalid_request", f"the body must have at most {MAX_BODY} bytes")
-            answer = handler(request)
+            answer = json_response(*self._document(request.method, path, request))
         except OAuthError as error:
             answer = json_response(400, {"error": error.code, "error_description": error.description})
         return Response(answer.status, (*answer.headers, ("cache-control", "no-store"), *_CORS), answer.body)
 
-    def _metadata(self, request: Request) -> Response:
+    def _document(self, method: str, path: str, request: Request) -> tuple[int, dict[str, Any]]:
+        """Return the status and the document of a request by a program. Raises OAuthError."""
+        match method, path:
+            case "GET", "/.well-known/oauth-authorization-server" | "/.well-known/openid-configuration":
+                return 200, self._metadata()
+            case "GET", "/keys":
+                return 200, self._issuer.key_set()
+            case "POST", "/register":
+                return 201, _register(request.body)
+            case "POST", "/token":
+                return 200, self._token(request)
+        return 404, {"error": "not_found", "error_description": "no such endpoint"}
+
+    def _metadata(self) -> dict[str, Any]:
         url = self._issuer.url
         scopes = sorted({scope for user in self._issuer.users for scope in user.scopes or ()})
-        return json_response(
-            200,
-            {
-                "issuer": url,
-                "authorization_endpoint": f"{url}/authorize",
-                "token_endpoint": f"{url}/token",
-                "registration_endpoint": f"{url}/register",
-                "jwks_uri": f"{url}/keys",
-                **({"scopes_supported": scopes} if scopes else {}),
-                "response_types_supported": ["code"],
-                "response_modes_supported": ["query"],
-                "grant_types_supported": ["authorization_code", "refresh_token", LOCAL_USER],
-                "code_challenge_methods_supported": ["S256"],
-                "token_endpoint_auth_methods_supported": ["none"],
-                "authorization_response_iss_parameter_supported": True,
-                "client_id_metadata_document_supported": True,
-                "subject_types_supported": ["public"],
-                "id_token_signing_alg_values_supported": [ALGORITHM],
-            },
-        )
-
-    def _register(self, request: Request) -> Response:
-        try:
-            document = parse_json(request.body)
-        except ValueError as error:
-            raise OAuthError("invalid_client_metadata", f"the body is no JSON document: {error}") from None
-        client = register(document)
-        granted = {
-            "client_id": client.id,
-            "client_name": client.name,
-            "redirect_uris": list(client.redirect_uris),
-            "token_endpoint_auth_method": "none",
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
+        return {
+            "issuer": url,
+            "authorization_endpoint": f"{url}/authorize",
+            "token_endpoint": f"{url}/token",
+            "registration_endpoint": f"{url}/register",
+            "jwks_uri": f"{url}/keys",
+            **({"scopes_supported": scopes} if scopes else {}),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token", LOCAL_USER],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "authorization_response_iss_parameter_supported": True,
+            "client_id_metadata_document_supported": True,
         }
-        return json_response(201, granted)
 
-    def _token(self, request: Request) -> Response:
-        headers = (request.header("origin"), request.header("sec-fetch-site"))
+    def _token(self, request: Request) -> dict[str, Any]:
         form = _parameters(request.body.decode(errors="replace"))
-        return json_response(200, self._tokens.respond(form, is_browser=any(headers)))
+        match form.get("grant_type"):
+            case "authorization_code":
+                grant = self._codes.redeem(form.get("code", ""))
+                grant.check_verifier(form.get("code_verifier", ""))
+                if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
+                    raise OAuthError("invalid_grant", "redirect_uri is not that of the authorization request")
+                return self._tokens(form, grant, grant.scopes)
+            case "refresh_token":
+                grant = self._refresh_tokens.redeem(form.get("refresh_token", ""))
+                wanted = frozenset(form.get("scope", "").split())
+                if not wanted <= grant.scopes:
+                    raise OAuthError("invalid_scope", "a refresh cannot add scopes: sign in again")
+                return self._tokens(form, grant, wanted or grant.scopes)
+            case str(name) if name == LOCAL_USER:
+                if request.header("origin") or request.header("sec-fetch-site"):
+                    raise OAuthError("unauthorized_client", "web pages use authorization_code")
+                return self._sign_in(form)
+            case None:
+                raise OAuthError("invalid_request", "grant_type is missing: the body is a form (RFC 6749 §4)")
+        raise OAuthError("unsupported_grant_type", "use authorization_code or refresh_token")
+
+    def _tokens(self, form: Mapping[str, str], grant: Grant, scopes: frozenset[str]) -> dict[str, Any]:
+        if form.get("client_id") != grant.client.id:
+            raise OAuthError("invalid_grant", "it was issued to another client")
+        found = self._access_token(form, grant.user, scopes, grant.client.id)
+        return {**found, "refresh_token": self._refresh_tokens.add(grant)}
+
+    def _sign_in(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """Return a token for a program of this computer."""
+        known = {user.name: user for user in self._issuer.users}
+        user = known.get(form.get("user") or self._issuer.users[0].name)
+        if user is None:  # probably misspelled: on the page, another name has a field of its own
+            raise OAuthError("invalid_request", f"the users of this run are {' and '.join(known)}")
+        scopes = parse_scopes(form["scope"].split()) if "scope" in form else user.default_scopes(())
+        return {**self._access_token(form, user.name, scopes, CALL_CLIENT), "user": user.name}
+
+    def _access_token(
+        self, form: Mapping[str, str], user: str, scopes: frozenset[str], client_id: str
+    ) -> dict[str, Any]:
+        check_resource(form, self._issuer)
+        return {
+            "access_token": self._issuer.token(user, scopes, client_id=client_id),
+            "token_type": "Bearer",
+            "expires_in": LIFETIME_S,
+            "scope": " ".join(sorted(scopes)),
+        }
 
     def _page(self, path: str, request: Request) -> Response:
         if path == "/style.css":
             return style_sheet()
         try:
             if path == "/authorize" and request.method == "GET":
-                return self._show(_parameters(request.target.partition("?")[2]))
+                given = _parameters(request.target.partition("?")[2])
+                asked = read_request(given, self._issuer)
+                known = {name: value for name, value in given.items() if name not in _FIELDS_OF_PAGE}
+                return sign_in_page(asked, self._issuer, known)
             if path == "/authorize" and request.method == "POST":
                 return self._decide(request.body.decode(errors="replace"))
         except OAuthError as error:
@@ -135,25 +164,33 @@ class IssuerServer:
             return error_page(error.cause.code, error.cause.description, error.location)
         return error_page("not_found", f"this is the token issuer of {self._issuer.resource}")
 
-    def _show(self, given: Mapping[str, str]) -> Response:
-        request = read_request(given, self._issuer.url, self._issuer.resource)
-        known = {name: value for name, value in given.items() if name not in _FIELDS_OF_PAGE}
-        return sign_in_page(request, self._issuer.users, known)
-
     def _decide(self, form: str) -> Response:
         pairs = parse_qsl(form, keep_blank_values=True)
         given = {name: value for name, value in pairs if name not in _FIELDS_OF_PAGE}
-        request = read_request(given, self._issuer.url, self._issuer.resource)
+        asked = read_request(given, self._issuer)
         chosen = {name: value for name, value in pairs if name in _FIELDS_OF_PAGE}
         answer = {"error": "access_denied"}
         if chosen.get("action") == "allow":
-            try:
-                user = check_name(chosen.get("other_user", "").strip() or chosen.get("user", ""))
-                scopes = check_scopes(value for name, value in pairs if name == "granted")
-            except ValueError as error:
-                raise OAuthError("invalid_request", str(error)) from None
-            answer = {"code": self._codes.add(request.grant(user, scopes))}
-        return _see(redirect(request.redirect_uri, self._issuer.url, request.state, **answer))
+            user = check_name(chosen.get("other_user", "").strip() or chosen.get("user", ""))
+            scopes = parse_scopes(value for name, value in pairs if name == "granted")
+            answer = {"code": self._codes.add(replace(asked, user=user, scopes=scopes))}
+        return _see(redirect(asked.redirect_uri, self._issuer.url, asked.state, **answer))
+
+
+def _register(body: bytes) -> dict[str, Any]:
+    try:
+        document = parse_json(body)
+    except ValueError as error:
+        raise OAuthError("invalid_client_metadata", f"the body is no JSON document: {error}") from None
+    client = register(document)
+    return {
+        "client_id": client.id,
+        "client_name": client.name,
+        "redirect_uris": list(client.redirect_uris),
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+    }
 
 
 def _refuse_frames(request: Request) -> Response | None:

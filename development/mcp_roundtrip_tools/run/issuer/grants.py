@@ -1,0 +1,129 @@
+"""What clients ask for (RFC 6749 §4.1.1, RFC 7636, RFC 8707), and what users have granted to them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import threading
+import time
+from base64 import urlsafe_b64encode
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from mcp_roundtrip_tools.run.issuer.clients import Client, OAuthError, find_client, is_loopback
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, parse_scopes
+
+MAX_GRANTS: Final = 10_000
+
+_OF_OPENID: Final = frozenset({"openid", "profile", "email", "offline_access"})
+"""Scopes that concern an issuer itself. They are never in an access token."""
+
+_VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A valid request of a client; with a `user`, what that user has granted.
+
+    `challenge` is of PKCE, in its method S256.
+    """
+
+    client: Client
+    redirect_uri: str
+    scopes: frozenset[str]
+    challenge: str
+    state: str | None
+    user: str = ""
+
+    def check_verifier(self, verifier: str) -> None:
+        """Raise OAuthError unless the verifier is that of the challenge (RFC 7636 §4.6)."""
+        if not _VERIFIER.fullmatch(verifier):
+            raise OAuthError("invalid_grant", "code_verifier has 43 to 128 characters (RFC 7636)")
+        digest = urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
+        if not secrets.compare_digest(digest, self.challenge.encode()):
+            raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
+
+
+class OneTimeGrants:
+    """Grants by a secret that a client redeems once. The oldest are dropped."""
+
+    def __init__(self, lifetime_s: float) -> None:
+        self._lifetime_s = lifetime_s
+        self._lock = threading.Lock()
+        self._grants: OrderedDict[str, tuple[Grant, float]] = OrderedDict()
+
+    def add(self, grant: Grant) -> str:
+        """Return the secret of a grant."""
+        secret = secrets.token_urlsafe(32)
+        with self._lock:
+            self._grants[secret] = (grant, time.monotonic() + self._lifetime_s)
+            while len(self._grants) > MAX_GRANTS:
+                self._grants.popitem(last=False)
+        return secret
+
+    def redeem(self, secret: str) -> Grant:
+        """Return the grant, and forget it. Raises OAuthError."""
+        with self._lock:
+            found = self._grants.pop(secret, None)
+        if found is None or found[1] < time.monotonic():
+            raise OAuthError("invalid_grant", "it is unknown, expired, or was used before: sign in again")
+        return found[0]
+
+
+class RedirectedError(Exception):
+    """A request is refused; its client learns it at `location`.
+
+    `is_local`: the client is on this computer. Every page can register a client and send the user here, so
+    only a user's decision leads to other places (RFC 9700 §4.11.2).
+    """
+
+    def __init__(self, location: str, cause: OAuthError) -> None:
+        super().__init__(location)
+        self.location = location
+        self.cause = cause
+        self.is_local = is_loopback(urlsplit(location))
+
+
+def read_request(given: Mapping[str, str], issuer: LocalIssuer) -> Grant:
+    """Return the request in these parameters.
+
+    Raises OAuthError while no redirect URI is known that may receive the error, then RedirectedError.
+    """
+    client = find_client(given.get("client_id", ""))
+    redirect_uri = given.get("redirect_uri") or client.redirect_uris[0]
+    if not client.allows(redirect_uri) or ("redirect_uri" not in given and len(client.redirect_uris) > 1):
+        raise OAuthError("invalid_request", "the client did not register this redirect_uri")
+    try:
+        _check(given, issuer)
+        scopes = parse_scopes(given.get("scope", ""))
+    except OAuthError as error:
+        refusal = {"error": error.code, "error_description": error.description}
+        location = redirect(redirect_uri, issuer.url, given.get("state"), **refusal)
+        raise RedirectedError(location, error) from None
+    return Grant(client, redirect_uri, scopes - _OF_OPENID, given["code_challenge"], given.get("state"))
+
+
+def _check(given: Mapping[str, str], issuer: LocalIssuer) -> None:
+    if given.get("response_type") != "code":
+        raise OAuthError("unsupported_response_type", "response_type must be code")
+    challenge = given.get("code_challenge", "")
+    if given.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
+        raise OAuthError("invalid_request", "PKCE is required: code_challenge, with the method S256")
+    check_resource(given, issuer)
+
+
+def check_resource(given: Mapping[str, str], issuer: LocalIssuer) -> None:
+    """Raise OAuthError if tokens are requested for another resource (RFC 8707 §2)."""
+    if given.get("resource", issuer.resource).rstrip("/") != issuer.resource.rstrip("/"):
+        raise OAuthError("invalid_target", f"tokens of this issuer are for {issuer.resource} only")
+
+
+def redirect(redirect_uri: str, issuer: str, state: str | None, **members: str) -> str:
+    """Return the URL of the client with the response. `iss` tells it who answers (RFC 9207)."""
+    given = {**members, **({} if state is None else {"state": state}), "iss": issuer}
+    return f"{redirect_uri}{'&' if urlsplit(redirect_uri).query else '?'}{urlencode(given)}"
