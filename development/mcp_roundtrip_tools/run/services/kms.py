@@ -12,7 +12,7 @@ import os
 import threading
 import uuid
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
 
 MAX_BODY: Final = 1_048_576
 """The largest request body in bytes."""
@@ -34,15 +35,7 @@ HMAC: Final = ("HMAC_256", "GENERATE_VERIFY_MAC")
 
 _OPERATIONS: Final = frozenset(
     {
-        *(
-            "CreateAlias",
-            "CreateKey",
-            "DescribeKey",
-            "DisableKey",
-            "EnableKey",
-            "GenerateMac",
-            "GetPublicKey",
-        ),
+        *("CreateAlias", "CreateKey", "DescribeKey", "DisableKey", "EnableKey", "GenerateMac"),
         *("GetPublicKey", "ScheduleKeyDeletion", "Sign", "Verify"),
     }
 )
@@ -52,13 +45,7 @@ Material = ec.EllipticCurvePrivateKey | bytes
 Answer = dict[str, Any]
 
 
-class KmsFault(Exception):
-    """An error response of KMS: `code` is the AWS error code, such as `DisabledException`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
+KmsFault = ServiceFault
 
 
 @dataclass(slots=True)
@@ -227,16 +214,16 @@ class FakeKms:
 
 def respond(kms: FakeKms, request: Request) -> Response:
     """Answer one HTTP request in the AWS JSON 1.1 protocol, also with an error response."""
-    headers = (("Content-Type", "application/x-amz-json-1.1"), ("x-amzn-RequestId", str(uuid.uuid4())))
-    try:
+
+    def answer() -> Answer:
         if request.too_large:
             raise KmsFault("SerializationException", f"a body has at most {MAX_BODY} bytes")
         if not (request.header("authorization") or "").startswith("AWS4-HMAC-SHA256 "):
             raise KmsFault("MissingAuthenticationTokenException", "the request is not signed")
-        answer = call_operation(kms, request.header("x-amz-target") or "", request.body)
-        return Response(200, headers, json.dumps(answer).encode())
-    except KmsFault as fault:
-        return Response(400, headers, json.dumps({"__type": fault.code, "message": fault.message}).encode())
+        return call_operation(kms, request.header("x-amz-target") or "", request.body)
+
+    response = respond_json(answer)
+    return replace(response, headers=(*response.headers, ("x-amzn-RequestId", str(uuid.uuid4()))))
 
 
 def call_operation(kms: FakeKms, target: str, body: bytes) -> Answer:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import signature
+from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from mcp_roundtrip_tools.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024
@@ -36,15 +37,6 @@ Invoke = Callable[[str, bytes, str | None, str | None], InvocationResult]
 """Function name, payload, qualifier, client context as ASCII JSON."""
 
 InvokeLater = Callable[[str, bytes, str | None, str | None], str]
-
-
-class ApiError(Exception):
-    """An error response of the service."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
 
 
 class LambdaApi:
@@ -73,10 +65,10 @@ class LambdaApi:
     def respond(self, request: Request) -> Response:
         try:
             return self._reply(request)
-        except ApiError as error:
-            body = json.dumps({"Type": "User", "Message": str(error), "message": str(error)})
-            headers = (("Content-Type", "application/json"), ("x-amzn-ErrorType", error.code))
-            return Response(error.status, headers, body.encode())
+        except ServiceFault as fault:
+            body = json.dumps({"Type": "User", "Message": fault.message, "message": fault.message})
+            headers = (("Content-Type", "application/json"), ("x-amzn-ErrorType", fault.code))
+            return Response(fault.status, headers, body.encode())
 
     def _reply(self, request: Request) -> Response:
         path, _, query = request.target.partition("?")
@@ -94,7 +86,7 @@ class LambdaApi:
         service = signature(request)[1] or "aws"
         text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
         self._log(f"[{service}] {text}")
-        raise ApiError(501, "NotImplemented", text)
+        raise ServiceFault("NotImplemented", text, 501)
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
         name, qualifier = self._find(reference, qualifier)
@@ -115,10 +107,10 @@ class LambdaApi:
         qualifier = suffix or qualifier
         if reason := self._left_out().get(name):
             self._log(f"[{name}] does not run here: {reason}")
-            raise ApiError(501, "NotImplemented", f"{name} does not run here: {reason}")
+            raise ServiceFault("NotImplemented", f"{name} does not run here: {reason}", 501)
         function = self._functions().get(name)
         if function is None or qualifier not in (None, LATEST, function.alias):
-            raise ApiError(404, "ResourceNotFoundException", f"Function not found: {reference}")
+            raise ServiceFault("ResourceNotFoundException", f"Function not found: {reference}", 404)
         return name, qualifier
 
 
@@ -129,5 +121,5 @@ def _client_context(header: str | None) -> str | None:
 def _payload(request: Request, limit: int) -> bytes:
     if request.too_large or len(request.body) > limit:
         text = f"Request must be smaller than {limit} bytes for the InvokeFunction operation"
-        raise ApiError(413, "RequestTooLargeException", text)
+        raise ServiceFault("RequestTooLargeException", text, 413)
     return request.body or b"{}"

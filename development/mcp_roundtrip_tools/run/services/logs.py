@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
 
 MAX_BODY: Final = 2 * 1024 * 1024
 
@@ -20,16 +21,6 @@ EVENT_OVERHEAD: Final = 26
 TOO_NEW_MS: Final = 2 * 3_600_000
 TOO_OLD_MS: Final = 14 * 86_400_000
 """How far the time of an event may be from the time of the request."""
-
-_HEADERS: Final = (("Content-Type", "application/x-amz-json-1.1"),)
-
-
-class LogsFault(Exception):
-    """An error response of CloudWatch Logs."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class FakeLogs:
@@ -59,39 +50,35 @@ class FakeLogs:
 
     def respond(self, request: Request) -> Response:
         """Answer one request, also with an error response."""
+        return respond_json(lambda: self._answer(request))
+
+    def _answer(self, request: Request) -> dict[str, Any] | None:
         operation = (request.header("x-amz-target") or "").rpartition(".")[2]
         self.calls.append(operation)
-        try:
-            given = json.loads(request.body)
-            name = str(given.get("logGroupName")), str(given.get("logStreamName"))
-            if not self._has_group(name[0]):
-                raise LogsFault("ResourceNotFoundException", "The specified log group does not exist.")
-            match operation:
-                case "CreateLogStream":
-                    answer = self._create_log_stream(name)
-                case "PutLogEvents":
-                    answer = self._put_log_events(name, given.get("logEvents") or [])
-                case _:
-                    raise LogsFault("UnknownOperationException", f"{operation!r} is not emulated")
-            return Response(200, _HEADERS, json.dumps(answer).encode() if answer else b"")
-        except LogsFault as fault:
-            return Response(400, _HEADERS, json.dumps({"__type": fault.code, "message": str(fault)}).encode())
-
-    def _create_log_stream(self, name: tuple[str, str]) -> dict[str, Any]:
-        with self._lock:
-            if name in self._streams:
-                raise LogsFault("ResourceAlreadyExistsException", "The specified log stream already exists")
-            self._streams[name] = []
-        return {}
+        given = json.loads(request.body)
+        name = str(given.get("logGroupName")), str(given.get("logStreamName"))
+        if not self._has_group(name[0]):
+            raise ServiceFault("ResourceNotFoundException", "The specified log group does not exist.")
+        match operation:
+            case "CreateLogStream":
+                with self._lock:
+                    if name in self._streams:
+                        text = "The specified log stream already exists"
+                        raise ServiceFault("ResourceAlreadyExistsException", text)
+                    self._streams[name] = []
+                return None
+            case "PutLogEvents":
+                return self._put_log_events(name, given.get("logEvents") or [])
+        raise ServiceFault("UnknownOperationException", f"{operation!r} is not emulated")
 
     def _put_log_events(self, name: tuple[str, str], events: list[Mapping[str, Any]]) -> dict[str, Any]:
         if name not in self._streams:
-            raise LogsFault("ResourceNotFoundException", "The specified log stream does not exist.")
+            raise ServiceFault("ResourceNotFoundException", "The specified log stream does not exist.")
         times = [event["timestamp"] for event in events]
         size = sum(len(event["message"].encode()) + EVENT_OVERHEAD for event in events)
         if not events or times != sorted(times) or size > MAX_BATCH:
             text = f"a batch has events in the order of their times, and at most {MAX_BATCH} bytes"
-            raise LogsFault("InvalidParameterException", text)
+            raise ServiceFault("InvalidParameterException", text)
         now_ms = self._clock() * 1000
         if times[-1] > now_ms + TOO_NEW_MS:
             return {"rejectedLogEventsInfo": {"tooNewLogEventStartIndex": 0}}
