@@ -3,25 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from traceback import format_exc
 from typing import Any, Final
+from urllib.parse import unquote
 
+from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
+from mcp_roundtrip_tools.console.application import describe_application, issue_token
 from mcp_roundtrip_tools.console.guard import (
     authority,
-    refuse_embedding,
     refuse_other_sites,
     refuse_proxies,
     refuse_strangers,
     without_browser,
 )
+from mcp_roundtrip_tools.console.invocations import invoke_function
 from mcp_roundtrip_tools.console.pages import INDEX, page_file, with_security_headers
-from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_body, read_query
-from mcp_roundtrip_tools.console.routes import ROUTES
+from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_request
+from mcp_roundtrip_tools.console.sources import discard_sources, edit_sources, show_sources
+from mcp_roundtrip_tools.console.state_view import damage_state, show_state
+from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
 from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 
 FOLDER: Final = "/console/"
 API: Final = "/console/api/"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRoute:
+    """A method and a path of the API, in which `{name}` stands for one segment.
+
+    `answer` returns the JSON document of the response. It may raise ConsoleError.
+    """
+
+    method: str
+    path: str
+    answer: Callable[[LocalApp, ApiRequest], Any]
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """Return the decoded segments of `path` by their names; None if the path is another one."""
+        parts, given = self.path.split("/"), path.split("/")
+        pairs = [*zip(parts, given, strict=False)]
+        if len(parts) != len(given) or any(not p.startswith("{") and p != segment for p, segment in pairs):
+            return None
+        return {p.strip("{}"): unquote(segment) for p, segment in pairs if p.startswith("{")}
+
+
+ROUTES: Final = (
+    ApiRoute("GET", "application", describe_application),
+    ApiRoute("GET", "exchanges/{id}", show_exchange),
+    ApiRoute("GET", "activity", show_activity),
+    ApiRoute("POST", "states", show_state),
+    ApiRoute("POST", "states/damage", damage_state),
+    ApiRoute("GET", "tasks", list_tasks),
+    ApiRoute("GET", "tasks/{id}", show_task),
+    ApiRoute("POST", "tasks/{id}/expire-lease", expire_lease),
+    ApiRoute("POST", "environments/{id}/kill", kill_environment),
+    ApiRoute("POST", "invocations", invoke_function),
+    ApiRoute("POST", "tokens", issue_token),
+    ApiRoute("GET", "sources/{function}", show_sources),
+    ApiRoute("PUT", "sources/{function}", edit_sources),
+    ApiRoute("DELETE", "sources/{function}", discard_sources),
+)
 
 
 class Console:
@@ -43,7 +88,8 @@ class Console:
         if path.startswith(API):
             return with_security_headers(refuse_other_sites(request) or self._respond(request, path))
         if path.startswith(FOLDER) or (path == "/" and request.method in ("GET", "HEAD")):
-            return with_security_headers(_page(request, path[len(FOLDER) :] or INDEX))
+            refusal = refuse_cross_origin(request, lambda origin: False)
+            return with_security_headers(refusal or _file(request, path[len(FOLDER) :] or INDEX))
         if refusal := refuse_strangers(request):
             return with_security_headers(refusal)
         return self._endpoint(without_browser(request, self._endpoint_port))
@@ -66,16 +112,12 @@ class Console:
             raise ConsoleError(404, "the console's API has no such path")
         for route, found in matches:
             if route.method == request.method:
-                body = {} if request.method == "GET" else read_body(request)
-                parameters = {**read_query(request.target), **found}
-                host = authority(request, self._endpoint_port)
-                return route.answer(self._app, ApiRequest(parameters, body, host))
+                given = read_request(request, found, authority(request, self._endpoint_port))
+                return route.answer(self._app, given)
         raise ConsoleError(405, f"{request.method} is not allowed for this path")
 
 
-def _page(request: Request, name: str) -> Response:
-    if refusal := refuse_embedding(request):
-        return refusal
+def _file(request: Request, name: str) -> Response:
     if request.method not in ("GET", "HEAD"):
         return json_response(405, {"message": f"{request.method} is not allowed for a file"})
     return page_file(name)

@@ -37,33 +37,16 @@ def refuse_proxies(request: Request) -> Response | None:
 
 def refuse_other_sites(request: Request) -> Response | None:
     """Return the refusal of a request to the API that the console's own page did not send."""
-    origin, site = request.header("origin"), request.header("sec-fetch-site")
     is_safe = request.method in _SAFE
-    if origin is not None and origin != _own_origin(request):
-        return _refusal(403, "pages of other origins may not use the console")
-    if site not in (None, "same-origin", *(["none"] if is_safe else [])):
+    if _is_of_another_site(request, "same-origin", *(["none"] if is_safe else [])):
         return _refusal(403, "pages of other sites may not use the console")
     if is_safe:
         return None
     if request.header(CLIENT_HEADER) != "1":
         return _refusal(403, f"a request that changes something needs the header {CLIENT_HEADER}: 1")
-    if _media_type(request) != "application/json":
+    if (request.header("content-type") or "").partition(";")[0].strip().lower() != "application/json":
         return _refusal(415, "the content type must be application/json")
     return None
-
-
-def refuse_embedding(request: Request) -> Response | None:
-    """Return the refusal of a request for a page or a file of the console that a page of another site loads.
-
-    Navigation is allowed: a person follows a link.
-    """
-    site, mode = request.header("sec-fetch-site"), request.header("sec-fetch-mode")
-    origin = request.header("origin")
-    if origin is not None and origin != _own_origin(request):
-        return _refusal(403, "pages of other origins may not load the console")
-    if site in (None, "same-origin", "none") or mode == "navigate":
-        return None
-    return _refusal(403, "pages of other sites may not load the console: open it in its own window")
 
 
 def refuse_strangers(request: Request) -> Response | None:
@@ -72,11 +55,16 @@ def refuse_strangers(request: Request) -> Response | None:
     Only these requests may reach the routes under the console's origin: a page of the template that the
     browser showed there could use the console.
     """
-    origin, site = request.header("origin"), request.header("sec-fetch-site")
-    is_own = origin in (None, _own_origin(request)) and site in (None, "same-origin")
-    if request.header(CLIENT_HEADER) == "1" and is_own:
+    if request.header(CLIENT_HEADER) == "1" and not _is_of_another_site(request, "same-origin"):
         return None
     return _refusal(404, "only the console is at this address: the endpoint has another port")
+
+
+def _is_of_another_site(request: Request, *sites: str) -> bool:
+    """Return whether a page of another origin caused a request, or one of another site than these."""
+    own = f"http://{(request.header('host') or '').lower()}"
+    origin, site = request.header("origin"), request.header("sec-fetch-site")
+    return origin not in (None, own) or site not in (None, *sites)
 
 
 def without_browser(request: Request, port: int) -> Request:
@@ -115,14 +103,6 @@ def authority(request: Request, port: int) -> str:
     """Return the host name that the browser knows the server by, with another port."""
     host = (request.header("host") or "127.0.0.1").lower()
     return f"{host if host.endswith(']') else host.rpartition(':')[0] or host}:{port}"
-
-
-def _own_origin(request: Request) -> str:
-    return f"http://{(request.header('host') or '').lower()}"
-
-
-def _media_type(request: Request) -> str:
-    return (request.header("content-type") or "").partition(";")[0].strip().lower()
 
 
 def _refusal(status: int, message: str) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -42,26 +41,18 @@ SECURITY_HEADERS: Final = (
 )
 
 
-def page_file(name: str, folder: Path = WEB) -> Response:
+def page_file(name: str) -> Response:
     """Return the file with this name relative to the folder, as it is now; 404 if there is none.
 
     The name is compared with those of the files and never joined to a path, so it cannot leave the folder.
     """
-    if name not in _files(folder):
-        _files.cache_clear()  # it may be new
-    try:
-        path = _files(folder)[name]
-        content = path.read_bytes()
-    except (KeyError, FileNotFoundError):
+    files = {
+        path.relative_to(WEB).as_posix(): path for path in WEB.rglob("*") if path.suffix in CONTENT_TYPES
+    }
+    path = {FORM.name: FORM, **files}.get(name)
+    if path is None:
         return json_response(404, {"message": "the console has no such file"})
-    return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), content)
-
-
-@cache
-def _files(folder: Path) -> dict[str, Path]:
-    """Return the files by name. A page has fifty: looking for each would take longer than reading them."""
-    found = (path for path in folder.rglob("*") if path.suffix in CONTENT_TYPES and path.is_file())
-    return {FORM.name: FORM, **{path.relative_to(folder).as_posix(): path for path in found}}
+    return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), path.read_bytes())
 
 
 def with_security_headers(response: Response) -> Response:

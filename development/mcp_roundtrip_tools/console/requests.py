@@ -52,16 +52,17 @@ class ApiRequest:
         return value
 
 
-def read_query(target: str) -> dict[str, str]:
-    """Return the parameters in the query of a target; of a repeated one, the last. Raises ConsoleError."""
+def read_request(request: Request, path_parameters: Mapping[str, str], endpoint_host: str) -> ApiRequest:
+    """Return a request to the API; of a repeated parameter in the query, the last. Raises ConsoleError."""
     try:
-        return dict(parse_qsl(target.partition("?")[2], max_num_fields=20))
+        query = dict(parse_qsl(request.target.partition("?")[2], max_num_fields=20))
     except ValueError:
         raise ConsoleError(400, "the query has too many parameters") from None
+    body = {} if request.method == "GET" else _read_body(request)
+    return ApiRequest({**query, **path_parameters}, body, endpoint_host)
 
 
-def read_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the body of a request. Raises ConsoleError."""
+def _read_body(request: Request) -> dict[str, Any]:
     if request.too_large or len(request.body) > MAX_BODY:
         raise ConsoleError(413, f"the body must be at most {MAX_BODY} bytes")
     try:

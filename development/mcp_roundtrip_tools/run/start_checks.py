@@ -13,8 +13,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -91,8 +91,22 @@ class Finding:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(slots=True, eq=False)
+class _Check:
+    """A check of a function that has been started."""
+
+    function: Function
+    finding: Future[Finding] = field(init=False)
+    ended_s: float | None = None
+
+    def is_old(self) -> bool:
+        """Return whether the problem may be over."""
+        has_problem = self.ended_s is not None and self.finding.result().problem is not None
+        return has_problem and time.monotonic() - (self.ended_s or 0) > CHECK_AGAIN_S
+
+
 class StartChecks:
-    """Checks functions in a background thread, one at a time. Thread-safe.
+    """Checks functions in background threads. Thread-safe.
 
     `note` gets each problem and each warning once for each change.
     """
@@ -100,28 +114,25 @@ class StartChecks:
     def __init__(self, check: Callable[[Function], Finding], note: Callable[[str], None]) -> None:
         self._check = check
         self._note = note
-        self._lock = threading.Lock()
-        self._checker = ThreadPoolExecutor(1, thread_name_prefix="check")
+        self._lock = threading.RLock()
+        self._checkers = ThreadPoolExecutor(2, thread_name_prefix="check")
         self._checks: dict[str, _Check] = {}
-        self._problems: dict[str, str] = {}
-        self._warnings: dict[str, tuple[str, ...]] = {}
+        self._findings: dict[str, Finding] = {}
         self._noted: set[str] = set()
 
     def check(self, functions: Iterable[Function]) -> None:
         """Check functions whose sources are new or have changed."""
         with self._lock:
             self._noted.clear()
-            started = [self._begin(function) for function in functions]
-        for check in started:
-            self._checker.submit(self._finish, check)
+            for function in functions:
+                self._begin(function)
 
     def keep(self, names: Iterable[str]) -> None:
         """Forget the functions that are not among these."""
         with self._lock:
             for name in self._checks.keys() - {*names}:
                 del self._checks[name]
-                self._problems.pop(name, None)
-                self._warnings.pop(name, None)
+                self._findings.pop(name, None)
 
     def problem(self, function: Function) -> str | None:
         """Return the problem of a function. Waits until it is checked."""
@@ -129,89 +140,62 @@ class StartChecks:
             check = self._checks.get(function.name)
             if check is None or check.function != function or check.is_old():
                 check = self._begin(function)
-        return self._finish(check)
+        try:
+            return check.finding.result().problem
+        except CancelledError:  # the run ends
+            return None
 
     def problems(self) -> Mapping[str, str]:
         """Return the known problems by the names of their functions."""
         with self._lock:
-            return dict(sorted(self._problems.items()))
+            found = {name: finding.problem for name, finding in sorted(self._findings.items())}
+            return {name: problem for name, problem in found.items() if problem is not None}
 
     def warnings(self) -> Mapping[str, tuple[str, ...]]:
         """Return the known warnings by the names of their functions."""
         with self._lock:
-            return dict(sorted(self._warnings.items()))
+            found = {name: finding.warnings for name, finding in sorted(self._findings.items())}
+            return {name: warnings for name, warnings in found.items() if warnings}
 
     def are_running(self) -> bool:
         """Return whether a check has not ended."""
         with self._lock:
-            return not all(check.is_reported for check in self._checks.values())
+            return any(check.ended_s is None for check in self._checks.values())
 
     def close(self) -> None:
-        """Wait for the running check."""
-        self._checker.shutdown(cancel_futures=True)
+        """Wait for the running checks."""
+        self._checkers.shutdown(cancel_futures=True)
 
     def _begin(self, function: Function) -> _Check:
         self._checks[function.name] = check = _Check(function)
+        check.finding = self._checkers.submit(self._run, check)
         return check
 
-    def _finish(self, check: _Check) -> str | None:
-        finding = check.run(self._check)
-        new = self._record(check.function.name, check, finding)
-        if new is not None:
-            for text in new:
-                self._note(f"[{check.function.name}] {text}")
-            check.is_reported = True
-        return finding.problem
-
-    def _record(self, name: str, check: _Check, finding: Finding) -> list[str] | None:
-        """Record the end of a check; return what is new, or None if the check is recorded or outdated.
-
-        Functions with the same code have one problem.
-        """
+    def _run(self, check: _Check) -> Finding:
+        finding, name = self._check(check.function), check.function.name
         with self._lock:
-            if self._checks.get(name) is not check or check.is_recorded:
-                return None
-            check.is_recorded = True
-            self._warnings.pop(name, None)
-            if finding.warnings:
-                self._warnings[name] = finding.warnings
-            before = self._problems.pop(name, None)
-            if (problem := finding.problem) is not None:
-                self._problems[name] = problem
-                return self._new([problem], "does not run:\n")
-            is_corrected = before is not None and before not in self._problems.values()
-            corrected = ["runs again: the error is corrected"] if is_corrected else []
-            return corrected + self._new(finding.warnings, "")
+            if self._checks.get(name) is check:
+                for text in self._news(name, finding):
+                    self._note(f"[{name}] {text}")
+            check.ended_s = time.monotonic()
+        return finding
 
-    def _new(self, found: Iterable[str], introduction: str) -> list[str]:
-        new = [text for text in found if text not in self._noted]
-        self._noted.update(new)
-        return [f"{introduction}{text}" for text in new]
-
-
-class _Check:
-    """One check, which the first thread that needs it runs."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.is_recorded = self.is_reported = False
-        self._lock = threading.Lock()
-        self._finding = Finding()
-        self._ended_s: float | None = None
-
-    def run(self, check: Callable[[Function], Finding]) -> Finding:
-        """Return the finding; wait if another thread checks."""
-        with self._lock:
-            if self._ended_s is None:
-                self._finding = check(self.function)
-                self._ended_s = time.monotonic()
-            return self._finding
-
-    def is_old(self) -> bool:
-        """Return whether the problem may be over."""
-        ended_s = self._ended_s
-        has_problem = self._finding.problem is not None
-        return has_problem and ended_s is not None and time.monotonic() - ended_s > CHECK_AGAIN_S
+    def _news(self, name: str, finding: Finding) -> Iterator[str]:
+        """Record a finding; yield what is new. Functions with the same code have one problem."""
+        before = self._findings.pop(name, Finding()).problem
+        is_corrected = before is not None and before not in self.problems().values()
+        self._findings[name] = finding
+        if (problem := finding.problem) is not None:
+            if problem not in self._noted:
+                yield f"does not run:\n{problem}"
+            self._noted.add(problem)
+            return
+        if is_corrected:
+            yield "runs again: the error is corrected"
+        for text in finding.warnings:
+            if text not in self._noted:
+                yield text
+            self._noted.add(text)
 
 
 def check_start(

@@ -28,6 +28,13 @@ MAX_REASON: Final = 200
 
 _LISTS: Final = ("tools", "prompts", "resources", "resourceTemplates")
 
+_CHANNELS: Final = {
+    "asked_on_page": " on a page",
+    "asked_in_app": " in an app",
+    "waiting_for_answer": " before",
+}
+"""How a question is asked, by the outcome; nothing for the client's own form."""
+
 _FAILURES: Final = frozenset({"tool_error", "arguments_refused"})
 
 _SERVICES: Final = {"kms": "KMS", "dynamodb": "DynamoDB", "s3": "S3", "sqs": "SQS"}
@@ -53,7 +60,30 @@ class Summary:
 
 def summarize(root: Root) -> Summary:
     """Summarize a request, or an invocation for which nothing waits."""
-    return _of_exchange(root) if isinstance(root, HttpExchange) else _of_invocation(root)
+    event = final_event(root)
+    if isinstance(root, HttpExchange):
+        request, response = request_message(root), response_message(root)
+        is_call = isinstance(request.get("method"), str)
+        return Summary(
+            kind=request["method"] if is_call else f"{root.method} {root.path}",
+            subject=_subject(request) if is_call else "",
+            details=tuple(_details(root, request, response, event)),
+            environments=_environments(root),
+            calls=_calls(root),
+            failure=_failure(root, response, event),
+            is_minor=is_call and _is_minor(request, response),
+        )
+    is_unclaimed = event.get("message") == "task_not_claimed"
+    is_worker = is_unclaimed or event.get("message") == "worker_finished" or "worker" in root.function
+    details = [f"task {str(event['task'])[:8]}"] if event.get("task") else []
+    return Summary(
+        kind=("worker" if is_worker else "invocation") + (" (retry)" if root.trigger == "retry" else ""),
+        subject=short_name(root.function),
+        details=(*details, *(["not claimed"] if is_unclaimed else [])),
+        environments=_environments(root),
+        calls=_calls(root),
+        failure=_reason(root) if root.failed else None,
+    )
 
 
 def final_event(root: Root) -> dict[str, Any]:
@@ -62,51 +92,18 @@ def final_event(root: Root) -> dict[str, Any]:
     return found[-1] if found else {}
 
 
-def _of_exchange(exchange: HttpExchange) -> Summary:
-    request, response = request_message(exchange), response_message(exchange)
-    method, event = request.get("method"), final_event(exchange)
-    is_call = isinstance(method, str)
-    return Summary(
-        kind=str(method) if is_call else f"{exchange.method} {exchange.path}",
-        subject=_subject(request) if is_call else "",
-        details=tuple(_details(exchange, request, response, event)),
-        environments=_environments(exchange),
-        calls=_calls(exchange),
-        failure=_failure(exchange, response, event),
-        is_minor=is_call and _is_minor(request, response),
-    )
-
-
 def _is_minor(request: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     is_working = request["method"] == "tasks/get" and member(response, "result", "status") == "working"
     return "id" not in request or request["method"] == "ping" or is_working
 
 
-def _of_invocation(invocation: RecordedInvocation) -> Summary:
-    event = final_event(invocation)
-    is_worker = event.get("message") in ("worker_finished", "task_not_claimed")
-    trigger = f" ({invocation.trigger})" if invocation.trigger == "retry" else ""
-    details = [f"task {str(event['task'])[:8]}"] if event.get("task") else []
-    if event.get("message") == "task_not_claimed":
-        details.append("not claimed")
-    return Summary(
-        kind=("worker" if is_worker or "worker" in invocation.function else "invocation") + trigger,
-        subject=short_name(invocation.function),
-        details=tuple(details),
-        environments=_environments(invocation),
-        calls=_calls(invocation),
-        failure=_reason(invocation) if invocation.failed else None,
-    )
-
-
 def _subject(request: Mapping[str, Any]) -> str:
     params = request.get("params")
-    for path in (("name",), ("uri",), ("ref", "name"), ("ref", "uri"), ("taskId",), ("clientInfo", "name")):
-        if isinstance(found := member(params, *path), str):
-            argument = member(params, "argument", "name")
-            short = found[:8] if path == ("taskId",) else found
-            return f"{short}.{argument}" if isinstance(argument, str) else short
-    return ""
+    paths = (("name",), ("uri",), ("ref", "name"), ("ref", "uri"), ("clientInfo", "name"))
+    names = [each for path in paths if isinstance(each := member(params, *path), str)]
+    task, argument = member(params, "taskId"), member(params, "argument", "name")
+    subject = names[0] if names else task[:8] if isinstance(task, str) else ""
+    return f"{subject}.{argument}" if subject and isinstance(argument, str) else subject
 
 
 def _details(
@@ -117,31 +114,21 @@ def _details(
     )
     if isinstance(version, str) and version not in ("", PROTOCOL_VERSION):
         yield version
-    requests = member(response, "result", "inputRequests")
+    outcome, requests = str(event.get("outcome", "")), member(response, "result", "inputRequests")
     asked = event.get("asked") or (list(requests) if isinstance(requests, Mapping) else [])
     if isinstance(number := event.get("round"), int) and (number > 1 or asked):
         yield f"round {number}"
     if isinstance(asked, list) and asked:
-        yield "asked " + ", ".join(map(str, asked)) + _channel(str(event.get("outcome")))
+        yield "asked " + ", ".join(map(str, asked)) + _CHANNELS.get(outcome, "")
     if is_challenge(exchange):
         yield "asks for a sign-in"
     if _has_no_page(exchange):
         yield f"{exchange.status} Not Found"
-    yield from _outcome(str(event.get("outcome", "")))
-    yield from _result(request, response)
-
-
-def _channel(outcome: str) -> str:
-    """Return through which channel a question goes, for another one than the client's own form."""
-    where = {"asked_on_page": " on a page", "asked_in_app": " in an app", "waiting_for_answer": " before"}
-    return where.get(outcome, "")
-
-
-def _outcome(outcome: str) -> Iterator[str]:
     if outcome == "checkpoint":
         yield "time ran out, the client continues at once"
     elif outcome.startswith("question_page"):
         yield _words(outcome)
+    yield from _result(request, response)
 
 
 def _result(request: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[str]:
@@ -210,11 +197,7 @@ def _reason(invocation: RecordedInvocation) -> str:
 
 def _text_of(result: Any) -> str:
     blocks = member(result, "content")
-    texts = (
-        [block.get("text") for block in blocks if isinstance(block, Mapping)]
-        if isinstance(blocks, list)
-        else []
-    )
+    texts = (member(block, "text") for block in blocks) if isinstance(blocks, list) else ()
     return " ".join(text for text in texts if isinstance(text, str))
 
 
