@@ -14,6 +14,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -39,7 +40,9 @@ class Emulator:
         self._installation = installation or Installation(log)
         self._lock = threading.Lock()
         self._storage = Storage()
-        self._process: _Process | None = None
+        self._created: set[str] = set()
+        self._folder: TemporaryDirectory[str] | None = None
+        self._process: Ministack | None = None
 
     @property
     def is_running(self) -> bool:
@@ -57,7 +60,11 @@ class Emulator:
     def respond(self, request: Request) -> Response:
         """Answer one request; with 501 if ministack cannot run."""
         try:
-            return self._running().send(request)
+            python = self._installation.interpreter()  # may wait for the installation
+            with self._lock:
+                path = self._start(python)
+                self._create_missing(path)
+            return _send(path, request)
         except (MinistackError, OSError, http.client.HTTPException) as error:
             self._log(f"[ministack] {error}")
             document = {"__type": "NotImplemented", "message": str(error)}
@@ -68,69 +75,50 @@ class Emulator:
         with self._lock:
             if self._process is not None:
                 self._process.kill()
-                self._process = None
-
-    def _running(self) -> _Process:
-        python = self._installation.interpreter()  # may wait for the installation
-        with self._lock:
-            if self._process is None or not self._process.is_alive:
-                self._process = _Process(python)
-            self._process.create_missing(self._storage)
-            return self._process
-
-
-class _Process:
-    """A running ministack. Raises MinistackError if it is not installed."""
-
-    def __init__(self, python: Path) -> None:
-        self._created: set[str] = set()
-        self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
-        self._path = os.path.join(self._folder.name, "ministack")
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(self._path)
-            listening.listen()
-            try:
-                self._process = Ministack(listening, {"SERVICES": "dynamodb,s3"}, python=python)
-            except MinistackError:
+            if self._folder is not None:
                 self._folder.cleanup()
-                raise
+            self._process = self._folder = None
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.is_alive
+    def _start(self, python: Path) -> str:
+        """Return the path of the socket of a running ministack. Raises MinistackError if it is missing."""
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+        path = os.path.join(self._folder.name, "ministack")
+        if not self.is_running:
+            self._created.clear()
+            Path(path).unlink(missing_ok=True)
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(path)
+                listening.listen()
+                self._process = Ministack(listening, {"SERVICES": "dynamodb,s3"}, python=python)
+        return path
 
-    def send(self, request: Request) -> Response:
-        """Forward one request."""
-        connection = _UnixConnection(self._path)
-        headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
-        try:
-            connection.request(request.method, request.target, request.body, headers)
-            response = connection.getresponse()
-            body = response.read()
-        finally:
-            connection.close()
-        forwarded = [(name.lower(), value) for name, value in response.getheaders()]
-        dropped = _PER_CONNECTION - ({"content-length"} if request.method == "HEAD" else set())
-        return Response(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
-
-    def create_missing(self, storage: Storage) -> None:
+    def _create_missing(self, path: str) -> None:
         """Create the tables and buckets that do not exist yet. Raises MinistackError."""
-        for name in storage.tables.keys() - self._created:
+        for name in self._storage.tables.keys() - self._created:
             headers = _signed_for("dynamodb", ("x-amz-target", "DynamoDB_20120810.CreateTable"))
-            body = json.dumps(_create_table_request(name, storage.tables[name])).encode()
-            self._create(name, Request("POST", "/", headers, body))
-        for name in set(storage.buckets) - self._created:
-            self._create(name, Request("PUT", f"/{name}", _signed_for("s3")))
+            body = json.dumps(_create_table_request(name, self._storage.tables[name])).encode()
+            self._create(path, name, Request("POST", "/", headers, body))
+        for name in set(self._storage.buckets) - self._created:
+            self._create(path, name, Request("PUT", f"/{name}", _signed_for("s3")))
 
-    def _create(self, name: str, request: Request) -> None:
-        reply = self.send(request)
+    def _create(self, path: str, name: str, request: Request) -> None:
+        reply = _send(path, request)
         if reply.status != 200:
             raise MinistackError(f"{name} cannot be created: {reply.body.decode(errors='replace')}")
         self._created.add(name)
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._folder.cleanup()
+
+def _send(path: str, request: Request) -> Response:
+    """Forward one request to the socket at this path."""
+    headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
+    with closing(_UnixConnection(path)) as connection:
+        connection.request(request.method, request.target, request.body, headers)
+        response = connection.getresponse()
+        body = response.read()
+    forwarded = [(name.lower(), value) for name, value in response.getheaders()]
+    dropped = _PER_CONNECTION - ({"content-length"} if request.method == "HEAD" else set())
+    return Response(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
 
 
 class _UnixConnection(http.client.HTTPConnection):

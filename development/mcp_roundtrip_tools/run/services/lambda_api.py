@@ -43,8 +43,9 @@ class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
     `invoke_later` accepts asynchronous invocations and returns their request ids; by default they run once.
-    `left_out` has the reasons why other functions do not run here. `log` receives a line for these, and for a
-    service that is not emulated.
+    `left_out` has the reasons
+    why other functions do not run here. `log` receives a line for these, and for a service that is not
+    emulated.
     """
 
     def __init__(
@@ -76,17 +77,14 @@ class LambdaApi:
             case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
                 return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
         # A service that is not emulated: no request leaves this computer.
-        return self._not_emulated(request)
-
-    def _invoke_once(self, *call: Any) -> str:
-        threading.Thread(target=self._invoke, args=call, daemon=True).start()
-        return str(uuid.uuid4())
-
-    def _not_emulated(self, request: Request) -> Response:
         service = signature(request)[1] or "aws"
         text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
         self._log(f"[{service}] {text}")
         raise ServiceFault("NotImplemented", text, 501)
+
+    def _invoke_once(self, *call: Any) -> str:
+        threading.Thread(target=self._invoke, args=call, daemon=True).start()
+        return str(uuid.uuid4())
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
         name, qualifier = self._find(reference, qualifier)
