@@ -307,19 +307,3 @@ def test_a_body_that_is_too_large_is_refused(console: Console) -> None:
     for size in (3_000_000, 11_000_000):
         answer = http(api_url(console.app, "states"), method="POST", body=b" " * size, headers=WRITES)
         assert answer.status == 413
-
-
-def test_a_page_of_another_origin_cannot_use_the_api_through_the_server(console: Console) -> None:
-    for origin in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
-        url = api_url(console.app, "sources/Orders")
-        assert http(url, headers=origin).status == 403
-        assert http(url, method="PUT", body=b"{}", headers={**WRITES, **origin}).status == 403
-    plain = {"content-type": "text/plain"}
-    assert http(api_url(console.app, "states"), method="POST", body=b"{}", headers=plain).status == 403
-    preflight = http(
-        api_url(console.app, "states"),
-        method="OPTIONS",
-        headers={"origin": "https://evil.example", "access-control-request-method": "POST"},
-    )
-    assert preflight.status == 403
-    assert "access-control-allow-origin" not in preflight.headers

@@ -61,28 +61,23 @@ class Lambda:
 
 
 @pytest.mark.parametrize(
-    ("failures", "retries", "times"),
-    [(0, 2, [0]), (1, 2, [0, 60]), (3, 2, [0, 60, 180]), (3, 1, [0, 60]), (3, 0, [0])],
+    ("failures", "retries", "scale", "times"),
+    [
+        (0, 2, 1, [0]),
+        (1, 2, 1, [0, 60]),
+        (3, 2, 1, [0, 60, 180]),
+        (3, 1, 1, [0, 60]),
+        (3, 0, 1, [0]),
+        (3, 2, 0.05, [0, 3, 9]),
+    ],
 )
-def test_a_failed_invocation_is_repeated_after_one_and_two_minutes(
-    failures: int, retries: int, times: list[float]
+def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(
+    failures: int, retries: int, scale: float, times: list[float]
 ) -> None:
-    functions = Lambda(EventInvokeConfig(retries), failures)
-    functions.invoke()
-    assert functions.times == times
-
-
-def test_each_attempt_has_the_same_request_id_and_another_invocation_has_another() -> None:
-    functions = Lambda(EventInvokeConfig(), 3)
-    one, other = functions.invoke(), functions.invoke()
-    assert [request_id for _, request_id in functions.attempts] == [one, one, one, other]
-    assert one != other
-
-
-def test_the_delays_of_retries_are_scaled() -> None:
-    functions = Lambda(EventInvokeConfig(), 3, scale=0.05)
-    functions.invoke()
-    assert functions.times == [0, 3, 9]
+    functions = Lambda(EventInvokeConfig(retries), failures, scale)
+    request_id = functions.invoke()
+    assert functions.attempts == [(time, request_id) for time in times]
+    assert functions.invoke() != request_id
 
 
 def test_an_invocation_over_its_maximum_age_is_discarded() -> None:

@@ -1,16 +1,9 @@
 from __future__ import annotations
 
-from contextlib import closing
-from functools import partial
-
-import boto3
 import pytest
-from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.run.services.kms import MAX_BODY, FakeKms, respond
 
 KEY = Credentials.random()
 SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/kms/aws4_request, Signature=0"
@@ -40,21 +33,3 @@ def test_every_other_request_is_refused(headers: list[tuple[str, str]]) -> None:
 
 def test_keys_differ_from_run_to_run() -> None:
     assert len({Credentials.random().access_key_id for _ in range(100)}) == 100
-
-
-def test_the_error_for_other_credentials_names_the_variables() -> None:
-    guarded = KEY.guard(partial(respond, FakeKms()))
-    with closing(HttpServer(guarded, max_body=MAX_BODY).start()) as server:
-        clients = [
-            boto3.client(
-                "kms",
-                endpoint_url=server.url,
-                region_name="us-east-1",
-                aws_access_key_id=key.access_key_id,
-                aws_secret_access_key=key.secret_access_key,
-            )
-            for key in (KEY, Credentials.random())
-        ]
-        assert clients[0].create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]
-        with pytest.raises(ClientError, match="AWS_ACCESS_KEY_ID"):
-            clients[1].create_key()

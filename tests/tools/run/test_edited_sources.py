@@ -46,19 +46,12 @@ def test_an_edited_copy_runs_instead_of_the_project_which_stays_as_it_is(
         assert (function.code / "app.py").read_text() == "VERSION = 2\n"
         assert (function.code / "more/part.py").is_file()
         assert (function.code / "data.json").read_text() == "{}"
+    edited.edit("weather", {"app.py": "VERSION = 3\n"})
+    assert (function.code / "app.py").read_text() == "VERSION = 2\n"  # processes of this version keep it
     assert source_files(code) == {"app.py": "VERSION = 1\n", "data.json": "{}"}
     assert edited.sharing("weather") == ["weather", "weather_worker"]
     edited.edit("weather_worker", {})
     assert edited.apply_to(functions(code))["weather"].code == code
-
-
-def test_each_version_has_its_own_folder(code: Path, edited: EditedSources) -> None:
-    edited.apply_to(functions(code))
-    folders = []
-    for version in (2, 3):
-        edited.edit("weather", {"app.py": f"VERSION = {version}\n"})
-        folders.append(edited.apply_to(functions(code))["weather"].code)
-    assert [(folder / "app.py").read_text() for folder in folders] == ["VERSION = 2\n", "VERSION = 3\n"]
 
 
 def test_a_change_in_the_project_reaches_the_files_that_were_not_edited(

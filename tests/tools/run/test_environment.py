@@ -71,31 +71,22 @@ def test_an_exception_is_reported_and_the_process_continues(running: Running) ->
     assert logged(running, "ValueError: a secret of the function")
 
 
-def test_a_function_over_its_timeout_is_killed_and_replaced(running: Running) -> None:
+@pytest.mark.parametrize(
+    ("function", "do", "error", "text"),
+    [
+        ("Odd", "sleep", "Sandbox.Timedout", "Task timed out after 1.00 seconds"),
+        ("Odd", "exit", "Runtime.ExitError", "exit status 3"),
+        ("Odd", "huge", "Function.ResponseSizeTooLarge", "6291556 bytes"),
+        ("Broken", "", "Runtime.ImportModuleError", "No module named 'no_such_module'"),
+        ("Leaves", "", "Runtime.ExitError", "exit status 7"),
+    ],
+)
+def test_a_process_that_fails_is_reported_and_replaced(
+    running: Running, function: str, do: str, error: str, text: str
+) -> None:
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
-    failed = failure_of(running, "Odd", "sleep")
-    assert failed.payload["errorType"] == "Sandbox.Timedout"
-    assert running.app.invoke("Odd", {"do": "pid"})["pid"] != before
-
-
-def test_the_end_of_a_process_is_detected_before_its_timeout(running: Running) -> None:
-    failed = failure_of(running, "Odd", "exit")
-    assert failed.payload["errorType"] == "Runtime.ExitError"
-    assert "exit status 3" in failed.payload["errorMessage"]
-    assert running.app.invoke("Odd", {"do": "pid"})["pid"]
-
-
-def test_a_response_over_6_mb_is_refused(running: Running) -> None:
-    assert failure_of(running, "Odd", "huge").payload["errorType"] == "Function.ResponseSizeTooLarge"
-    assert running.app.invoke("Odd", {"do": "pid"})["pid"]
-
-
-def test_an_initialization_error_is_reported_with_its_text(running: Running) -> None:
-    assert failure_of(running, "Broken").payload["errorType"] == "Runtime.ImportModuleError"
-    assert logged(running, "No module named 'no_such_module'")
-
-
-def test_the_end_of_a_process_during_initialization_is_reported(running: Running) -> None:
-    failed = failure_of(running, "Leaves")
-    assert failed.payload["errorType"] == "Runtime.ExitError"
-    assert logged(running, "exit status 7")
+    failed = failure_of(running, function, do)
+    assert failed.payload["errorType"] == error
+    assert text in failed.payload["errorMessage"]
+    assert logged(running, text)
+    assert (running.app.invoke("Odd", {"do": "pid"})["pid"] == before) is (function != "Odd")

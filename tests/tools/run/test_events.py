@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, to_event, to_response
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route
+from support.json_values import any_json
 
 ROUTE = Route("ANY", "/a/{id}", "f")
 
@@ -157,11 +158,7 @@ def test_a_malformed_response_is_refused(value: Any) -> None:
         reply_of(value)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda child: st.lists(child, max_size=3) | st.dictionaries(st.text(), child, max_size=3),
-    max_leaves=8,
-)
+JSON = any_json()
 MEMBERS = st.sampled_from(["statusCode", "headers", "cookies", "body", "isBase64Encoded"])
 
 

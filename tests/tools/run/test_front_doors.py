@@ -44,6 +44,7 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template: Path)
     source = template.parent / "functions/greet/app.py"
     with serve(template, watch_interval_s=0, log=log.append) as app:
         assert names(app) == ["greet", "part"]
+        assert not any("stale" in line for line in log)
         source.write_text(source.read_text().replace("def greet(", "def salute("))
         assert names(app) == ["salute", "part"]
         called = rpc(app.url(), "tools/call", name="salute", arguments={}).json()
@@ -64,13 +65,6 @@ def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(temp
     with serve(template, log=lambda line: None) as app:
         assert names(app) == ["greet", "part"]
     assert catalog.read_text() == '{"tools": []}\n'
-
-
-def test_a_front_door_with_a_fresh_catalog_runs_in_its_folder(template: Path) -> None:
-    log: list[str] = []
-    with serve(template, log=log.append) as app:
-        names(app)
-    assert not any("stale" in line for line in log)
 
 
 def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(

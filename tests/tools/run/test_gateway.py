@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
-from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -96,44 +95,6 @@ def test_a_client_cannot_write_control_characters_to_the_log() -> None:
     gateway.respond(Request("GET", "/x", (("Mcp-Method", "\x1b[2Jtools/call"),)))
     gateway.close()
     assert log[0].startswith("GET /x \ufffd[2Jtools/call 404 ")
-
-
-@pytest.fixture
-def calls() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def gateway(calls: list[str]) -> Iterator[Gateway]:
-    def invoke(function: str, payload: bytes) -> InvocationResult:
-        calls.append(function)
-        return InvocationResult(b'{"statusCode": 200, "headers": {"access-control-allow-origin": "*"}}')
-
-    cors = Cors.of({"AllowOrigins": ["https://app.example"], "AllowMethods": ["POST"]})
-    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, RunRecorder(), cors=lambda: cors)
-    yield gateway
-    gateway.close()
-
-
-def test_a_preflight_does_not_invoke_a_function(gateway: Gateway, calls: list[str]) -> None:
-    for origin, allowed in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
-        headers = (("origin", origin), ("access-control-request-method", "POST"))
-        reply = gateway.respond(Request("OPTIONS", "/x", headers))
-        assert reply.status == 204
-        assert dict(reply.headers).get("access-control-allow-origin") == allowed
-    assert calls == []
-
-
-def test_a_page_of_an_allowed_origin_may_read_replies_and_errors(gateway: Gateway, calls: list[str]) -> None:
-    for path in ("/x", "/nowhere"):
-        reply = gateway.respond(Request("POST", path, (("origin", "https://app.example"),)))
-        assert dict(reply.headers)["access-control-allow-origin"] == "https://app.example"
-    assert calls == ["f"]
-
-
-def test_a_page_of_another_origin_does_not_invoke_a_function(gateway: Gateway, calls: list[str]) -> None:
-    assert gateway.respond(Request("POST", "/x", (("origin", "https://evil.example"),))).status == 403
-    assert calls == []
 
 
 def test_the_cors_configuration_of_the_template_is_applied() -> None:

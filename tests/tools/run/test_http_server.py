@@ -64,27 +64,20 @@ def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(
     assert received == body
 
 
-AMBIGUOUS = {
-    "a negative length": ("POST / HTTP/1.1\nContent-Length: -1", b""),
-    "a signed length": ("POST / HTTP/1.1\nContent-Length: +3", b"abc"),
-    "a length in words": ("POST / HTTP/1.1\nContent-Length: x", b""),
-    "two lengths": ("POST / HTTP/1.1\nContent-Length: 3\nContent-Length: 1", b"abc"),
-    "two lengths in one field": ("POST / HTTP/1.1\nContent-Length: 3, 1", b"abc"),
-    "a length and chunks": (CHUNKED + "\nContent-Length: 3", b"3\r\nabc\r\n0\r\n\r\n"),
-    "chunks before HTTP/1.1": ("POST / HTTP/1.0\nTransfer-Encoding: chunked", b"3\r\nabc\r\n0\r\n\r\n"),
-    "malformed chunks": (CHUNKED, b"zz\r\n"),
-    "a hexadecimal prefix": (CHUNKED, b"0x3\r\nabc\r\n0\r\n\r\n"),
-    "a chunk over its declared length": (CHUNKED, b"3\r\nabcXX0\r\n\r\n"),
-    "another transfer coding": ("POST / HTTP/1.1\nTransfer-Encoding: xchunked", b"3\r\nabc\r\n0\r\n\r\n"),
-    "two transfer codings": (CHUNKED + "\nTransfer-Encoding: identity", b"3\r\nabc\r\n0\r\n\r\n"),
-    "a body that ends early": ("POST / HTTP/1.1\nContent-Length: 9", b"abc"),
-    "a second host": ("GET / HTTP/1.1\nHost: @", b""),
-    "a space before the colon": ("GET / HTTP/1.1\nX : 1", b""),
-    "a control character in a field": ("GET / HTTP/1.1\nX: a\0b", b""),
-}
-
-
-@pytest.mark.parametrize(("request_", "sent"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+@pytest.mark.parametrize(
+    ("request_", "sent"),
+    [
+        pytest.param(f"{CHUNKED}\nContent-Length: 3", b"3\r\nabc\r\n0\r\n\r\n", id="a length and chunks"),
+        pytest.param(
+            "POST / HTTP/1.0\nTransfer-Encoding: chunked",
+            b"3\r\nabc\r\n0\r\n\r\n",
+            id="chunks before HTTP/1.1",
+        ),
+        pytest.param(CHUNKED, b"zz\r\n", id="what h11 refuses in a body"),
+        pytest.param("GET / HTTP/1.1\nHost: @", b"", id="what h11 refuses in a head"),
+        pytest.param("POST / HTTP/1.1\nContent-Length: 9", b"abc", id="a body that ends early"),
+    ],
+)
 def test_an_ambiguous_message_is_a_bad_request(server: HttpServer, request_: str, sent: bytes) -> None:
     received = exchange(server, request_, sent)
     assert received.startswith("HTTP/1.1 400 ")

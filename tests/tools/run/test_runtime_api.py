@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
-    MAX_RESPONSE,
-    Oversized,
-    Raised,
     Ready,
-    Responded,
     RuntimeApi,
     RuntimeEvent,
 )
@@ -29,33 +24,6 @@ def api() -> Iterator[RuntimeApi]:
 
 def url(api: RuntimeApi, path: str) -> str:
     return f"http://{api.address}/2018-06-01/runtime/{path}"
-
-
-def test_the_next_event_is_sent_with_its_headers(api: RuntimeApi) -> None:
-    api.pending.put(EVENT)
-    response = http(url(api, "invocation/next"))
-    assert response.json() == {"a": 1}
-    assert response.headers["lambda-runtime-aws-request-id"] == "id-1"
-    assert response.headers["lambda-runtime-deadline-ms"] == "1234"
-    assert response.headers["lambda-runtime-invoked-function-arn"] == "arn:f"
-    assert json.loads(response.headers["lambda-runtime-client-context"]) == {"custom": {}}
-    assert api.reports.get(timeout=1) == Ready()
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "status", "report"),
-    [
-        ("invocation/id-1/response", b"[1]", 202, Responded(b"[1]")),
-        ("invocation/id-1/error", b"{}", 202, Raised(b"{}")),
-        ("init/error", b"{}", 202, Raised(b"{}")),
-        ("invocation/id-1/response", b"x" * (MAX_RESPONSE + 1), 413, Oversized()),
-    ],
-)
-def test_a_response_is_reported(api: RuntimeApi, path: str, body: bytes, status: int, report: object) -> None:
-    api.pending.put(EVENT)
-    http(url(api, "invocation/next"))
-    assert http(url(api, path), method="POST", body=body).status == status
-    assert [api.reports.get(timeout=1) for _ in range(2)] == [Ready(), report]
 
 
 @pytest.mark.parametrize(
