@@ -10,8 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_roundtrip_tools.lint.checking import check_file
-from mcp_roundtrip_tools.lint.findings import Finding
+from mcp_roundtrip_tools.lint.checking import Finding, check_file
 from mcp_roundtrip_tools.lint.rules import RULES
 from mcp_roundtrip_tools.lint.source import ModuleError, modules_in
 

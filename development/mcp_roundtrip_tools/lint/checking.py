@@ -6,12 +6,11 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_roundtrip_tools.lint.contexts import Module
-from mcp_roundtrip_tools.lint.findings import Finding
 from mcp_roundtrip_tools.lint.rules import RULES, UNREASONED
 from mcp_roundtrip_tools.lint.source import Source, read_module, reporting_errors
 
@@ -19,25 +18,36 @@ _NOQA = re.compile(r"#\s*noqa:\s*(?P<codes>[A-Z]+[0-9]+(?:\s*,\s*[A-Z]+[0-9]+)*)
 _OURS = re.compile(r"MRT\d+")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """A place that breaks a rule. `column` counts from 1, as editors do."""
+
+    path: Path
+    line: int
+    column: int
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}: {self.rule} {self.message}"
+
+
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """A comment in a line. `column` counts from 0."""
+    """A comment at the end of a line, for one rule. `column` counts from 0."""
 
     line: int
     column: int
-    rules: frozenset[str]
+    rule: str
     reason: str
 
 
 def suppressions(text: str) -> Iterator[Suppression]:
     """The comments of a module that name rules of this package."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type != tokenize.COMMENT:
-            continue
-        found = _NOQA.search(token.string)
-        rules = frozenset(_OURS.findall(found["codes"])) if found else frozenset()
-        if found and rules:
-            yield Suppression(token.start[0], token.start[1], rules, found["reason"].strip(" -:()"))
+        if token.type == tokenize.COMMENT and (found := _NOQA.search(token.string)):
+            for rule in _OURS.findall(found["codes"]):
+                yield Suppression(*token.start, rule, found["reason"].strip(" -:()"))
 
 
 def check_file(path: Path) -> list[Finding]:
@@ -50,38 +60,30 @@ def check_text(path: Path, text: str) -> list[Finding]:
     """Return the findings of a module in the order of its lines. Raises SyntaxError."""
     source = Source.parse(path, text)
     module = Module(source)
-    comments = list(suppressions(text)) if "MRT" in text else []
-    found = []
-    used: set[tuple[int, str]] = set()
+    unused = dict.fromkeys(suppressions(text)) if "MRT" in text else {}
+    comments, found = [*unused], []
     for rule in RULES:
         for node, message in rule.check(module):
             line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-            comment = _comment_for(source, node, rule.id, comments)
+            lines = _lines_of(source, node)
+            comment = next((each for each in comments if each.rule == rule.id and each.line in lines), None)
             if comment is None:
                 found.append(Finding(path, line, column + 1, rule.id, message))
             else:
-                used.add((comment.line, rule.id))
-    found += _faults_of(path, comments, used)
+                unused.pop(comment, None)
+    for each in comments:
+        message = ""
+        if each in unused:
+            message = f"nothing in this line breaks {each.rule}: remove the comment"
+        elif not each.reason:
+            message = f"the comment gives no reason: write `# noqa: {each.rule} <reason>`"
+        if message:
+            found.append(Finding(path, each.line, each.column + 1, UNREASONED.id, message))
     return sorted(set(found))
 
 
-def _comment_for(
-    source: Source, node: ast.AST, rule: str, comments: Sequence[Suppression]
-) -> Suppression | None:
-    lines = {getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)}
-    statement = next((each for each in [node, *source.ancestors(node)] if isinstance(each, ast.stmt)), None)
-    if statement is not None and not hasattr(statement, "body"):
-        lines |= {statement.lineno, statement.end_lineno or statement.lineno}
-    return next((each for each in comments if rule in each.rules and each.line in lines), None)
-
-
-def _faults_of(path: Path, comments: Sequence[Suppression], used: set[tuple[int, str]]) -> Iterator[Finding]:
-    for comment in comments:
-        for rule in sorted(comment.rules):
-            message = None
-            if (comment.line, rule) not in used:
-                message = f"nothing in this line breaks {rule}: remove the comment"
-            elif not comment.reason:
-                message = f"the comment gives no reason: write `# noqa: {rule} <reason>`"
-            if message is not None:
-                yield Finding(path, comment.line, comment.column + 1, UNREASONED.id, message)
+def _lines_of(source: Source, node: ast.AST) -> set[int]:
+    """Return the lines whose comments apply: where the node and its simple statement begin and end."""
+    statement = next((each for each in [node, *source.ancestors(node)] if isinstance(each, ast.stmt)), node)
+    nodes = [node] if hasattr(statement, "body") else [node, statement]
+    return {getattr(each, name, 0) for each in nodes for name in ("lineno", "end_lineno")}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 from mcp_roundtrip_tools.lint.definitions import called_function
@@ -25,25 +24,27 @@ KEYED: Final = (QUESTIONS - {"ask"}) | VALUES | {"step", "sleep"}
 """Calls whose first argument is a key."""
 
 HELPER: Final = "(helper)"
-"""Stands for the method in the call of a function that gets the context, and can end the round with it."""
+"""Stands for the method in the call of a function that gets the context."""
 
 QUESTION_CLASSES: Final = frozenset({"Elicit", "ElicitUrl", "Sample", "ListRoots", "NamespacedRequest"})
 
 _FEATURES: Final = frozenset({"tool", "prompt", "resource"})
-_CONTEXTS: Final = {"mcp_roundtrip.Context": False, "mcp_roundtrip.AsyncContext": True}
+_CONTEXTS: Final = {"Context": False, "AsyncContext": True}
 
 
 @dataclass(frozen=True, slots=True)
 class ContextCall:
     """A call of a method of a context, or of a function that gets one.
 
-    `is_async`: whether it has to be awaited; None if that is not known.
+    `is_async`: whether it has to be awaited; None if that is not known. `helper` is the function that is
+    called, if it is of this module.
     """
 
     node: ast.Call
     method: str
     is_async: bool | None
     is_branch: bool = False
+    helper: FunctionNode | None = None
 
     @property
     def ends_round(self) -> bool:
@@ -60,10 +61,10 @@ class ContextCall:
         if self.method not in KEYED:
             return None
         by_name = [each.value for each in self.node.keywords if each.arg in ("key", "name")]
-        return self.node.args[0] if self.node.args else next(iter(by_name), None)
+        return next(iter([*self.node.args, *by_name]), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ContextFunction:
     """A function that runs again in every round.
 
@@ -72,148 +73,105 @@ class ContextFunction:
     """
 
     node: FunctionNode
-    names: dict[str, bool]
+    names: Mapping[str, bool]
     branches: frozenset[str]
     is_feature: bool
     calls: Sequence[ContextCall] = field(default=())
 
 
-@dataclass(frozen=True)
 class Module:
     """A source, and its functions with a context."""
 
-    source: Source
-
-    @cached_property
-    def functions(self) -> list[ContextFunction]:
-        found = []
-        for node in ast.walk(self.source.tree):
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.functions: list[ContextFunction] = []
+        for node in ast.walk(source.tree):
             if isinstance(node, FunctionNode) and (names := self._contexts_of(node)):
                 branches = _branches(node, names)
                 names = names | dict.fromkeys(branches, True)
                 is_feature = any(map(_is_feature_decorator, node.decorator_list))
-                calls = list(self._calls(node, names, branches))
-                found.append(ContextFunction(node, names, branches, is_feature, calls))
-        return found
+                self.functions.append(ContextFunction(node, names, branches, is_feature))
+        for function in self.functions:
+            function.calls = list(self._calls(function))
+        self._leave_out_harmless_helpers()
+
+    def _leave_out_harmless_helpers(self) -> None:
+        """Remove the calls of helpers of this module that can never end a round."""
+        harmless = {each.node for each in self.functions}
+        before = None
+        while before != (before := len(harmless)):
+            for function in self.functions:
+                if any(each.ends_round and each.helper not in harmless for each in function.calls):
+                    harmless.discard(function.node)
+        for function in self.functions:
+            function.calls = [each for each in function.calls if each.helper not in harmless]
 
     def _contexts_of(self, function: FunctionNode) -> dict[str, bool]:
         """Return the contexts that a function receives, or takes from the function around it."""
-        own = {
-            each.arg: is_async
-            for each in parameters(function)
-            if (is_async := self.context_kind(each.annotation)) is not None
-        }
+        given = parameters(function)
+        own = {each.arg: kind for each in given if (kind := context_kind(self.source, each)) is not None}
         if own:
             return own
         used = {node.id for node in own_nodes(function) if isinstance(node, ast.Name)}
+        used -= {each.arg for each in given}
         for outer in self.source.ancestors(function):
-            if isinstance(outer, FunctionNode) and not self._is_step_function(function, outer):
-                shadowed = {each.arg for each in parameters(function)}
-                names = {n: a for n, a in self._contexts_of(outer).items() if n in used - shadowed}
+            if isinstance(outer, FunctionNode) and not _is_passed(function, outer):
+                names = {n: kind for n, kind in self._contexts_of(outer).items() if n in used}
                 if names:
                     return names
         return {}
 
-    def _is_step_function(self, function: FunctionNode, outer: FunctionNode) -> bool:
-        """Return whether an inner function is passed to another call, such as a step."""
-        return any(
-            isinstance(argument, ast.Name) and argument.id == function.name
-            for node in ast.walk(outer)
-            if isinstance(node, ast.Call)
-            for argument in [*node.args, *(each.value for each in node.keywords)]
-        )
-
-    def context_kind(self, annotation: ast.expr | None) -> bool | None:
-        """Return True for `AsyncContext`, False for `Context`, None for another annotation."""
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            try:
-                annotation = ast.parse(annotation.value, mode="eval").body
-            except SyntaxError:
-                return None
-        if annotation is None:
-            return None
-        name = self.source.dotted(annotation) or ""
-        if name.startswith("."):  # a module of the package passes it on
-            name = name.rpartition(".")[2]
-        # docs' blocks and a type-checking import may leave out where the name comes from.
-        return _CONTEXTS.get(name, _CONTEXTS.get(f"mcp_roundtrip.{name}"))
-
-    def _calls(
-        self, function: FunctionNode, names: dict[str, bool], branches: frozenset[str]
-    ) -> Iterator[ContextCall]:
-        for node in own_nodes(function):
+    def _calls(self, function: ContextFunction) -> Iterator[ContextCall]:
+        for node in own_nodes(function.node):
             if isinstance(node, ast.Call):
-                call = self.context_call(node, names, branches)
+                call = self.context_call(node, function.names, function.branches)
                 if call is not None:
                     yield call
 
     def context_call(
-        self, node: ast.Call, names: dict[str, bool], branches: frozenset[str] = frozenset()
+        self, node: ast.Call, names: Mapping[str, bool], branches: frozenset[str] = frozenset()
     ) -> ContextCall | None:
         """Return what a call does with one of these contexts; None if it has nothing to do with them."""
-        if isinstance(node.func, ast.Attribute):
-            receiver = node.func.value
-            is_branch = _is_branch_call(receiver, names)
-            if isinstance(receiver, ast.Name) and receiver.id in names:
-                return ContextCall(node, node.func.attr, names[receiver.id], receiver.id in branches)
-            if is_branch:
-                return ContextCall(node, node.func.attr, is_async=True, is_branch=True)
-        return self._helper_call(node, names)
-
-    def _helper_call(self, node: ast.Call, names: dict[str, bool]) -> ContextCall | None:
-        """Return the call of a function of the module that gets a context: it can ask."""
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if name in names:
+                return ContextCall(node, method, names[name], name in branches)
+            case ast.Attribute(value=receiver, attr=method) if _is_branch_call(receiver, names):
+                return ContextCall(node, method, is_async=True, is_branch=True)
         arguments = [*node.args, *(each.value for each in node.keywords)]
-        given = [each for each in arguments if _holds_context(each, names)]
-        if not given:
+        if not any(_holds_context(each, names) for each in arguments):
             return None
         called = called_function(self.source, node)
         if called is None:
             return ContextCall(node, HELPER, is_async=None)
-        if called.node is self.source.functions.get(called.node.name) and not self.can_end_round(
-            called.node.name
-        ):
-            return None
-        return ContextCall(node, HELPER, is_async=_has_to_be_awaited(called.node))
+        own = called.node if called.source is self.source else None
+        return ContextCall(node, HELPER, is_async=_has_to_be_awaited(called.node), helper=own)
 
-    def can_end_round(self, name: str) -> bool:
+    def can_end_round(self, helper: ast.AST | None) -> bool:
         """Return whether a function of the module makes a call of its context that can end the round."""
-        pending, seen = [name], {name}
-        while pending:
-            ends_round, helpers = self._helpers_of(pending.pop())
-            if ends_round:
-                return True
-            pending += helpers - seen
-            seen |= helpers
-        return False
+        calls = (call for each in self.functions if each.node is helper for call in each.calls)
+        return any(call.ends_round for call in calls)
 
-    def _helpers_of(self, name: str) -> tuple[bool, frozenset[str]]:
-        """Return whether a function can end the round by itself, and the helpers that can do it for it."""
-        if name not in self._helpers:
-            self._helpers[name] = self._find_helpers(name)
-        return self._helpers[name]
 
-    @cached_property
-    def _helpers(self) -> dict[str, tuple[bool, frozenset[str]]]:
-        return {}
+def context_kind(source: Source, parameter: ast.arg) -> bool | None:
+    """Return True for an `AsyncContext`, False for a `Context`, None for another parameter."""
+    annotation = parameter.annotation
+    if isinstance(annotation, ast.Constant):
+        name = str(annotation.value)
+    else:
+        name = "" if annotation is None else source.dotted(annotation) or ""
+    # A module of the package may pass the class on.
+    is_ours = name.startswith((".", "mcp_roundtrip.")) or "." not in name
+    return _CONTEXTS.get(name.rpartition(".")[2]) if is_ours else None
 
-    def _find_helpers(self, name: str) -> tuple[bool, frozenset[str]]:
-        function = self.source.functions[name]
-        names = self._contexts_of(function)
-        helpers = set()
-        for node in own_nodes(function):
-            if not isinstance(node, ast.Call):
-                continue
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ENDING:
-                receiver = node.func.value
-                if _holds_context(receiver, names):
-                    return True, frozenset()
-            arguments = [*node.args, *(each.value for each in node.keywords)]
-            if any(_holds_context(each, names) for each in arguments):
-                called = node.func.id if isinstance(node.func, ast.Name) else ""
-                if called not in self.source.functions or called == name:
-                    return True, frozenset()
-                helpers.add(called)
-        return False, frozenset(helpers)
+
+def _is_passed(function: FunctionNode, outer: FunctionNode) -> bool:
+    """Return whether an inner function is passed to another call, such as a step."""
+    return any(
+        isinstance(argument, ast.Name) and argument.id == function.name
+        for node in ast.walk(outer)
+        if isinstance(node, ast.Call)
+        for argument in [*node.args, *(each.value for each in node.keywords)]
+    )
 
 
 def _has_to_be_awaited(function: FunctionNode) -> bool:
@@ -221,22 +179,19 @@ def _has_to_be_awaited(function: FunctionNode) -> bool:
     return isinstance(function, ast.AsyncFunctionDef) and not is_generator
 
 
-def _holds_context(node: ast.expr, names: dict[str, bool]) -> bool:
+def _holds_context(node: ast.expr, names: Mapping[str, bool]) -> bool:
     return (isinstance(node, ast.Name) and node.id in names) or _is_branch_call(node, names)
 
 
-def _is_branch_call(node: ast.AST, names: dict[str, bool]) -> bool:
+def _is_branch_call(node: ast.AST, names: Mapping[str, bool]) -> bool:
     """Return whether an expression is ``ctx.branch(…)``."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "branch"
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id in names
-    )
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="branch")):
+            return name in names
+    return False
 
 
-def _branches(function: FunctionNode, names: dict[str, bool]) -> frozenset[str]:
+def _branches(function: FunctionNode, names: Mapping[str, bool]) -> frozenset[str]:
     return frozenset(
         target.id
         for node in own_nodes(function)

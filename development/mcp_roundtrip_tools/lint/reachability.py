@@ -24,30 +24,23 @@ def runs_again(module: Module, function: ContextFunction, node: ast.AST) -> bool
 
 
 def _runs_again_in_callers(module: Module, helper: ContextFunction) -> bool:
-    pending, seen = [helper], {helper.node}
-    while pending:
-        called = pending.pop()
+    pending = [helper]
+    for called in pending:  # it grows
         for function in module.functions:
             for node in own_nodes(function.node):
-                if not _calls(module.source, node, called):
-                    continue
-                found = _runs_again_in(module.source, function, node)
+                found = _calls(module.source, node, called) and _runs_again_in(module.source, function, node)
                 if found:
                     return True
-                if found is None and function.node not in seen:
+                if found is None and function not in pending:
                     pending.append(function)
-                    seen.add(function.node)
     return False
 
 
 def _calls(source: Source, node: ast.AST, function: ContextFunction) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Name):
-        return node.func.id == function.node.name
-    if isinstance(node.func, ast.Attribute) and node.func.attr == function.node.name:
-        called = called_function(source, node)
-        return called is not None and called.node is function.node
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name == function.node.name:
+            called = called_function(source, node)
+            return called is not None and called.node is function.node
     return False
 
 
@@ -59,7 +52,7 @@ def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> 
     child, leaves_loop = node, False
     for parent in source.ancestors(node):
         if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            block = _block_of(parent, child)
+            block = block_of(parent, child)
             if _contains(_later_in_parent(parent, child), ending):
                 return True
             if leaves(block, after=child):
@@ -70,7 +63,7 @@ def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> 
                 if not leaves_loop and _contains([parent], ending):
                     return True
                 leaves_loop = False
-        elif isinstance(parent, ast.stmt) and _contains(_blocks(parent), ending):
+        elif isinstance(parent, ast.stmt) and any(_contains(each, ending) for each in _blocks(parent)):
             return True  # the expression is the test of an `if`, or the iterable of a loop
         if parent is function.node:
             break
@@ -82,37 +75,30 @@ def _is_evaluated_after(source: Source, call: ast.AST, node: ast.AST) -> bool:
     """Return whether a call in the same statement is evaluated after the node."""
     if call is node or _statement(source, call) is not _statement(source, node):
         return False
-    if is_within(source, node, call):
-        return True
-    return _end(call) > _end(node) and not is_within(source, call, node)
+    return is_within(source, node, call) or (_end(call) > _end(node) and not is_within(source, call, node))
 
 
 def _end(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
 
 
-def _statement(source: Source, node: ast.AST) -> ast.AST | None:
-    if isinstance(node, ast.stmt):
-        return node
-    return next((each for each in source.ancestors(node) if isinstance(each, ast.stmt)), None)
+def _statement(source: Source, node: ast.AST) -> ast.AST:
+    return next(each for each in [node, *source.ancestors(node)] if isinstance(each, ast.stmt))
 
 
-def _blocks(parent: ast.AST) -> list[ast.AST]:
-    return [each for name in _BLOCKS for each in _list(parent, name)]
+def _blocks(parent: ast.AST) -> list[list[ast.AST]]:
+    found = [getattr(parent, name, []) for name in _BLOCKS]
+    return [each for each in found if isinstance(each, list)]
 
 
-def _list(parent: ast.AST, name: str) -> list[ast.AST]:
-    found = getattr(parent, name, [])
-    return found if isinstance(found, list) else []
-
-
-def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
-    return next((block for name in _BLOCKS if child in (block := _list(parent, name))), [])
+def block_of(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
+    """Return the block of the parent that has the child as a statement; an empty list if none has it."""
+    return next((block for block in _blocks(parent) if child in block), [])
 
 
 def _later_in_parent(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
     """Return the statements inside the parent that can run after this one of its blocks."""
-    block = _block_of(parent, child)
+    block = block_of(parent, child)
     later = block[block.index(child) + 1 :] if child in block and not isinstance(parent, ast.Match) else []
     if isinstance(parent, ast.Try | ast.TryStar):
         if block is parent.body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -78,14 +78,28 @@ class Source:
         return {function: frozenset(_bound_names(function)) for function in functions}
 
     @cached_property
-    def functions(self) -> dict[str, FunctionNode]:
-        """The functions of the module by name, without methods and inner functions."""
-        return {node.name: node for node in self.tree.body if isinstance(node, FunctionNode)}
+    def top_level(self) -> dict[str, ast.AST]:
+        """The functions and classes of the module by name, and the values of variables assigned once."""
+        found: dict[str, ast.AST] = {}
+        values: dict[str, list[ast.expr]] = {}
+        for node in self.tree.body:
+            if isinstance(node, FunctionNode | ast.ClassDef):
+                found[node.name] = node
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Name) and node.value is not None:
+                        values.setdefault(target.id, []).append(node.value)
+        return found | {name: each[0] for name, each in values.items() if len(each) == 1}
 
-    @cached_property
-    def classes(self) -> dict[str, ast.ClassDef]:
-        """The classes of the module by name, without those inside functions and classes."""
-        return {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+    def load(self, file: Path) -> Source | None:
+        """Return another module of the folder; None if it cannot be read."""
+        if file not in self.loaded:
+            self.loaded[file] = None
+            # The error is reported where the file is checked itself.
+            with suppress(*UNREADABLE):
+                text = read_module(file)
+                self.loaded[file] = Source(file, text, ast.parse(text), self.loaded)
+        return self.loaded[file]
 
 
 def _bound_names(function: FunctionNode | ast.Lambda) -> Iterator[str]:
@@ -124,6 +138,24 @@ def body_of(scope: ast.AST) -> list[ast.AST]:
     return list(body) if isinstance(body, list) else [body]
 
 
+def is_stored(node: ast.AST, name: str) -> bool:
+    """Return whether a node assigns a variable."""
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def assigned_values(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield what one statement, or one item of a `with`, assigns to a variable."""
+    match node:
+        case ast.Assign(targets=targets, value=value) if any(is_stored(each, name) for each in targets):
+            yield value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if is_stored(target, name):
+            yield value
+        case ast.NamedExpr(target=target, value=value) if is_stored(target, name):
+            yield value
+        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target) if is_stored(target, name):
+            yield value
+
+
 def names_in(node: ast.AST) -> frozenset[str]:
     """Return the names that an expression reads."""
     return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
@@ -136,9 +168,6 @@ def is_within(source: Source, node: ast.AST, outer: ast.AST) -> bool:
 
 class ModuleError(Exception):
     """A module cannot be read or parsed. Its text names the file, the line and the reason."""
-
-    def __init__(self, path: Path, line: int | None, reason: str) -> None:
-        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
 
 
 def modules_in(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
@@ -157,12 +186,13 @@ def modules_in(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _modules_of(folder: Path) -> list[Path]:
-    found = [each for each in sorted(folder.rglob("*.py")) if not each.is_dir()]
-    environments = {each.parent for each in folder.rglob("pyvenv.cfg")} if found else set()
+    environments = {each.parent for each in folder.rglob("pyvenv.cfg")}
     return [
         each
-        for each in found
-        if not _is_hidden(each.relative_to(folder)) and environments.isdisjoint(each.parents)
+        for each in sorted(folder.rglob("*.py"))
+        if each.is_file()
+        and not _is_hidden(each.relative_to(folder))
+        and environments.isdisjoint(each.parents)
     ]
 
 
@@ -171,8 +201,12 @@ def _is_hidden(path: Path) -> bool:
 
 
 def read_module(path: Path) -> str:
-    """Return the text of a module, in the encoding that it declares. Raises as `reporting_errors` knows."""
+    """Return the text of a module, in the encoding that it declares. Raises what `UNREADABLE` has."""
     return importlib.util.decode_source(path.read_bytes())
+
+
+UNREADABLE = (OSError, SyntaxError, ValueError, RecursionError, MemoryError)
+"""What reading and parsing a module can raise: ValueError for an encoding, and for a null character."""
 
 
 @contextmanager
@@ -180,15 +214,12 @@ def reporting_errors(path: Path) -> Iterator[None]:
     """Raise ModuleError for what reading and parsing a module can raise."""
     try:
         yield
-    except OSError as error:
-        raise ModuleError(path, None, f"cannot be read: {error.strerror or error}") from error
-    except SyntaxError as error:
-        raise ModuleError(path, error.lineno, f"is not valid Python: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ModuleError(path, line, f"is not valid {error.encoding}: {error.reason}") from error
     except (RecursionError, MemoryError) as error:
         reason = "is nested too deeply: shorten its longest expression or elif"
-        raise ModuleError(path, None, reason) from error
-    except ValueError as error:  # a null character, in Python 3.11
-        raise ModuleError(path, None, f"is not valid Python: {error}") from error
+        raise ModuleError(f"{path}: {reason}") from error
+    except OSError as error:
+        raise ModuleError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ModuleError(f"{path}{line}: is not valid Python: {reason}") from error

@@ -99,7 +99,11 @@ def test_a_named_folder_without_modules_makes_the_exit_status_2(
     [
         (None, "bad.py: cannot be read: No such file or directory"),
         (b"x = 1\ndef (:\n", "bad.py:2: is not valid Python: invalid syntax"),
-        (b"x = 1\n\n# \xe9\n", "bad.py:3: is not valid utf-8: invalid continuation byte"),
+        (
+            b"x = 1\n\n# \xe9\n",
+            "bad.py: is not valid Python: 'utf-8' codec can't decode byte 0xe9 in position 9: "
+            "invalid continuation byte",
+        ),
         (b"# coding: klingon\n", "bad.py: is not valid Python: unknown encoding: klingon"),
         (b"x\0 = 1\n", "bad.py: is not valid Python: source code string cannot contain null bytes"),
         (

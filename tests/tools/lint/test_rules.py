@@ -72,17 +72,10 @@ def test_a_finding_names_the_place_and_the_remedy() -> None:
     assert 'ctx.now("…")' in finding.message
 
 
-@pytest.mark.parametrize(
-    ("iterable", "remedy"),
-    [
-        ("enumerate(set(names))", "`sorted(set(names))`"),
-        ("os.scandir('.')", "`sorted(os.scandir('.'), key=lambda entry: entry.name)`"),
-        ("[name for name in {*names}]", "`sorted({*names})`"),
-    ],
-)
-def test_the_order_of_a_loop_is_repaired_where_it_is_lost(iterable: str, remedy: str) -> None:
-    code = "import os\nfrom mcp_roundtrip import Context\ndef ask(ctx: Context, names: list[str]):\n"
-    code += f"    for name in {iterable}:\n"
+@pytest.mark.parametrize("made", ["enumerate({})", "[name for name in {}]", "list({})"])
+def test_the_order_of_a_loop_is_repaired_where_it_is_lost(made: str) -> None:
+    code = "from mcp_roundtrip import Context\ndef ask(ctx: Context, names: list[str]):\n"
+    code += f"    for name in {made.format('set(names)')}:\n"
     code += '        ctx.step(f"send {name}", send, name)\n'
     [finding] = check_text(Path("app.py"), code)
-    assert finding.message.endswith(remedy)
+    assert "the order of set(names) " in finding.message

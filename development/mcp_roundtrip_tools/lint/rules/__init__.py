@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.lint.findings import Rule
+from mcp_roundtrip_tools.lint.contexts import Module
 from mcp_roundtrip_tools.lint.rules import (
     awaits,
     effects,
@@ -15,6 +18,19 @@ from mcp_roundtrip_tools.lint.rules import (
     rounds,
     tool_definitions,
 )
+
+Check = Callable[[Module], Iterator[tuple[ast.AST, str]]]
+"""Returns the places of a module that break a rule, each with its message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`title` is the heading of the rule in docs/reference/lint.md."""
+
+    id: str
+    title: str
+    check: Check
+
 
 UNREASONED: Final = Rule("MRT000", "A suppression without a reason or without a finding", lambda _: iter(()))
 """Its findings are those of comments, which `checking` reports."""

@@ -6,13 +6,18 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_roundtrip_tools.lint.contexts import Module
+from mcp_roundtrip_tools.lint.contexts import Module, context_kind
 from mcp_roundtrip_tools.lint.definitions import Definition, called_function
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import can_read, changed_path, effect_of, is_known_path
-from mcp_roundtrip_tools.lint.source import Source, own_nodes, parameters
+from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters
 
-_CONDITIONS: Final = (ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While)
+_CONDITIONS: Final = (
+    *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+)
+"""What runs only sometimes, or later."""
+
 _CHANGING_WORDS: Final = frozenset(
     {
         *("add", "approve", "book", "buy", "cancel", "charge", "create", "delete", "deploy"),
@@ -64,48 +69,40 @@ def _effect_inside(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | 
     return None
 
 
-def _runs_plainly(source: Source, call: ast.Call, called: Definition) -> bool:
+def _runs_plainly(source: Source, call: ast.Call, called: Definition[FunctionNode]) -> bool:
     """Return whether the call runs the function's body now, without a context, a cache or a generator."""
-    reader = Module(called.source)
-    if any(reader.context_kind(each.annotation) is not None for each in parameters(called.node)):
+    if any(context_kind(called.source, each) is not None for each in parameters(called.node)):
         return False  # checked by itself
     if any("cache" in ast.unparse(each).lower() for each in called.node.decorator_list):
         return False
     if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own_nodes(called.node)):
         return False
-    if isinstance(called.node, ast.AsyncFunctionDef):
-        outer = source.parents[call]
-        is_scheduled = isinstance(outer, ast.Call) and (source.dotted(outer.func) or "").startswith(
-            "asyncio."
-        )
-        return isinstance(outer, ast.Await) or is_scheduled
-    return True
+    outer = source.parents[call]
+    is_scheduled = isinstance(outer, ast.Call) and (source.dotted(outer.func) or "").startswith("asyncio.")
+    return isinstance(called.node, ast.FunctionDef) or isinstance(outer, ast.Await) or is_scheduled
 
 
-def _unconditional_calls(function: Definition) -> Iterator[ast.Call]:
+def _unconditional_calls(function: Definition[FunctionNode]) -> Iterator[ast.Call]:
     """The calls that each call of the function makes: under no condition, and not behind a `return`."""
-    for statement in own_nodes(function.node):
-        if isinstance(statement, ast.Call) and not _is_conditional(function, statement):
-            yield statement
-        if isinstance(statement, ast.Return):
-            yield from (
-                each
-                for each in ast.walk(statement)
-                if isinstance(each, ast.Call) and not _is_conditional(function, each)
-            )
+    for statement in function.node.body:
+        nodes = [*ast.walk(statement)]
+        yield from (
+            each for each in nodes if isinstance(each, ast.Call) and not _is_conditional(function, each)
+        )
+        if any(isinstance(each, ast.Return) for each in nodes):
             return
 
 
-def _is_conditional(function: Definition, node: ast.AST) -> bool:
+def _is_conditional(function: Definition[FunctionNode], node: ast.AST) -> bool:
     for outer in function.source.ancestors(node):
         if outer is function.node:
             return False
-        if isinstance(outer, (*_CONDITIONS, ast.Lambda)):
+        if isinstance(outer, _CONDITIONS):
             return True
     return True
 
 
-def _only_reads(function: Definition, call: ast.Call) -> bool:
+def _only_reads(function: Definition[FunctionNode], call: ast.Call) -> bool:
     """Return whether the effect may be none: its result is used, and the function's name tells no change."""
     outer = function.source.parents[call]
     if isinstance(outer, ast.Await):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
-from mcp_roundtrip_tools.lint.contexts import QUESTION_CLASSES, ContextCall, ContextFunction, Module
-from mcp_roundtrip_tools.lint.reachability import leaves
+from mcp_roundtrip_tools.lint.contexts import QUESTION_CLASSES, ContextFunction, Module
+from mcp_roundtrip_tools.lint.reachability import block_of, leaves
 from mcp_roundtrip_tools.lint.source import Comprehension, Loop, Source, names_in
 
 _LEAVES_LOOP = (ast.Return, ast.Raise, ast.Break)
@@ -59,50 +59,30 @@ def check_twice(module: Module) -> Iterator[tuple[ast.AST, str]]:
 
 def _uses(function: ContextFunction) -> Iterator[_Use]:
     for call in function.calls:
-        if call.key is not None and isinstance(call.node.func, ast.Attribute):
-            yield _Use(call.node, call.key, ast.unparse(call.node.func.value), call.is_branch)
-        elif call.method == "ask" and isinstance(call.node.func, ast.Attribute):
-            yield from _questions(call)
-
-
-def _questions(call: ContextCall) -> Iterator[_Use]:
-    receiver = ast.unparse(call.node.func.value) if isinstance(call.node.func, ast.Attribute) else ""
-    for node in call.node.args:
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in QUESTION_CLASSES
-        ):
-            keys = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "key")]
-            if keys and node.func.id != "ListRoots":
-                yield _Use(node, keys[0], receiver, call.is_branch)
+        if not isinstance(call.node.func, ast.Attribute):
+            continue
+        receiver = ast.unparse(call.node.func.value)
+        if call.key is not None:
+            yield _Use(call.node, call.key, receiver, call.is_branch)
+        for node in call.node.args if call.method == "ask" else ():
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if name in QUESTION_CLASSES and name != "ListRoots":
+                    keys = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "key")]
+                    yield from (_Use(node, key, receiver, call.is_branch) for key in keys[:1])
 
 
 def _loop_that_repeats(source: Source, function: ContextFunction, use: _Use) -> ast.AST | None:
     """Return the innermost loop that can make the call again."""
     child = use.node
     for outer in source.ancestors(use.node):
-        if outer is function.node:
+        if outer is function.node or leaves(block_of(outer, child), after=child, kinds=_LEAVES_LOOP):
             return None
         if isinstance(outer, Comprehension):
             return outer if child is not outer.generators[0] else None
         if isinstance(outer, Loop) and (child in outer.body or child is getattr(outer, "test", None)):
-            return None if _ends(outer.body, child) else outer
-        if isinstance(child, ast.stmt) and any(
-            child in block and _ends(block, child) for block in _blocks(outer)
-        ):
-            return None
+            return None if leaves(outer.body, after=child, kinds=_LEAVES_LOOP) else outer
         child = outer
     return None
-
-
-def _ends(block: list[ast.stmt], child: ast.AST) -> bool:
-    return leaves(block, after=child, kinds=_LEAVES_LOOP)
-
-
-def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
-    found = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
-    return [each for each in found if isinstance(each, list)]
 
 
 def _is_constant_in(key: ast.expr, loop: ast.AST) -> bool:
@@ -127,13 +107,10 @@ def _are_both_reached(source: Source, first: _Use, second: _Use) -> bool:
     if _is_conditional(source, first, outer) and _is_conditional(source, second, outer):
         return False  # the conditions may exclude each other
     below = path[: path.index(outer)]
-    for child, parent in pairwise(below):
-        if isinstance(child, ast.stmt) and any(
-            child in block and leaves(block, after=child, kinds=(*_LEAVES_LOOP, ast.Continue))
-            for block in _blocks(parent)
-        ):
-            return False
-    return True
+    kinds = (*_LEAVES_LOOP, ast.Continue)
+    return not any(
+        leaves(block_of(source.parents[each], each), after=each, kinds=kinds) for each in below[:-1]
+    )
 
 
 def _is_conditional(source: Source, use: _Use, outer: ast.AST) -> bool:
@@ -144,15 +121,12 @@ def _is_conditional(source: Source, use: _Use, outer: ast.AST) -> bool:
 
 def _part(source: Source, outer: ast.AST, node: ast.AST) -> str:
     """Return which part of a statement holds the node: each branch has a name."""
-    child = node
-    for parent in source.ancestors(node):
-        if parent is outer:
-            break
-        child = parent
+    inside = [node, *takewhile(lambda each: each is not outer, source.ancestors(node))]
     for name, value in ast.iter_fields(outer):
-        if value is child:
+        if value is inside[-1]:
             return name
-        if isinstance(value, list) and child in value:
+        if isinstance(value, list) and inside[-1] in value:
             # The branches of a match statement and the handlers of a try statement exclude each other.
-            return f"{name} {value.index(child)}" if name in ("cases", "handlers", "values") else name
+            is_list = name in ("cases", "handlers", "values")
+            return f"{name} {value.index(inside[-1])}" if is_list else name
     return ""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
+from mcp_roundtrip_tools.lint.contexts import Module
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters
 
 _CHANGING: Final = frozenset(
@@ -19,14 +19,16 @@ _CONTAINERS: Final = frozenset(
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find assignments to global variables, and changes of lists, dicts and sets of the module."""
-    containers = _containers(module.source)
+    containers = {
+        name for name, value in module.source.top_level.items() if _is_container(module.source, value)
+    }
     for function in module.functions:
-        assigned = {
-            name for node in own_nodes(function.node) if isinstance(node, ast.Global) for name in node.names
-        }
-        changeable = containers - _own_names(function) | (containers & assigned)
-        for node in own_nodes(function.node):
-            name = _changed(node, assigned, changeable)
+        nodes = [*own_nodes(function.node)]
+        assigned = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+        own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        own |= {each.arg for each in parameters(function.node)}
+        for node in nodes:
+            name = _changed(node, assigned, containers - (own - assigned))
             if name is not None and not _is_cache(module.source, function.node, node, name):
                 message = (
                     f"{name} is a variable of the module: another round may run in another environment, "
@@ -35,38 +37,20 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
                 yield node, message
 
 
-def _containers(source: Source) -> set[str]:
-    found = set()
-    for node in source.tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        value = node.value if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.AnnAssign):
-            targets, value = [node.target], node.value
-        is_container = isinstance(value, ast.List | ast.Dict | ast.Set) or (
-            isinstance(value, ast.Call) and source.dotted(value.func) in _CONTAINERS
-        )
-        found |= {each.id for each in targets if isinstance(each, ast.Name) and is_container}
-    return found
-
-
-def _own_names(function: ContextFunction) -> set[str]:
-    stored = {
-        node.id
-        for node in own_nodes(function.node)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    return stored | {each.arg for each in parameters(function.node)}
+def _is_container(source: Source, value: ast.AST) -> bool:
+    is_call = isinstance(value, ast.Call) and source.dotted(value.func) in _CONTAINERS
+    return is_call or isinstance(value, ast.List | ast.Dict | ast.Set)
 
 
 def _changed(node: ast.AST, assigned: set[str], containers: set[str]) -> str | None:
     """Return the variable of the module that a statement or a call changes."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-        return node.id if node.id in assigned else None
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-        return node.value.id if isinstance(node.value, ast.Name) and node.value.id in containers else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
-        receiver = node.func.value
-        return receiver.id if isinstance(receiver, ast.Name) and receiver.id in containers else None
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return name if name in assigned else None
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            return name if name in containers else None
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
+            return name if name in containers else None
     return None
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextCall, ContextFunction, Module
+from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module
+from mcp_roundtrip_tools.lint.definitions import called_function
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, is_within, own_nodes, parameters
 
@@ -15,98 +16,65 @@ def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find functions of steps, and `done=` functions, that ask or begin steps themselves."""
     for function in module.functions:
         for call in function.calls:
-            for argument in _functions_given(call):
-                used = _call_inside(module, function, argument)
+            is_step = call.method == "step"
+            done = [each.value for each in call.node.keywords if each.arg == "done"]
+            for argument in call.node.args[1:2] if is_step else done:
+                used = _use_inside(module, function, argument)
                 if used is not None:
-                    what = "the function of a step" if call.method == "step" else "done="
+                    shown = (
+                        f"{ast.unparse(used.func)}(…)" if isinstance(used, ast.Call) else ast.unparse(used)
+                    )
                     message = (
-                        f"{_shown(used)} runs inside {what}, where the context cannot be used: "
-                        "call it before, and pass what it returns"
+                        f"{shown} runs inside {'the function of a step' if is_step else 'done='}, where the "
+                        "context cannot be used: call it before, and pass what it returns"
                     )
                     yield used, message
-            yield from _passed_context(module, function, call)
+            if is_step and len(call.node.args) > 1:
+                yield from _passed_context(module, function, call.node)
 
 
-def _shown(node: ast.AST) -> str:
-    return f"{ast.unparse(node.func)}(…)" if isinstance(node, ast.Call) else ast.unparse(node)
-
-
-def _functions_given(call: ContextCall) -> list[ast.expr]:
-    if call.method == "step":
-        return call.node.args[1:2]
-    return [each.value for each in call.node.keywords if each.arg == "done"]
-
-
-def _call_inside(module: Module, function: ContextFunction, argument: ast.expr) -> ast.AST | None:
+def _use_inside(module: Module, function: ContextFunction, argument: ast.expr) -> ast.AST | None:
     """Return the first use of the context inside a lambda, an inner function, or a partial."""
+    body: ast.AST | None = argument
     match argument:
         case ast.Attribute(value=ast.Name(id=name), attr=method):  # ctx.step("size", ctx.elicit, …)
             return argument if name in function.names and method in RECORDED else None
-        case ast.Call(func=called, args=[first, *_]):
+        case ast.Call(func=called, args=[first, *rest]):
+            as_call = ast.Call(func=first, args=rest, keywords=argument.keywords)
             is_partial = module.source.dotted(called) == "functools.partial"
-            as_call = ast.Call(func=first, args=argument.args[1:], keywords=argument.keywords)
-            return (
-                argument if is_partial and _asks(module, function, as_call, function.names, set()) else None
-            )
+            return argument if is_partial and _asks(module, as_call, function.names) else None
         case ast.Name(id=name):
-            inner = _inner_function(function, name)
-            return None if inner is None else _first_recorded(module, function, inner, set())
-        case ast.Lambda():
-            return _first_recorded(module, function, argument, set())
-    return None
-
-
-def _inner_function(function: ContextFunction, name: str) -> FunctionNode | None:
-    return next(
-        (
-            each
-            for each in ast.walk(function.node)
-            if isinstance(each, FunctionNode) and each is not function.node and each.name == name
-        ),
-        None,
-    )
-
-
-def _first_recorded(
-    module: Module, function: ContextFunction, body: FunctionNode | ast.Lambda, seen: set[ast.AST]
-) -> ast.AST | None:
-    seen.add(body)
-    names = {n: a for n, a in function.names.items() if n not in {each.arg for each in parameters(body)}}
+            inner = (each for each in own_nodes(function.node) if isinstance(each, FunctionNode))
+            body = next((each for each in inner if each.name == name), None)
+    if not isinstance(body, FunctionNode | ast.Lambda):
+        return None
+    hidden = {each.arg for each in parameters(body)}
+    names = {name: kind for name, kind in function.names.items() if name not in hidden}
     calls = (each for each in own_nodes(body) if isinstance(each, ast.Call))
-    return next((each for each in calls if _asks(module, function, each, names, seen)), None)
+    return next((each for each in calls if _asks(module, each, names)), None)
 
 
-def _asks(
-    module: Module, function: ContextFunction, node: ast.Call, names: dict[str, bool], seen: set[ast.AST]
-) -> bool:
+def _asks(module: Module, node: ast.Call, names: Mapping[str, bool]) -> bool:
     """Return whether a call uses the context, itself or by a function of the module or of the tool."""
     call = module.context_call(node, names)
-    if call is not None and call.method in RECORDED:
-        return True
-    if not isinstance(node.func, ast.Name):
-        return False
     if call is not None:
-        return node.func.id in module.source.functions and module.can_end_round(node.func.id)
-    inner = _inner_function(function, node.func.id)
-    if inner is None or inner in seen:
-        return False
-    return _first_recorded(module, function, inner, seen) is not None
+        return call.method in RECORDED or module.can_end_round(call.helper)
+    called = called_function(module.source, node) if isinstance(node.func, ast.Name) else None
+    return called is not None and module.can_end_round(called.node)
 
 
 def _passed_context(
-    module: Module, function: ContextFunction, call: ContextCall
+    module: Module, function: ContextFunction, step: ast.Call
 ) -> Iterator[tuple[ast.AST, str]]:
     """Find a context among the arguments of a step whose function asks: one of this module."""
-    if call.method != "step" or len(call.node.args) < 2:
-        return
-    called = call.node.args[1]
-    given = [*call.node.args[2:], *(each.value for each in call.node.keywords)]
+    _, called, *more = step.args
+    given = [*more, *(each.value for each in step.keywords)]
     contexts = [each for each in given if isinstance(each, ast.Name) and each.id in function.names]
-    name = called.id if isinstance(called, ast.Name) else ""
-    if contexts and name in module.source.functions and module.can_end_round(name):
+    helper = module.source.top_level.get(called.id) if isinstance(called, ast.Name) else None
+    if contexts and isinstance(called, ast.Name) and module.can_end_round(helper):
         message = (
-            f"{name} calls the context, and a step's function cannot: call {name}({contexts[0].id}, …) "
-            "directly, with steps for its side effects"
+            f"{called.id} calls the context, and a step's function cannot: call "
+            f"{called.id}({contexts[0].id}, …) directly, with steps for its side effects"
         )
         yield contexts[0], message
 

@@ -8,13 +8,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.server.definition_checks import exceeded_limits
 from mcp_roundtrip_tools.lint.contexts import Module
-from mcp_roundtrip_tools.lint.definitions import (
-    ClassDefinition,
-    bases_of,
-    class_named,
-    imported_value,
-    only_value,
-)
+from mcp_roundtrip_tools.lint.definitions import Definition, class_named, definition_of, lineage, value_of
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, parameters
 
 _FIELD_BASES: Final = frozenset(
@@ -43,13 +37,15 @@ def check_forms(module: Module) -> Iterator[tuple[ast.AST, str]]:
     for node in ast.walk(module.source.tree):
         if isinstance(node, ast.Call) and (model := _model_of(module, node)) is not None:
             definition = class_named(module.source, model)
-            if definition is None or not _has_fields(definition, set()):
+            if definition is None or not _has_fields(definition):
                 reason = _problem(module.source, model)
                 if reason is not None:
                     yield model, f"the answer {reason}"
                 continue
-            for name, reason in _problems(definition, set()):
-                yield model, f"field {name!r} of {definition.node.name} {reason}"
+            for source, field in _fields_of(definition):
+                reason = _problem(source, field.annotation)
+                if reason is not None:
+                    yield model, f"field {ast.unparse(field.target)!r} of {definition.node.name} {reason}"
 
 
 def _model_of(module: Module, call: ast.Call) -> ast.expr | None:
@@ -65,34 +61,23 @@ def _model_of(module: Module, call: ast.Call) -> ast.expr | None:
     return call.args[2] if len(call.args) > 2 else next(by_name, None)
 
 
-def _has_fields(definition: ClassDefinition, seen: set[ast.ClassDef]) -> bool:
+def _has_fields(definition: Definition[ast.ClassDef]) -> bool:
     """Return whether a class is a pydantic model, a dataclass or a TypedDict."""
-    if definition.node in seen:
-        return False
-    seen.add(definition.node)
-    source = definition.source
-    decorators = (
-        each.func if isinstance(each, ast.Call) else each for each in definition.node.decorator_list
-    )
-    return (
-        any(source.dotted(each) in _DATACLASSES for each in decorators)
-        or any(source.dotted(each) in _FIELD_BASES for each in definition.node.bases)
-        or any(_has_fields(each, seen) for each in bases_of(definition))
-    )
+    for each in lineage(definition):
+        decorators = (node.func if isinstance(node, ast.Call) else node for node in each.node.decorator_list)
+        if any(each.source.dotted(node) in _DATACLASSES for node in decorators):
+            return True
+        if any(each.source.dotted(node) in _FIELD_BASES for node in each.node.bases):
+            return True
+    return False
 
 
-def _problems(definition: ClassDefinition, seen: set[ast.ClassDef]) -> Iterator[tuple[str, str]]:
-    """Yield the fields that a form cannot hold, those of the bases, too, each with the reason."""
-    if definition.node in seen:
-        return
-    seen.add(definition.node)
-    for base in bases_of(definition):
-        yield from _problems(base, seen)
-    for node in definition.node.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            reason = _problem(definition.source, node.annotation)
-            if reason is not None:
-                yield node.target.id, reason
+def _fields_of(definition: Definition[ast.ClassDef]) -> Iterator[tuple[Source, ast.AnnAssign]]:
+    """Yield the fields of a class, those of its bases first, each with the module that contains it."""
+    for each in reversed(lineage(definition)):
+        for node in each.node.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                yield each.source, node
 
 
 def _problem(source: Source, annotation: ast.expr) -> str | None:
@@ -111,7 +96,7 @@ def _problem(source: Source, annotation: ast.expr) -> str | None:
 
 def _is_object(source: Source, annotation: ast.expr) -> bool:
     definition = class_named(source, annotation)
-    return definition is not None and _has_fields(definition, set())
+    return definition is not None and _has_fields(definition)
 
 
 def _inner(source: Source, annotation: ast.expr) -> ast.expr:
@@ -147,10 +132,10 @@ def registers_tool(source: Source, decorator: ast.expr) -> bool:
         return False
     if any(name.startswith("mcp_roundtrip.") for name in source.imports.values()):
         return True
-    imported = imported_value(source, source.dotted(called.value) or "")
-    if imported is None or not isinstance(imported[1], ast.Call):
+    server = definition_of(source, called.value)
+    if server is None or not isinstance(server.node, ast.Call):
         return False
-    return imported[0].dotted(imported[1].func) == "mcp_roundtrip.Server"
+    return server.source.dotted(server.node.func) == "mcp_roundtrip.Server"
 
 
 def _is_described(decorator: ast.expr) -> bool:
@@ -187,51 +172,34 @@ def _input_schema(source: Source, function: FunctionNode, decorator: ast.expr) -
     given = next((each.value for each in keywords if each.arg == "input_schema"), None)
     if given is not None:
         return _literal(source, given)
-    fields = [(each, each.arg, each.annotation) for each in parameters(function)]
-    return {"properties": _properties(source, fields, set())}
+    return {"properties": _properties([(source, each) for each in parameters(function)], [])}
 
 
 def _literal(source: Source, node: ast.expr) -> dict[str, Any]:
     """Return a dict that is written out, here or as the only value of a variable; {} for any other."""
-    if isinstance(node, ast.Name) and (value := only_value(source, node, node.id)) is not None:
-        node = value
-    elif (imported := imported_value(source, source.dotted(node) or "")) is not None:
-        node = imported[1]
+    made = value_of(source, node)
     try:
-        value = ast.literal_eval(node)
+        value = ast.literal_eval(node if made is None else made.node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def _properties(
-    source: Source, fields: Iterable[tuple[ast.AST, str, ast.expr | None]], seen: set[ast.ClassDef]
+    fields: Iterable[tuple[Source, ast.arg | ast.AnnAssign]], seen: list[ast.ClassDef]
 ) -> dict[str, Any]:
     """Return the schemas of parameters or fields: their names, and those of the fields of their classes."""
     found: dict[str, Any] = {}
-    for node, name, annotation in fields:
+    for source, field in fields:
         inner: dict[str, Any] = {}
-        for each in [] if annotation is None else ast.walk(annotation):
-            definition = class_named(source, each) if isinstance(each, ast.Name | ast.Attribute) else None
-            if definition is not None:
-                inner |= _fields(definition, seen)
-        found[_alias(source, node) or name] = {"properties": inner}
+        for each in [] if field.annotation is None else ast.walk(field.annotation):
+            definition = class_named(source, each)
+            if definition is not None and definition.node not in seen:
+                seen.append(definition.node)
+                inner |= _properties(_fields_of(definition), seen)
+        name = field.arg if isinstance(field, ast.arg) else ast.unparse(field.target)
+        found[_alias(source, field) or name] = {"properties": inner}
     return found
-
-
-def _fields(definition: ClassDefinition, seen: set[ast.ClassDef]) -> dict[str, Any]:
-    if definition.node in seen:
-        return {}
-    seen.add(definition.node)
-    inherited: dict[str, Any] = {}
-    for base in bases_of(definition):
-        inherited |= _fields(base, seen)
-    own = [
-        (node, node.target.id, node.annotation)
-        for node in definition.node.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    ]
-    return inherited | _properties(definition.source, own, seen)
 
 
 def _alias(source: Source, node: ast.AST) -> str | None:

@@ -1,3 +1,0 @@
-"""x"""
-
-from __future__ import annotations
