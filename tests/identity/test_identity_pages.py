@@ -13,10 +13,9 @@ from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthor
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deployment.settings import Settings
+from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.deploy.identity import refused_identity
-from mcp_roundtrip_tools.deploy.stacks import defaults, template_names
-from mcp_roundtrip_tools.template.intrinsics import resolve
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.template.template_tree import read_tree
 from support.identity_pages import PROVIDERS, ROOT, Token, first_settings, page, settings
 from support.recorded_tokens import ACCEPTED, JWKS_PATHS, REFUSED, key_set
 from support.token_issuer import RSA
@@ -161,10 +160,8 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider):
 
 def authorizer(parameters):
     """Return what API Gateway's authorizer compares with tokens."""
-    template = load(ROOT / "platform/template.yaml")
-    names = template_names(template, {**defaults(template["Parameters"]), **parameters})
-    configuration = template["Resources"]["JwtAuthorizer"]["Properties"]["JwtConfiguration"]
-    return dict(resolve(configuration, names))
+    stack = stack_of(read_tree(ROOT / "platform/template.yaml"), parameters, "tools")
+    return dict(stack.resources.resource("JwtAuthorizer").get("JwtConfiguration"))
 
 
 def test_api_gateway_compares_each_audience_of_the_page_of_cognito():

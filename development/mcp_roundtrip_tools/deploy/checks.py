@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
 from mcp_roundtrip_tools.deploy.identity import refused_identity
-from mcp_roundtrip_tools.deploy.stacks import (
-    Stack,
-    defaults,
-    known_values,
-    read_stacks,
-    refused_by_nested,
-    refused_names,
-    unknown_parameter,
-)
-from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
-from mcp_roundtrip_tools.template.parameters import refused_value
-from mcp_roundtrip_tools.template.template_tree import TemplateTree
-from mcp_roundtrip_tools.template.validation import broken_assertions
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.resources import FUNCTION
+from mcp_roundtrip_tools.template.stacks import Stack
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, hint_for
 
 IN_THE_REGION = (
     *("CertificateArn", "StateKeyArn", "TrustedStateKeyArns", "StateEncryptionKeyArn"),
@@ -27,61 +19,98 @@ IN_THE_REGION = (
 )
 """Parameters with ARNs of resources that must be in the Region of the stack."""
 
+MAXIMUM = {
+    ("AWS::Serverless::Function", "FunctionName"): 64,
+    ("AWS::Serverless::LayerVersion", "LayerName"): 140,
+    ("AWS::SQS::Queue", "QueueName"): 80,
+    ("AWS::KMS::Alias", "AliasName"): 256,
+    ("AWS::AppConfig::Application", "Name"): 64,
+    ("AWS::Logs::LogGroup", "LogGroupName"): 512,
+    ("AWS::ApiGatewayV2::Api", "Name"): 128,
+    ("AWS::CloudWatch::Dashboard", "DashboardName"): 255,
+}
+"""The characters that a property of a resource type may have."""
+
+_STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 _ARN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 
 
-def values_of(tree: TemplateTree, environment: Environment) -> dict[str, str]:
-    """Return the value of every parameter of the template: of the environment, otherwise the default."""
-    return {**defaults(tree.declared), **environment.parameters}
+def stack_of(tree: TemplateTree, values: Mapping[str, str], name: str | None) -> Stack:
+    """Return the stack of a template with these parameters, as far as it is known before a deployment."""
+    return Stack(tree, values, None, stack_name=name or "")
+
+
+def known_values(root: Stack) -> dict[str, str]:
+    """Return the known values of all parameters. A nested stack's replaces the root's of the same name."""
+    found = {name: value for stack in root.all() for name, value in stack.parameters().items()}
+    return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def refusals(tree: TemplateTree, environment: Environment, region: str | None) -> Iterator[str]:
     """Yield a sentence for each reason to refuse this deployment. `region` is None if it is not known."""
-    declared, values = tree.declared, values_of(tree, environment)
-    for name, value in environment.parameters.items():
-        if name not in declared:
-            problem = unknown_parameter(name, value, tree)
-            yield f"{problem} {environment.file_of(name)} sets it: change or delete that line."
-    missing = [name for name in declared if name not in values]
-    yield from (f"{name} has no value. Set it with {how_to_set(environment, name)}" for name in missing)
-    checked = [refused_value(name, declared[name], values[name]) for name in declared if name in values]
-    wrong = [problem for problem in checked if problem]
-    yield from wrong
-    stack_name = environment.option("stack_name")
-    root, *nested = stacks = read_stacks(tree, values, stack_name)
-    known = known_values(stacks)
-    if not missing and not wrong:  # rules compare valid values
-        broken = broken_assertions(tree.document, root.names)
-        yield from (f"{assertion['AssertDescription']}." for assertion in broken)
-        for stack in nested:
-            yield from refused_by_nested(stack)
+    given, stack_name = environment.parameters, environment.option("stack_name")
+    for name in (each for each in given if each not in tree.declared):
+        problem = unknown_parameter(name, tree)
+        yield f"{problem} {environment.file_of(name)} sets it: change or delete that line."
+    for name, parameter in tree.declared.items():
+        if name not in given and "Default" not in parameter:
+            selected = "" if environment.name == DEFAULT else f" ENV={environment.name}"
+            yield f'{name} has no value. Set it with make deploy{selected} PARAMETERS="{name}=…"'
+    root = stack_of(tree, given, stack_name)
+    known, problems = known_values(root), [*root.problems()]
+    yield from problems
+    if not problems:
         yield from refused_identity(known)
     yield from _other_regions(known, region)
     if stack_name is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."
     else:
-        yield from refused_names(stacks, stack_name)
+        yield from refused_names(root, stack_name)
 
 
-def how_to_set(environment: Environment, name: str) -> str:
-    """Return the command that sets a parameter of the template."""
-    selected = "" if environment.name == DEFAULT else f" ENV={environment.name}"
-    return f'make deploy{selected} PARAMETERS="{name}=…"'
+def unknown_parameter(name: str, tree: TemplateTree) -> str:
+    """Return a sentence for a name that the template does not declare; a nested stack may declare it."""
+    options = {option.rpartition(".")[2]: option for option in tree.parameters()}
+    stack, _, option = options.get(name.rpartition(".")[2], "").rpartition(".")
+    if stack:
+        place = f"{stack}.Properties.Parameters in template.yaml"
+        return f"{option} is no parameter of template.yaml: write its line under {place}."
+    return f"template.yaml has no parameter {name}; {hint_for(name, tree)}"
 
 
-def workers(stacks: Iterable[Stack]) -> dict[str, int]:
+def refused_names(root: Stack, name: str) -> Iterator[str]:
+    """Yield a sentence if the stack's name is invalid, or makes the name of a resource too long."""
+    if not _STACK_NAME.fullmatch(name):
+        yield (
+            f"The stack's name {name!r} must consist of at most 128 letters, digits and hyphens, "
+            "and start with a letter."
+        )
+        return
+    excess, longest, maximum = max(_lengths(root), default=(0, "", 0))
+    if excess > 0:
+        yield (
+            f"The stack's name {name!r} is {excess} characters too long: the name {longest} would have "
+            f"{len(longest)} characters, and AWS accepts {maximum}."
+        )
+
+
+def _lengths(root: Stack) -> Iterator[tuple[int, str, int]]:
+    """Yield by how much each name exceeds its maximum, the name and the maximum."""
+    for (kind, member), maximum in MAXIMUM.items():
+        for resource in (each for stack in root.all() for each in stack.resources.of_type(kind)):
+            with suppress(TemplateError):  # it contains what only a deployment knows
+                name = resource.text(member, "")
+                yield len(name) - maximum, name, maximum
+
+
+def reserved_concurrency(root: Stack) -> dict[str, int]:
     """Return the reserved concurrency of each function that reserves some, by the function's name."""
     found = {}
-    for stack in stacks:
-        for logical_id, resource in stack.tree.document["Resources"].items():
-            properties = resource.get("Properties", {})
-            try:
-                reserved = resolve(properties.get("ReservedConcurrentExecutions"), stack.names)
-                name = resolve(properties.get("FunctionName", logical_id), stack.names)
-            except Unresolvable:
-                continue
-            if reserved is not None:
-                found[str(name)] = int(reserved)
+    for stack in root.all():
+        for function in stack.resources.of_type(FUNCTION):
+            with suppress(TemplateError):
+                if reserved := int(function.number("ReservedConcurrentExecutions", 0)):
+                    found[function.text("FunctionName", function.logical_id)] = reserved
     return found
 
 

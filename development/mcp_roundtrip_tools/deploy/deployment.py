@@ -18,13 +18,6 @@ from mcp_roundtrip_tools.deploy.environments import (
 )
 from mcp_roundtrip_tools.deploy.identity import refused_issuer
 from mcp_roundtrip_tools.deploy.questions import Interview
-from mcp_roundtrip_tools.deploy.stacks import (
-    defaults,
-    known_values,
-    read_stacks,
-    unknown_options,
-    unknown_parameter,
-)
 from mcp_roundtrip_tools.deploy.target import (
     BUILT,
     WRITTEN,
@@ -35,7 +28,8 @@ from mcp_roundtrip_tools.deploy.target import (
     target_of,
     where_written,
 )
-from mcp_roundtrip_tools.template.parameters import refused_value
+from mcp_roundtrip_tools.template.parameters import defaults, refused_value
+from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import parse
 
@@ -58,8 +52,8 @@ class Deployment:
     def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
         """Return the deployment with these parameters changed. Raises Refused for an unknown name."""
         problems = [
-            where_written(name) if name in WRITTEN else unknown_parameter(name, value, self.tree)
-            for name, value in changes.items()
+            where_written(name) if name in WRITTEN else checks.unknown_parameter(name, self.tree)
+            for name in changes
             if name not in self.tree.declared
         ]
         if problems:
@@ -69,7 +63,11 @@ class Deployment:
     @property
     def values(self) -> dict[str, str]:
         """The value of every parameter of the template."""
-        return checks.values_of(self.tree, self.environment)
+        return {**defaults(self.tree.declared), **self.environment.parameters}
+
+    @property
+    def stack(self) -> Stack:
+        return checks.stack_of(self.tree, self.environment.parameters, self.environment.option("stack_name"))
 
     @property
     def target(self) -> Target:
@@ -83,16 +81,11 @@ class Deployment:
 
     def build(self, program: Path) -> int:
         """Build with the sam `program`; return the exit status. Raises Refused."""
-        wrong = [
-            problem
-            for name, value in self.target.items()
-            if (problem := refused_value(name, self.tree.declared[name], value))
-        ]
-        stacks = read_stacks(self.tree, self.values, self.environment.option("stack_name"))
-        wrong += [problem for stack in stacks[1:] for problem in unknown_options(stack)]
-        if wrong:
-            raise Refused(*wrong)
-        check_interpreter(self.folder, self.tree.document, self.values)
+        declared = self.tree.declared
+        wrong = [refused_value(name, declared[name], value) for name, value in self.target.items()]
+        if problems := [*filter(None, wrong), *self.stack.problems(checks_values=False)]:
+            raise Refused(*problems)
+        check_interpreter(self.folder, self.stack)
         self._configure(())
         status = run_sam(program, self.folder, self.environment, "build")
         if status == 0:
@@ -109,7 +102,7 @@ class Deployment:
         if artefact_exists:
             deployment._check_artefact()
         else:
-            check_interpreter(deployment.folder, deployment.tree.document, deployment.values)
+            check_interpreter(deployment.folder, deployment.stack)
         deployment._check_account()
         save(deployment.folder, deployment.environment)
         if not artefact_exists and (status := deployment.build(program)):
@@ -152,10 +145,9 @@ class Deployment:
         connected.check_credentials()
         connected.check_stack(stack)
         self._check_running(connected, stack)
-        stacks = read_stacks(self.tree, self.values, stack)
-        if problem := refused_issuer(known_values(stacks)):
+        if problem := refused_issuer(checks.known_values(self.stack)):
             raise Refused(problem)
-        problems = list(connected.refused_concurrency(checks.workers(stacks)))
+        problems = list(connected.refused_concurrency(checks.reserved_concurrency(self.stack)))
         if problems:
             raise Refused(*problems)
         if connected.delete_failed_creation(stack):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from mcp_roundtrip_tools.deploy.checks import refused_names, stack_of
 from mcp_roundtrip_tools.deploy.environments import Environment, Refused
-from mcp_roundtrip_tools.deploy.stacks import Declared, read_stacks, refused_names
 from mcp_roundtrip_tools.template.parameters import refused_value
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
@@ -35,7 +35,7 @@ class Interview:
     ) -> None:
         """`stack` and `region` are suggested: the beginning of the stack's name, and the Region."""
         self._tree = tree
-        self._declared: Declared = tree.declared
+        self._declared = tree.declared
         self._prompt = prompt
         self._show = show
         self._stack = stack
@@ -53,7 +53,7 @@ class Interview:
             name = self._ask(
                 "Name of the stack",
                 environment.option("stack_name") or f"{self._stack}-{environment.name}",
-                lambda stack: next(refused_names(read_stacks(self._tree, {}, stack), stack), None),
+                lambda stack: next(refused_names(stack_of(self._tree, {}, stack), stack), None),
             )
             environment = environment.with_options(stack_name=name)
         if environment.option("region") is None:

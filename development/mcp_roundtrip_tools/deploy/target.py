@@ -10,14 +10,17 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from mcp_roundtrip_tools.deploy.environments import Refused
-from mcp_roundtrip_tools.deploy.stacks import Declared, template_names
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.resources import LAYER
+from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.yaml_reader import SafeLoader
 
 try:
@@ -44,7 +47,7 @@ Target = Mapping[str, str]
 """The values of those of the parameters RUNTIME and ARCHITECTURE that the template has."""
 
 
-def target_of(declared: Declared, values: Mapping[str, str]) -> Target:
+def target_of(declared: Mapping[str, Any], values: Mapping[str, str]) -> Target:
     """Return the target that these parameter values select."""
     return {name: values[name] for name in WRITTEN if name in declared}
 
@@ -57,9 +60,9 @@ def where_written(name: str) -> str:
     )
 
 
-def check_interpreter(folder: Path, template: Mapping[str, Any], values: Mapping[str, str]) -> None:
+def check_interpreter(folder: Path, stack: Stack) -> None:
     """Raise Refused if this computer cannot compile the layers for the target. Their makefiles decide."""
-    for makefile, working in _layer_makefiles(folder, template, values):
+    for makefile, working in _layer_makefiles(folder, stack):
         if not re.search(rf"^{INTERPRETER}:", makefile.read_text(encoding="utf-8"), re.MULTILINE):
             continue
         command = ["make", "--silent", "--makefile", str(makefile.resolve()), INTERPRETER]
@@ -74,22 +77,17 @@ def check_interpreter(folder: Path, template: Mapping[str, Any], values: Mapping
             raise Refused(*_sentences(done.stderr))
 
 
-def _layer_makefiles(
-    folder: Path, template: Mapping[str, Any], values: Mapping[str, str]
-) -> Iterator[tuple[Path, Path]]:
+def _layer_makefiles(folder: Path, stack: Stack) -> Iterator[tuple[Path, Path]]:
     """Yield the makefile of each layer that `sam build` builds with make, and the folder in which it runs."""
-    names = template_names(template, values)
-    for resource in template["Resources"].values():
-        metadata = resource.get("Metadata") or {}
-        if resource["Type"] != "AWS::Serverless::LayerVersion" or metadata.get("BuildMethod") != "makefile":
+    for layer in stack.resources.of_type(LAYER):
+        metadata = stack.tree.document["Resources"][layer.logical_id].get("Metadata") or {}
+        if metadata.get("BuildMethod") != "makefile":
             continue
-        try:
-            content = folder / str(resolve(resource["Properties"]["ContentUri"], names))
-            working = folder / str(resolve(metadata.get("WorkingDirectory", content), names))
-        except Unresolvable:
-            continue
-        if (content / "Makefile").is_file() and working.is_dir():
-            yield content / "Makefile", working
+        with suppress(TemplateError, Unresolvable):
+            content = folder / layer.text("ContentUri")
+            working = folder / str(resolve(metadata.get("WorkingDirectory", str(content)), stack.names))
+            if (content / "Makefile").is_file() and working.is_dir():
+                yield content / "Makefile", working
 
 
 def _sentences(stderr: str) -> Iterator[str]:

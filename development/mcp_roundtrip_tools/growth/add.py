@@ -13,17 +13,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, SHARED, Environment, Refused, read_environment
-from mcp_roundtrip_tools.deploy.stacks import defaults, template_names
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.growth.change import CATALOG, Files, catalog_files, run
-from mcp_roundtrip_tools.growth.functions import TEMPLATE, functions_of, tool_functions
+from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.growth.names import GrowthError
-from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
 from mcp_roundtrip_tools.template.template_tree import (
     TemplateTree,
     check_platform,
@@ -92,7 +90,7 @@ def plan_part(project: Path, part: str, *, force: bool = False) -> Files:
 
 def _pipeline_files(project: Path, tree: TemplateTree) -> Files:
     environments = {name: _environment(project, name) for name in ENVIRONMENTS}
-    python = _python_version(project, tree.document, environments[DEFAULT].parameters)
+    python = _python_version(project, tree, environments[DEFAULT])
     return {path: _PYTHON_VERSION.sub(python, text) for path, text in _files_of("pipeline").items()}
 
 
@@ -136,21 +134,14 @@ def _environment(project: Path, name: str) -> Environment:
     return environment
 
 
-def _python_version(project: Path, document: Mapping[str, Any], given: Mapping[str, str]) -> str:
+def _python_version(project: Path, tree: TemplateTree, environment: Environment) -> str:
     """Return the Python of the runtime of the functions, which compiles the layer. Raises GrowthError."""
-    names = template_names(document, {**defaults(document.get("Parameters") or {}), **given})
-    runtimes = [
-        functions_of(document)[function.logical_id].get("Runtime")
-        for function in tool_functions(project, document).values()
-    ]
-    try:
-        [runtime, *_] = [str(resolve(each, names)) for each in runtimes]
-    except (Unresolvable, ValueError):
-        runtime = ""
-    python = runtime.removeprefix("python")
-    if python == runtime:
-        raise GrowthError(f"{TEMPLATE} has no function with tools and a Runtime such as python3.13: set one")
-    return python
+    stack = stack_of(tree, environment.parameters, environment.option("stack_name"))
+    for function in tool_functions(project, tree.document).values():
+        runtime = stack.resources.resource(function.logical_id).text("Runtime", "")
+        if runtime.startswith("python"):
+            return runtime.removeprefix("python")
+    raise GrowthError(f"{TEMPLATE} has no function with tools and a Runtime such as python3.13: set one")
 
 
 def next_steps(project: Path, part: str) -> Iterator[str]:

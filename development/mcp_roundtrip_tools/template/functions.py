@@ -5,7 +5,7 @@ Source: AWS SAM developer guide, "AWS::Serverless::Function".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,14 +25,12 @@ class FunctionReader:
         layers: Mapping[str, Path],
         api_url: str,
         given: Mapping[str, str],
-        settable: Collection[str],
         left_out: LeftOut,
     ) -> None:
-        """`layers` are folders by the ARNs of layers. `settable` are the names of all parameters."""
+        """`layers` are folders by the ARNs of layers."""
         self._layers = layers
         self._api_url = api_url
         self._given = given
-        self._settable = settable
         self._left_out = left_out
         self._importers: dict[str, list[str]] = {}
         """The functions by what is said of a layer that they have and this computer has not."""
@@ -47,7 +45,7 @@ class FunctionReader:
         except TemplateError as error:
             self._left_out.targets[name_of_function(resource)] = str(error)
             return None
-        check_settings(function, resource, self._settable)
+        check_settings(function)
         return replace(function, environment=_with_audience(function.environment, self._api_url))
 
     def note_layers(self) -> None:

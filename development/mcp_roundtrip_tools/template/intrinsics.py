@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip_tools.template.nearest import hint
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 VARIABLE = re.compile(r"\$\{(!?)([^{}]+)\}")
@@ -27,14 +26,13 @@ class Unresolvable(Exception):
 class TemplateNames:
     """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``.
 
-    `outputs` are those of nested stacks by logical id. A value may be Unresolvable, with its reason.
+    A value may be Unresolvable, with its reason.
     """
 
     values: Mapping[str, Any]
-    attributes: Mapping[str, str | Unresolvable]
+    attributes: Mapping[str, Any]
     mappings: Mapping[str, Any]
     conditions: Mapping[str, Any]
-    outputs: Mapping[str, Mapping[str, str | Unresolvable]] = field(default_factory=dict)
 
 
 def resolve(node: Any, names: TemplateNames) -> Any:
@@ -134,25 +132,19 @@ def _arguments(node: Any, count: int, function: str) -> list[Any]:
 def _ref(name: Any, names: TemplateNames) -> Any:
     if name == "AWS::NoValue":
         return _NO_VALUE
-    if name not in names.values:
-        raise Unresolvable(f"{name} is neither a parameter nor a resource that exists under these conditions")
-    return _known(names.values[name])
+    try:
+        return _known(names.values[name])
+    except KeyError:
+        reason = f"{name} is neither a parameter nor a resource that exists under these conditions"
+        raise Unresolvable(reason) from None
 
 
 def _get_att(argument: Any, names: TemplateNames) -> str:
     path = argument if isinstance(argument, str) else ".".join(_text(part, names) for part in argument)
-    stack, is_output, output = path.partition(".Outputs.")
-    if is_output and stack in names.outputs:
-        return str(_known(_output(stack, output, names.outputs[stack])))
-    if path not in names.attributes:
-        raise Unresolvable(f"the attribute {path} is only known in a deployment")
-    return str(_known(names.attributes[path]))
-
-
-def _output(stack: str, name: str, outputs: Mapping[str, str | Unresolvable]) -> str | Unresolvable:
-    if name not in outputs:
-        return Unresolvable(f"the nested stack {stack} has no output {name}; {hint(name, [*outputs])}")
-    return outputs[name]
+    try:
+        return str(_known(names.attributes[path]))
+    except KeyError:
+        raise Unresolvable(f"the attribute {path} is only known in a deployment") from None
 
 
 def _known(value: Any) -> Any:
@@ -170,9 +162,10 @@ def _sub(argument: Any, names: TemplateNames) -> str:
             return f"${{{name}}}"
         if name in local:
             return _text(local[name], names)
-        if name in names.values or "." not in name:
-            return _text({"Ref": name}, names)
-        return _get_att(name, names)
+        try:
+            return _text(_known(names.values[name]), names)  # SAM has Function.Alias
+        except KeyError:
+            return _get_att(name, names) if "." in name else _ref(name, names)
 
     if not isinstance(text, str):
         raise Unresolvable("Fn::Sub takes a string")

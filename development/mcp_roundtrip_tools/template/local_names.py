@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from mcp_roundtrip_tools.template import resources as types
-from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable
+from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
     LATEST,
@@ -19,26 +19,11 @@ from mcp_roundtrip_tools.template.model import (
     queue_arn,
 )
 from mcp_roundtrip_tools.template.parameters import stack_id
-from mcp_roundtrip_tools.template.resources import TemplateResource, TemplateResources
+from mcp_roundtrip_tools.template.resources import TemplateResource
 
 IMPLICIT_HTTP_API: Final = "ServerlessHttpApi"
 IMPLICIT_REST_API: Final = "ServerlessRestApi"
 """The APIs that SAM creates for events without an ApiId or a RestApiId."""
-
-NAMED: Final = (
-    types.ALIAS,
-    types.LAYER,
-    types.FUNCTION,
-    types.QUEUE,
-    types.TABLE,
-    types.BUCKET,
-    types.KEY,
-    types.STACK,
-    types.APPLICATION,
-    types.SETTINGS_VERSION,
-    types.SSM_PARAMETER,  # last: its value may refer to any other resource
-)
-"""The types of resources whose names and ARNs an emulated service, or this runner, has."""
 
 KeyArns = Mapping[str, "str | Unresolvable"]
 """The ARN of each key by its name, such as `Platform.StateKey`, or why it has none here."""
@@ -52,19 +37,16 @@ class LocalServices:
     api_url: str = "http://127.0.0.1"
     sqs_url: str = "http://127.0.0.1"
 
-
-def local_names(
-    parameters: TemplateNames, resources: TemplateResources, services: LocalServices
-) -> TemplateNames:
-    """Return the template's names with those of its resources.
-
-    A resource whose name cannot be resolved is Unresolvable.
-    """
-    return _LocalNames(parameters, resources).read(services)
+    def arn_of_key(self, key: TemplateResource) -> str | Unresolvable:
+        return self.key_arns.get(key.name, key_arn(key.physical_name))
 
 
 def layer_arn(layer: TemplateResource) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{layer.physical_name}:1"
+
+
+def table_name(table: TemplateResource) -> str:
+    return table.text("TableName", table.physical_name)
 
 
 def bucket_name(bucket: TemplateResource) -> str:
@@ -89,89 +71,70 @@ def nested_stack_name(stack: TemplateResource) -> str:
     return f"{stack.names.values['AWS::StackName']}-{stack.logical_id}-LOCAL"
 
 
-def _text_or_reason(resource: TemplateResource, name: str) -> str | Unresolvable:
-    try:
-        return resource.text(name)
-    except TemplateError as error:
-        return Unresolvable(str(error))
+def reference_to(kind: str, resource: TemplateResource, services: LocalServices) -> Any:
+    """Return what `!Ref` returns for a resource of this type. Raises TemplateError."""
+    match kind:
+        case types.ALIAS:
+            return resource.text("AliasName")
+        case types.LAYER:
+            return layer_arn(resource)
+        case types.FUNCTION:
+            return name_of_function(resource)
+        case types.QUEUE:
+            return f"{services.sqs_url}/{ACCOUNT}/{queue_name(resource)}"
+        case types.TABLE:
+            return table_name(resource)
+        case types.BUCKET:
+            return bucket_name(resource)
+        case types.KEY:
+            arn = services.arn_of_key(resource)
+            return arn if isinstance(arn, Unresolvable) else arn.rpartition("/")[2]
+        case types.STACK | types.APPLICATION:
+            return stack_id(nested_stack_name(resource))
+        case types.SETTINGS_VERSION:
+            return "1"
+        case types.SSM_PARAMETER:
+            return resource.text("Name", resource.physical_name)
+    return resource.physical_name
 
 
-class _LocalNames:
-    def __init__(self, parameters: TemplateNames, resources: TemplateResources) -> None:
-        self._parameters = parameters
-        self._resources = resources
-        self._values = dict(parameters.values)
-        self._attributes = dict(parameters.attributes)
-
-    def read(self, services: LocalServices) -> TemplateNames:
-        for own in self._resources:
-            name = self._values[own] = self._resources.resource(own).physical_name
+def attribute_of(kind: str, resource: TemplateResource, attribute: str, services: LocalServices) -> Any:
+    """Return what `!GetAtt` returns for a resource of this type. Raises TemplateError, and KeyError."""
+    match kind, attribute:
+        case (types.HTTP_API | types.RAW_HTTP_API, "ApiEndpoint"):
+            return services.api_url
+        case (types.HTTP_API | types.RAW_HTTP_API, "ApiId") | (types.KEY, "KeyId"):
+            return reference_to(kind, resource, services)
+        case (types.FUNCTION, "Arn"):
+            return function_arn(name_of_function(resource))
+        case (types.FUNCTION, "Version.Version"):
+            return LATEST  # the only version
+        case (types.QUEUE, "Arn"):
+            return queue_arn(queue_name(resource))
+        case (types.QUEUE, "QueueName"):
+            return queue_name(resource)
+        case (types.TABLE, "Arn"):
+            return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table_name(resource)}"
+        case (types.BUCKET, "Arn"):
+            return f"arn:aws:s3:::{bucket_name(resource)}"
+        case (types.KEY, "Arn"):
+            return services.arn_of_key(resource)
+        case (types.SSM_PARAMETER, "Type" | "Value"):
+            return resource.text(attribute)
+        case (_, "Arn"):
             # No emulated service has such a resource: what a function sends there gets a 501 of the runner.
-            service = self._resources.kind(own).lower().split("::")[1:2]
-            self._attributes[f"{own}.Arn"] = f"arn:aws:{''.join(service)}:{REGION}:{ACCOUNT}:{name}"
-        self._name_apis(services.api_url)
-        for kind in NAMED:
-            for resource in self._resources.of_type(kind, self._parameters):
-                try:
-                    self._name(kind, resource, services)
-                except TemplateError as error:
-                    self._values[resource.logical_id] = Unresolvable(str(error))
-                    self._attributes.pop(f"{resource.logical_id}.Arn", None)
-        return self._names()
+            service = "".join(kind.lower().split("::")[1:2])
+            return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource.physical_name}"
+    raise KeyError(attribute)
 
-    def _names(self) -> TemplateNames:
-        return replace(self._parameters, values=self._values, attributes=self._attributes)
 
-    def _name_apis(self, api_url: str) -> None:
-        for implicit in (IMPLICIT_HTTP_API, IMPLICIT_REST_API):
-            self._values.setdefault(implicit, implicit)
-        apis = [name for name in self._resources if self._resources.kind(name) in types.HTTP_APIS]
-        for api in (IMPLICIT_HTTP_API, *apis):
-            self._attributes |= {f"{api}.ApiEndpoint": api_url, f"{api}.ApiId": self._values[api]}
-
-    def _name(self, kind: str, resource: TemplateResource, services: LocalServices) -> None:
-        values, attributes, own = self._values, self._attributes, resource.logical_id
-        match kind:
-            case types.ALIAS:
-                values[own] = resource.text("AliasName")
-            case types.LAYER:
-                values[own] = layer_arn(resource)
-            case types.FUNCTION:
-                self._name_function(resource)
-            case types.QUEUE:
-                name = queue_name(resource)
-                values[own] = f"{services.sqs_url}/{ACCOUNT}/{name}"
-                attributes |= {f"{own}.Arn": queue_arn(name), f"{own}.QueueName": name}
-            case types.TABLE:
-                name = values[own] = resource.text("TableName", resource.physical_name)
-                attributes[f"{own}.Arn"] = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
-            case types.BUCKET:
-                name = values[own] = bucket_name(resource)
-                attributes[f"{own}.Arn"] = f"arn:aws:s3:::{name}"
-            case types.KEY:
-                own_arn = key_arn(resource.physical_name)
-                arn = attributes[f"{own}.Arn"] = services.key_arns.get(resource.name, own_arn)
-                key_id = arn if isinstance(arn, Unresolvable) else arn.rpartition("/")[2]
-                values[own] = attributes[f"{own}.KeyId"] = key_id
-            case types.STACK | types.APPLICATION:
-                values[own] = stack_id(nested_stack_name(resource))
-            case types.SETTINGS_VERSION:
-                values[own] = "1"
-            case types.SSM_PARAMETER:
-                values[own] = resource.text("Name", resource.physical_name)
-                every = replace(resource, names=self._names())
-                attributes |= {f"{own}.{name}": _text_or_reason(every, name) for name in ("Type", "Value")}
-
-    def _name_function(self, function: TemplateResource) -> None:
-        own, name = function.logical_id, name_of_function(function)
-        self._values[own] = name
-        self._attributes[f"{own}.Arn"] = function_arn(name)
-        # SAM generates a role for a function without one.
-        role = self._values.setdefault(f"{own}Role", f"{own}Role")
-        self._attributes.setdefault(f"{own}Role.Arn", f"arn:aws:iam::{ACCOUNT}:role/{role}")
-        if alias := function.text("AutoPublishAlias", ""):
-            # SAM accepts the function's property and the logical id of the generated resource.
-            self._values[f"{own}.Alias"] = function_arn(name, alias)
-            self._values[f"{own}Alias{alias}"] = function_arn(name, alias)
-            self._values[f"{own}.Version"] = function_arn(name, LATEST)  # the only version
-            self._attributes[f"{own}.Version.Version"] = LATEST
+def generated_reference(function: TemplateResource, name: str) -> str | None:
+    """Return what `!Ref` returns for a resource that SAM generates for a function: role, alias, version."""
+    own, function_name = function.logical_id, name_of_function(function)
+    if name == f"{own}Role":
+        return name
+    alias = function.text("AutoPublishAlias", "")
+    # SAM accepts the function's property and the logical id of the generated resource.
+    if alias and name in (f"{own}.Alias", f"{own}Alias{alias}"):
+        return function_arn(function_name, alias)
+    return function_arn(function_name, LATEST) if alias and name == f"{own}.Version" else None

@@ -16,12 +16,24 @@ from mcp_roundtrip_tools.template.validation import how_to_set
 from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
 
 MAX_VALUE_BYTES: Final = 4096
+_LOCAL_URL: Final = re.compile(r"\bhttp://(?=(127\.0\.0\.1|localhost)([:/,]|$))")
+
 LISTS: Final = ("CommaDelimitedList", "List<")
 
 
-def refused_value(name: str, parameter: Mapping[str, Any], value: str) -> str | None:
-    """Return why CloudFormation refuses `value`, as a sentence, or None."""
-    allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
+def refused_value(
+    name: str, parameter: Mapping[str, Any], value: str, *, is_local: bool = False
+) -> str | None:
+    """Return why CloudFormation refuses `value`, as a sentence, or None.
+
+    `is_local`: an http URL of this computer counts as an https URL, because its servers have no certificate.
+    """
+    if is_local:
+        value = _LOCAL_URL.sub("https://", value) if refused_value(name, parameter, value) else value
+    try:
+        allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
+    except TypeError as error:
+        raise TemplateError(f"the parameter {name}: {error}") from None
     if allowed and value not in allowed:
         return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {value!r}."
     if parameter.get("Type") == "Number" and (problem := _refused_number(parameter, value)):
@@ -63,7 +75,9 @@ def _matches(pattern: str, items: list[str]) -> bool:
         return True
 
 
-_LOCAL_URL: Final = re.compile(r"\bhttp://(?=(127\.0\.0\.1|localhost)([:/,]|$))")
+def defaults(declared: Mapping[str, Any]) -> dict[str, str]:
+    """Return the default values of the parameters that have one."""
+    return {name: scalar_text(each["Default"]) for name, each in declared.items() if "Default" in each}
 
 
 def pseudo_parameters(stack_name: str) -> dict[str, Any]:
@@ -81,24 +95,6 @@ def pseudo_parameters(stack_name: str) -> dict[str, Any]:
 
 def stack_id(stack_name: str) -> str:
     return f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack_name}/0"
-
-
-def resolve_parameters(
-    declared: Mapping[str, Any], given: Mapping[str, str | Unresolvable], prefix: str, checks_values: bool
-) -> dict[str, Any]:
-    """Return the values of the declared parameters: those given, and defaults; otherwise Unresolvable.
-
-    `prefix` is that of the names on the command line. With `checks_values`, raises TemplateError for a value
-    that is not allowed.
-    """
-    found: dict[str, Any] = {}
-    for name, parameter in declared.items():
-        value = found[name] = _value(prefix + name, parameter, given.get(name))
-        if not isinstance(value, Unresolvable):
-            if checks_values:
-                _check(prefix + name, parameter, value)
-            found[name] = split_list(value) if is_list(parameter) else value
-    return found
 
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}
@@ -125,9 +121,8 @@ def parameters_without_default(path: Path) -> set[str]:
     }
 
 
-def _value(name: str, declared: Mapping[str, Any], given: str | Unresolvable | None) -> str | Unresolvable:
-    if given is not None:
-        return given
+def default_value(name: str, declared: Mapping[str, Any]) -> str | Unresolvable:
+    """Return the default of a parameter, or how to set it. Raises TemplateError."""
     if str(declared.get("Type")).startswith("AWS::SSM::Parameter::Value"):
         return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
     if "Default" not in declared:
@@ -136,14 +131,3 @@ def _value(name: str, declared: Mapping[str, Any], given: str | Unresolvable | N
         return scalar_text(declared["Default"])
     except TypeError as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
-
-
-def _check(name: str, declared: Mapping[str, Any], value: str) -> None:
-    try:
-        problem = refused_value(name, declared, value)
-        if problem and _LOCAL_URL.search(value):  # a server on this computer has no certificate
-            problem = refused_value(name, declared, _LOCAL_URL.sub("https://", value))
-    except TypeError as error:  # an allowed value is no scalar
-        raise TemplateError(f"the parameter {name}: {error}") from None
-    if problem:
-        raise TemplateError(f"the parameter {problem.removesuffix('.')}")

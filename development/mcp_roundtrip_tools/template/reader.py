@@ -20,12 +20,13 @@ from mcp_roundtrip_tools.template.local_names import (
     bucket_name,
     layer_arn,
     name_of_function,
+    table_name,
 )
-from mcp_roundtrip_tools.template.model import Application, Function, Storage
+from mcp_roundtrip_tools.template.model import Application, Function, Storage, TemplateError
 from mcp_roundtrip_tools.template.queues import read_invoke_configs, read_queues
 from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
-from mcp_roundtrip_tools.template.stacks import Stacks, read_stacks
+from mcp_roundtrip_tools.template.stacks import Stack, Stacks
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
@@ -85,8 +86,7 @@ class Template:
         """
         stacks = self._read(LocalServices(key_arns, api_url, sqs_url))
         left_out = stacks.left_out()
-        settable = [*self._tree.parameters()]
-        reader = FunctionReader(_layers(stacks, left_out), api_url, variables, settable, left_out)
+        reader = FunctionReader(_layers(stacks, left_out), api_url, variables, left_out)
         resources = [*stacks.of_type(types.FUNCTION)]
         read = _functions(stacks, resources, reader, left_out)
         configs = read_invoke_configs(resources, stacks.of_type(types.INVOKE_CONFIG), left_out)
@@ -111,7 +111,10 @@ class Template:
         )
 
     def _read(self, services: LocalServices) -> Stacks:
-        return read_stacks(self._tree, self._parameters, services, checks_values=self._checks_values)
+        root = Stack(self._tree, self._parameters, services)
+        for problem in root.problems(checks_values=self._checks_values):
+            raise TemplateError(problem.removesuffix("."))
+        return Stacks(root)
 
 
 def _functions(
@@ -157,7 +160,7 @@ def _storage(stacks: Stacks, left_out: LeftOut) -> Storage:
     for table in stacks.of_type(types.TABLE):
         with left_out.noting():
             properties = {name: table.get(name) for name in TABLE_PROPERTIES if name in table.properties}
-            tables[table.text("TableName", table.physical_name)] = properties
+            tables[table_name(table)] = properties
     for bucket in stacks.of_type(types.BUCKET):
         with left_out.noting():
             buckets.append(bucket_name(bucket))

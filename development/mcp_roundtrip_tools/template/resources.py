@@ -130,7 +130,7 @@ _NOT_RUN: Final = {
 class TemplateResources:
     """The resources of a template document. Raises TemplateError if it is not a template.
 
-    `names` has the parameters, which conditions refer to. `folder` is that of the template, and `stack` the
+    `names` are those of its parameters and resources. `folder` is that of the template, and `stack` the
     name of its nested stack. `problems` has the resources whose condition cannot be evaluated, by name, with
     the reason.
     """
@@ -147,15 +147,13 @@ class TemplateResources:
             name: resource for name, resource in document["Resources"].items() if self._exists(name, resource)
         }
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._resources)
+    def __contains__(self, logical_id: object) -> bool:
+        return logical_id in self._resources
 
     def kind(self, logical_id: str) -> str:
-        """Return the type of a resource; an empty text if it does not exist."""
-        return str(self._resources[logical_id]["Type"]) if logical_id in self._resources else ""
+        return str(self._resources[logical_id]["Type"])
 
-    def resource(self, logical_id: str, names: TemplateNames | None = None) -> TemplateResource:
-        """Return a resource, which is resolved with these names; without names, with the parameters."""
+    def resource(self, logical_id: str) -> TemplateResource:
         resource = self._resources[logical_id]
         properties = resource.get("Properties") or {}
         if resource["Type"] == FUNCTION:
@@ -163,23 +161,18 @@ class TemplateResources:
             shared = (self._globals.get("Function") or {}).items()
             used = {key: value for key, value in shared if ignored != "*" and key not in ignored}
             properties = _merged(used, properties)
-        return TemplateResource(logical_id, properties, names or self._names, self._folder, self._stack)
+        return TemplateResource(logical_id, properties, self._names, self._folder, self._stack)
 
-    def depends_on(self, logical_id: str) -> list[str]:
-        """Return the logical ids in the attribute DependsOn of a resource."""
-        written = self._resources[logical_id].get("DependsOn") or ()
-        return [written] if isinstance(written, str) else [*written]
-
-    def of_type(self, kind: str, names: TemplateNames | None = None) -> Iterator[TemplateResource]:
-        """Yield the resources of a type as `resource` returns them."""
+    def of_type(self, kind: str) -> Iterator[TemplateResource]:
+        """Yield the resources of a type."""
         for logical_id, resource in self._resources.items():
             if resource["Type"] == kind:
-                yield self.resource(logical_id, names)
+                yield self.resource(logical_id)
 
-    def globals_of(self, kind: str, names: TemplateNames) -> TemplateResource:
+    def globals_of(self, kind: str) -> TemplateResource:
         """Return the properties that Globals gives to all resources of a kind, such as "Function"."""
         properties = self._globals.get(kind) or {}
-        return TemplateResource(f"Globals.{kind}", properties, names, self._folder, self._stack)
+        return TemplateResource(f"Globals.{kind}", properties, self._names, self._folder, self._stack)
 
     def leave_out(self, left_out: LeftOut) -> None:
         """Add what is left out whatever its properties are."""

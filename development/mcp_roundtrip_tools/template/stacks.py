@@ -1,121 +1,231 @@
-"""The stacks of an application: its template and the nested ones, each after those that it depends on."""
+"""The stacks of an application: its template and the nested ones. A name is resolved when it is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from graphlib import CycleError, TopologicalSorter
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
 
-from mcp_roundtrip_tools.template.intrinsics import VARIABLE, TemplateNames, Unresolvable, holds
+from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
 from mcp_roundtrip_tools.template.left_out import LeftOut
-from mcp_roundtrip_tools.template.local_names import LocalServices, local_names, nested_stack_name
-from mcp_roundtrip_tools.template.model import STACK_NAME, TemplateError
+from mcp_roundtrip_tools.template.local_names import (
+    IMPLICIT_HTTP_API,
+    IMPLICIT_REST_API,
+    LocalServices,
+    attribute_of,
+    generated_reference,
+    nested_stack_name,
+    reference_to,
+)
+from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, TemplateError
 from mcp_roundtrip_tools.template.nearest import hint
-from mcp_roundtrip_tools.template.parameters import pseudo_parameters, resolve_parameters
+from mcp_roundtrip_tools.template.parameters import (
+    default_value,
+    is_list,
+    pseudo_parameters,
+    refused_value,
+    split_list,
+)
 from mcp_roundtrip_tools.template.resources import FUNCTION, NESTED, TemplateResource, TemplateResources
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
-from mcp_roundtrip_tools.template.validation import check_rules
-
-_OTHER_RESOURCES: Final = (
-    *("DeploymentPreference", "EventInvokeConfig", "Events", "FunctionUrlConfig"),
-    "ProvisionedConcurrencyConfig",
-)
-"""Properties of a function that SAM moves to resources of their own."""
+from mcp_roundtrip_tools.template.validation import broken_assertions
 
 
-def nested_stacks(resources: TemplateResources) -> list[TemplateResource]:
-    """Return the nested stacks, each after those on whose outputs it depends.
+class Values(dict[str, Any]):
+    """Values by name, each computed when it is first read: a value, or why there is none.
 
-    A dependency may lead through other resources, such as a function. Raises TemplateError for a circle.
+    `compute` raises KeyError for a name that does not exist.
     """
-    nested = [each for each in resources if resources.kind(each) in NESTED]
-    graph: dict[str, set[str]] = {}
-    remaining = [*nested]
-    while remaining:
-        if (name := remaining.pop()) not in graph:
-            graph[name] = {each for each in _dependencies(resources, name) if resources.kind(each)}
-            remaining += graph[name]
-    try:
-        ordered = [*TopologicalSorter(graph).static_order()]
-    except CycleError as error:
-        circle = [resources.resource(each).name for each in reversed(error.args[1])]
-        raise TemplateError(f"circular dependency: {' depends on '.join(circle)}") from None
-    return [resources.resource(each) for each in ordered if each in nested]
+
+    def __init__(self, compute: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = Unresolvable(f"circular dependency: {name} depends on itself")
+        try:
+            self[name] = self._compute(name)
+        except TemplateError as error:
+            self[name] = Unresolvable(str(error))
+        except BaseException:
+            del self[name]
+            raise
+        return self[name]
 
 
-def _dependencies(resources: TemplateResources, logical_id: str) -> Iterator[str]:
-    """Yield the logical ids that a resource refers to, also those that do not exist."""
-    resource = resources.resource(logical_id)
-    yield from resources.depends_on(logical_id)
-    for name, node in resource.properties.items():
-        if resources.kind(logical_id) != FUNCTION or name not in _OTHER_RESOURCES:
-            yield from _references(node, resource.names)
+class Wrong(Unresolvable):
+    """A parameter has no value, and no deployment accepts that."""
 
 
-def _references(node: Any, names: TemplateNames) -> Iterator[str]:
-    match node:
-        case {"Ref": str(name)}:
-            yield name.partition(".")[0]  # SAM has Function.Alias
-        case {"Fn::GetAtt": str(name) | [str(name), *_]}:
-            yield name.partition(".")[0]
-        case {"Fn::Sub": str(text) | [str(text), _]}:
-            yield from (
-                name.strip().partition(".")[0] for literal, name in VARIABLE.findall(text) if not literal
-            )
-            yield from _references(node["Fn::Sub"][1:], names) if isinstance(node["Fn::Sub"], list) else ()
-        case {"Fn::If": [str(condition), then, otherwise]}:
-            for branch in _branches(condition, then, otherwise, names):
-                yield from _references(branch, names)
-        case dict():
-            for each in node.values():
-                yield from _references(each, names)
-        case list():
-            for each in node:
-                yield from _references(each, names)
-
-
-def _branches(condition: str, then: Any, otherwise: Any, names: TemplateNames) -> tuple[Any, ...]:
-    try:
-        return (then,) if holds(condition, names) else (otherwise,)
-    except Unresolvable:
-        return then, otherwise
-
-
-Values = Mapping[str, str | Unresolvable]
-"""The values of parameters, or the outputs of a stack."""
-
-
-@dataclass(frozen=True, slots=True)
 class Stack:
-    """The resources of one template, with the names that they are resolved with."""
+    """The stack of one template. `resource` is that of a nested stack in its parent.
 
-    resources: TemplateResources
-    names: TemplateNames
+    `given` are values of its parameters, and of those of nested stacks as `Platform.NAME`, which replace what
+    the parent passes. Without `services`, resources have no names: only a deployment knows them.
+    """
+
+    def __init__(
+        self,
+        tree: TemplateTree,
+        given: Mapping[str, str],
+        services: LocalServices | None,
+        resource: TemplateResource | None = None,
+        stack_name: str = STACK_NAME,
+    ) -> None:
+        self.tree = tree
+        self.name = "" if resource is None else resource.name
+        self._given = given
+        self._services = services
+        self._resource = resource
+        if services is not None:
+            self._pseudo = pseudo_parameters(stack_name if resource is None else nested_stack_name(resource))
+        else:
+            self._pseudo = {"AWS::StackName": stack_name} if resource is None and stack_name else {}
+        sections = (tree.document.get(each) or {} for each in ("Mappings", "Conditions"))
+        self.names = TemplateNames(Values(self._reference), Values(self._attribute), *sections)
+
+    @cached_property
+    def resources(self) -> TemplateResources:
+        return TemplateResources(self.tree.document, self.names, self.tree.path.parent, self.name)
+
+    @cached_property
+    def nested(self) -> dict[str, Stack]:
+        """The nested stacks whose templates are files, by logical id."""
+        found = {}
+        for resource in self.nested_resources():
+            if (tree := self.tree.nested.get(resource.logical_id)) is not None:
+                start = f"{resource.logical_id}."
+                given = {
+                    k.removeprefix(start): value for k, value in self._given.items() if k.startswith(start)
+                }
+                found[resource.logical_id] = Stack(tree, given, self._services, resource)
+        return found
+
+    def nested_resources(self) -> Iterator[TemplateResource]:
+        for kind in NESTED:
+            yield from self.resources.of_type(kind)
+
+    def all(self) -> Iterator[Stack]:
+        """Yield the stack and all stacks in it."""
+        yield self
+        for each in self.nested.values():
+            yield from each.all()
+
+    def parameters(self) -> dict[str, str | Unresolvable]:
+        """Return the texts of the parameters, or why they have none."""
+        return {name: self._parameter(name) for name in self.tree.declared}
+
+    def problems(self, *, checks_values: bool = True) -> Iterator[str]:
+        """Yield a sentence for each wrong, missing or unknown parameter, and for each broken rule."""
+        prefix, declared, place = f"{self.name}." if self.name else "", self.tree.declared, self._place
+        for name in (each for each in self._passed if each not in declared):
+            yield f"{place}.{name}: {self.tree.label} has no such parameter; {hint(name, [*declared])}"
+        wrong = []
+        for name, text in self.parameters().items():
+            if isinstance(text, Wrong):
+                wrong.append(str(text))
+            elif checks_values and not isinstance(text, Unresolvable):
+                is_local = self._services is not None
+                wrong += filter(None, [refused_value(prefix + name, declared[name], text, is_local=is_local)])
+        yield from wrong
+        if wrong:
+            return  # rules and nested stacks need valid values
+        for assertion in broken_assertions(self.tree.document, self.names):
+            yield f"{assertion['AssertDescription']}."
+        for each in self.nested.values():
+            yield from each.problems(checks_values=checks_values)
+
+    @property
+    def _place(self) -> str:
+        """The member of the parent's template that has the parameters, for messages."""
+        return f"{self.name}.Parameters"
+
+    def output(self, name: str) -> Any:
+        """Return an output, or why it has no value. Raises Unresolvable if there is none."""
+        outputs = self.tree.document.get("Outputs") or {}
+        if name not in outputs:
+            raise Unresolvable(f"the nested stack {self.name} has no output {name}; {hint(name, [*outputs])}")
+        section = TemplateResource("Outputs", {}, self.names, self.tree.path.parent, self.name)
+        output, condition = section.part(name, outputs[name]), outputs[name].get("Condition")
+        if condition is not None and not holds(condition, self.names):
+            raise Unresolvable(f"{output.name} does not exist under these conditions")
+        return output.text("Value")
+
+    @cached_property
+    def _passed(self) -> dict[str, Any]:
+        """The parameters that the parent passes, unresolved."""
+        return {} if self._resource is None else dict(self._resource.members("Parameters"))
+
+    def _parameter(self, name: str) -> str | Unresolvable:
+        """Return a parameter as text: given, passed by the parent, or the default. Raises TemplateError."""
+        parameter, resource = self.tree.declared[name], self._resource
+        if name in self._given:
+            return self._given[name]
+        value = None
+        try:
+            if resource is not None:
+                value = resource.resolve(f"Parameters.{name}", self._passed.get(name))
+        except TemplateError as error:
+            return Unresolvable(str(error))
+        if isinstance(value, list):
+            return Wrong(f"{self._place}.{name}: must be a string: join the list with !Join")
+        if resource is not None and value is not None:
+            return resource.as_text(f"Parameters.{name}", value)
+        if resource is not None and "Default" not in parameter:
+            return Wrong(f"{self._place}: {self.tree.label} needs a value of {name}")
+        return default_value(f"{self.name}.{name}" if self.name else name, parameter)
+
+    def _reference(self, name: str) -> Any:
+        """Return the value of a name. Raises KeyError and TemplateError."""
+        if name in self._pseudo:
+            return self._pseudo[name]
+        if name in self.tree.declared:
+            text = self._parameter(name)
+            is_items = isinstance(text, str) and is_list(self.tree.declared[name])
+            return split_list(str(text)) if is_items else text
+        if self._services is None:
+            raise KeyError(name)
+        if name in self.resources:
+            return reference_to(self.resources.kind(name), self.resources.resource(name), self._services)
+        if name in (IMPLICIT_HTTP_API, IMPLICIT_REST_API):
+            return name
+        for function in self.resources.of_type(FUNCTION):
+            if (found := generated_reference(function, name)) is not None:
+                return found
+        raise KeyError(name)
+
+    def _attribute(self, path: str) -> Any:
+        """Return an attribute of a resource. Raises KeyError, Unresolvable and TemplateError."""
+        name, _, attribute = path.partition(".")
+        if name in self.nested and attribute.startswith("Outputs."):
+            return self.nested[name].output(attribute.removeprefix("Outputs."))
+        if self._services is None:
+            raise KeyError(path)
+        if name in self.resources:
+            resource = self.resources.resource(name)
+            return attribute_of(self.resources.kind(name), resource, attribute, self._services)
+        if path == f"{IMPLICIT_HTTP_API}.ApiEndpoint":
+            return self._services.api_url
+        if attribute == "Arn" and self.names.values[name] == name:  # the role that SAM generates
+            return f"arn:aws:iam::{ACCOUNT}:role/{name}"
+        raise KeyError(path)
 
 
 class Stacks:
-    """The stacks of an application, that of its template first.
+    """The stacks of an application, that of its template first."""
 
-    `others` are the reasons why further nested stacks are not run, by name.
-    """
-
-    def __init__(self, stacks: list[Stack], others: Mapping[str, str]) -> None:
-        self._stacks = stacks
-        self._others = others
-
-    def __iter__(self) -> Iterator[Stack]:
-        return iter(self._stacks)
+    def __init__(self, root: Stack) -> None:
+        self._stacks = [*root.all()]
 
     def of_type(self, kind: str) -> Iterator[TemplateResource]:
         """Yield the resources of a type in all stacks."""
         for stack in self._stacks:
-            yield from stack.resources.of_type(kind, stack.names)
+            yield from stack.resources.of_type(kind)
 
     def globals_of(self, kind: str) -> Iterator[TemplateResource]:
         """Yield the properties that the Globals of each template give to all resources of a kind."""
         for stack in self._stacks:
-            yield stack.resources.globals_of(kind, stack.names)
+            yield stack.resources.globals_of(kind)
 
     def problem_of(self, name: str) -> str | None:
         """Return why the condition of a resource cannot be evaluated; None if it can."""
@@ -127,97 +237,8 @@ class Stacks:
         found = LeftOut()
         for stack in self._stacks:
             stack.resources.leave_out(found)
-        found.targets |= self._others
+            for nested in stack.nested_resources():
+                if nested.logical_id not in stack.nested:
+                    reason = f"{nested.name}: a nested stack is run if its template is a file"
+                    found.targets[nested.physical_name] = reason
         return found
-
-
-def read_stacks(
-    tree: TemplateTree, given: Mapping[str, str], services: LocalServices, *, checks_values: bool
-) -> Stacks:
-    """Return the stacks of an application.
-
-    `given` are values of its parameters, and of those of nested stacks as `Platform.NAME`, which replace what
-    the parent passes. With `checks_values`, raises TemplateError for a value that is not allowed.
-    """
-    reader = _StackReader(services, checks_values)
-    reader.read(tree, "", STACK_NAME, {name: each for name, each in given.items() if "." not in name}, given)
-    return Stacks(reader.stacks[::-1], reader.others)
-
-
-class _StackReader:
-    """Reads the stacks of an application, each after its nested stacks."""
-
-    def __init__(self, services: LocalServices, checks_values: bool) -> None:
-        self._services = services
-        self._checks_values = checks_values
-        self.stacks: list[Stack] = []
-        self.others: dict[str, str] = {}
-
-    def read(
-        self, tree: TemplateTree, name: str, stack_name: str, values: Values, given: Mapping[str, str]
-    ) -> Values:
-        """Read a stack with its nested stacks; return its outputs. `given` are for the nested stacks."""
-        prefix = f"{name}." if name else ""
-        parameters = resolve_parameters(tree.declared, values, prefix, self._checks_values)
-        mappings, conditions = (tree.document.get(each) or {} for each in ("Mappings", "Conditions"))
-        names = TemplateNames({**pseudo_parameters(stack_name), **parameters}, {}, mappings, conditions)
-        check_rules(tree.document, names)
-        resources = TemplateResources(tree.document, names, tree.path.parent, name)
-        resolved = local_names(names, resources, self._services)
-        for nested in nested_stacks(resources):
-            if nested.logical_id not in tree.nested:
-                reason = f"{nested.name}: a nested stack is run if its template is a file"
-                self.others[nested.physical_name] = reason
-                continue
-            nested = replace(nested, names=resolved)
-            outputs = self._read_nested(nested, tree.nested[nested.logical_id], given)
-            names = replace(names, outputs={**names.outputs, nested.logical_id: outputs})
-            resolved = local_names(names, resources, self._services)
-        self.stacks.append(Stack(resources, resolved))
-        return _outputs(tree, TemplateResource("Outputs", {}, resolved, tree.path.parent, name))
-
-    def _read_nested(self, nested: TemplateResource, tree: TemplateTree, given: Mapping[str, str]) -> Values:
-        start = f"{nested.logical_id}."
-        own = {name.removeprefix(start): each for name, each in given.items() if name.startswith(start)}
-        values = {**_passed(nested, tree), **{name: each for name, each in own.items() if "." not in name}}
-        for name, parameter in tree.declared.items():
-            if name not in values and "Default" not in parameter:
-                raise TemplateError(f"{nested.name}.Parameters: {tree.label} needs a value of {name}")
-        return self.read(tree, nested.name, nested_stack_name(nested), values, own)
-
-
-def _passed(nested: TemplateResource, tree: TemplateTree) -> dict[str, str | Unresolvable]:
-    """Return the values that the parent passes to a nested stack. Raises TemplateError."""
-    found: dict[str, str | Unresolvable] = {}
-    for name, node in nested.members("Parameters"):
-        member = f"Parameters.{name}"
-        if name not in tree.declared:
-            raise TemplateError(
-                f"{nested.name}.{member}: {tree.label} has no such parameter; {hint(name, [*tree.declared])}"
-            )
-        try:
-            value = nested.resolve(member, node)
-        except TemplateError as error:
-            found[name] = Unresolvable(str(error))
-            continue
-        if isinstance(value, list):
-            raise TemplateError(f"{nested.name}.{member}: must be a string: join the list with !Join")
-        if value is not None:
-            found[name] = nested.as_text(member, value)
-    return found
-
-
-def _outputs(tree: TemplateTree, section: TemplateResource) -> dict[str, str | Unresolvable]:
-    return {
-        name: _output(section.part(name, output), output.get("Condition"))
-        for name, output in (tree.document.get("Outputs") or {}).items()
-    }
-
-
-def _output(output: TemplateResource, condition: str | None) -> str | Unresolvable:
-    try:
-        if condition is not None and not holds(condition, output.names):
-            return Unresolvable(f"{output.name} does not exist under these conditions")
-        return output.text("Value")
-    except (TemplateError, Unresolvable) as error:
-        return Unresolvable(str(error))

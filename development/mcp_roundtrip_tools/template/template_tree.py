@@ -53,10 +53,16 @@ def read_tree(path: Path) -> TemplateTree:
 def check_given(given: Mapping[str, str], tree: TemplateTree) -> None:
     """Raise TemplateError for a parameter that no template has, with the nearest one that one of them has."""
     names = [*tree.parameters()]
-    meant = {name.rpartition(".")[2]: name for name in reversed(names)} | {name: name for name in names}
     for name in given:
         if name not in names:
-            raise TemplateError(f"the template has no parameter {name}; {hint(name, meant, tree.declared)}")
+            raise TemplateError(f"the template has no parameter {name}; {hint_for(name, tree)}")
+
+
+def hint_for(name: str, tree: TemplateTree) -> str:
+    """Return the nearest parameter of any template, otherwise those of the application's."""
+    names = [*tree.parameters()]
+    meant = {name.rpartition(".")[2]: name for name in reversed(names)} | {name: name for name in names}
+    return hint(name, meant, tree.declared)
 
 
 def _read(path: Path, label: str, parents: tuple[Path, ...]) -> TemplateTree:

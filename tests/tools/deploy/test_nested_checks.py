@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.checks import refusals
+from mcp_roundtrip_tools.deploy.checks import known_values, refusals, stack_of
 from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment
 from mcp_roundtrip_tools.deploy.environments import Environment, Refused, Sections
-from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from support.sam_applications import write_application
@@ -98,15 +97,11 @@ def test_what_the_platform_accepts_is_not_refused(tmp_path: Path) -> None:
     assert refused(application(tmp_path, "LogRetentionDays: 90", "DomainName: !Ref AWS::NoValue")) == []
 
 
-SECTION = "under Platform.Properties.Parameters in template.yaml"
-
 OF_OPTIONS = {
-    "LogRetentionDay: 90": (
-        "has LogRetentionDay, which platform/template.yaml does not have. Did you mean LogRetentionDays?"
-    ),
-    "LogRetentionDays: 31": f"LogRetentionDays must be one of 30, 90, not '31': change it {SECTION}.",
-    "MaxOpenTasks: 101": f"MaxOpenTasks must be at most 100, not '101': change it {SECTION}.",
-    "DomainName: tools.example": f"DomainName needs CertificateArn: write CertificateArn {SECTION}.",
+    "LogRetentionDay: 90": "platform/template.yaml has no such parameter; did you mean LogRetentionDays?",
+    "LogRetentionDays: 31": "Platform.LogRetentionDays must be one of 30, 90, not '31'.",
+    "MaxOpenTasks: 101": "Platform.MaxOpenTasks must be at most 100, not '101'.",
+    "DomainName: tools.example": "DomainName needs CertificateArn.",
     "LambdaAuthorizerArn: arn:aws:lambda:us-east-1:123456789012:function:a": (
         "LambdaAuthorizerArn names a resource in us-east-1; it must be in eu-west-1, as the stack."
     ),
@@ -123,23 +118,21 @@ def test_an_option_that_the_platform_refuses_is_refused_with_its_place(
 
 def test_a_misspelt_option_is_refused_before_a_build(tmp_path: Path) -> None:
     application(tmp_path, "LogRetentionDay: 90")
-    with pytest.raises(Refused, match=r"LogRetentionDay, .* Did you mean LogRetentionDays\?"):
+    with pytest.raises(Refused, match=r"did you mean LogRetentionDays\?"):
         Deployment.of(tmp_path, "default").build(tmp_path / "no_sam")
 
 
 def test_a_contradiction_is_resolved_with_the_parameters_of_the_root(tmp_path: Path) -> None:
     template = application(tmp_path)
     assert refused(template, AuthMode="bearer", TokenIssuer="https://issuer.example") == []
-    assert refused(template, AuthMode="bearer") == [
-        'AuthMode bearer needs TokenIssuer: set it with PARAMETERS="TokenIssuer=…".'
-    ]
+    assert refused(template, AuthMode="bearer") == ["AuthMode bearer needs TokenIssuer."]
 
 
 def test_an_option_that_the_platform_needs_is_named(tmp_path: Path) -> None:
     template = application(tmp_path)
     template.write_text(template.read_text().replace("        Application: !Ref AWS::StackName\n", ""))
     [problem] = refused(template)
-    assert "needs a line Application: …" in problem
+    assert "needs a value of Application" in problem
 
 
 def test_the_issuer_is_checked_where_it_is_written(tmp_path: Path) -> None:
@@ -161,22 +154,23 @@ def test_names_in_nested_stacks_may_be_too_long(tmp_path: Path) -> None:
 
 
 def test_values_that_only_a_deployment_has_are_not_known(tmp_path: Path) -> None:
-    stacks = read_stacks(read_tree(application(tmp_path)), {"AuthMode": "none", "TokenIssuer": ""}, "tools")
-    assert known_values(stacks)["LogRetentionDays"] == "30"
-    assert "Api" not in known_values(stacks)
+    known = known_values(stack_of(read_tree(application(tmp_path)), {"AuthMode": "none"}, "tools"))
+    assert known["LogRetentionDays"] == "30"
+    assert "Api" not in known
 
 
 WRITE_THE_LINE = (
-    f"LogRetentionDays is no parameter of template.yaml: write the line LogRetentionDays: 90 {SECTION}."
+    "LogRetentionDays is no parameter of template.yaml: write its line under "
+    "Platform.Properties.Parameters in template.yaml."
 )
 OF_COMMAND_LINE = {
     "LogRetentionDays=90": WRITE_THE_LINE,
     "Platform.LogRetentionDays=90": WRITE_THE_LINE,
     "LogRetentionDay=90": (
-        f"template.yaml has no parameter LogRetentionDay. Did you mean LogRetentionDays, a line {SECTION}?"
+        "template.yaml has no parameter LogRetentionDay; did you mean Platform.LogRetentionDays?"
     ),
-    "TokenIsuer=x": "template.yaml has no parameter TokenIsuer. Did you mean TokenIssuer?",
-    "Wxyz=1": "template.yaml has no parameter Wxyz.",
+    "TokenIsuer=x": "template.yaml has no parameter TokenIsuer; did you mean TokenIssuer?",
+    "Wxyz=1": "template.yaml has no parameter Wxyz; it has AuthMode, TokenIssuer",
 }
 
 

@@ -65,7 +65,7 @@ def test_a_server_on_this_computer_needs_no_certificate() -> None:
         application(AuthMode="bearer", TokenIssuer="http://127.0.0.1.example", **LOCAL)
 
 
-def test_settings_that_the_layer_refuses_are_refused_with_the_parameters_to_change(tmp_path: Path) -> None:
+def test_settings_that_the_layer_refuses_are_refused(tmp_path: Path) -> None:
     template = """
         Parameters:
           Mode: {Type: String, Default: bearer}
@@ -81,9 +81,9 @@ def test_settings_that_the_layer_refuses_are_refused_with_the_parameters_to_chan
         """
     path = write_application(tmp_path, template, {"f/app.py": ""})
     assert application(path).functions
-    with pytest.raises(TemplateError, match=r'MCP_AUTH_MODE.*Mode=…, or make run PARAMETERS="Mode=…"'):
+    with pytest.raises(TemplateError, match="MCP_AUTH_MODE"):
         application(path, Mode="x")
-    with pytest.raises(TemplateError, match=r"MCP_TOKEN_ISSUER.*--parameter Host=…"):
+    with pytest.raises(TemplateError, match="MCP_TOKEN_ISSUER"):
         application(path, Host="a b")
 
 
