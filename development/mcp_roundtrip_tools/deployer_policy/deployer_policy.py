@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Final
+
+import yaml
 
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.deployer_policy.statements import Needed
@@ -70,72 +74,55 @@ def policies(needed: Sequence[Needed]) -> list[list[Needed]]:
 
 def size(needed: Iterable[Needed]) -> int:
     """Return the largest possible size of a policy in characters without white space."""
-    text = "".join(_compact(each) for each in needed)
+    text = json.dumps(_document(map(_statement, needed)), separators=(",", ":"))
     for name, value in LONGEST.items():
         text = text.replace(f"${{{name}}}", value)
-    return len('{"Version":"2012-10-17","Statement":[]}') + len(text)
+    return len(text)
 
 
-def _compact(needed: Needed) -> str:
-    texts = [*needed.actions, *needed.resources]
-    conditions = repr(needed.conditions or "").replace(" ", "")
-    return (
-        '{"Effect":"Allow","Action":[],"Resource":[],"Condition":},'
-        + conditions
-        + "".join(f'"{t}",' for t in texts)
-    )
+def _document(statements: Iterable[Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+def _statement(needed: Needed) -> dict[str, Any]:
+    statement: dict[str, Any] = {
+        "Effect": "Allow",
+        "Action": needed.actions,
+        "Resource": [_text(each) for each in needed.resources],
+    }
+    if needed.conditions:
+        statement["Condition"] = {
+            operator: {name: [_text(each) for each in values] for name, values in members.items()}
+            for operator, members in needed.conditions.items()
+        }
+    return statement
+
+
+def _text(value: str) -> Any:
+    return {"Fn::Sub": value} if "${" in value else value
 
 
 def render(needed: Sequence[Needed]) -> str:
     """Return the resources for platform/pipeline/template.yaml."""
-    return "".join(
-        f"""
-  DeployerPolicy{number}:
-    Type: AWS::IAM::ManagedPolicy
-    Properties:
-      Description: What CloudFormation needs to deploy template.yaml ({number})
-      Path: !Ref RolePath
-      PolicyDocument:
-        Version: "2012-10-17"
-        Statement:
-{"".join(_statement(each) for each in policy)}"""
+    resources = {
+        f"DeployerPolicy{number}": {
+            "Type": "AWS::IAM::ManagedPolicy",
+            "Properties": {
+                "Description": f"What CloudFormation needs to deploy template.yaml ({number})",
+                "Path": {"Ref": "RolePath"},
+                "PolicyDocument": _document(map(_conditional, policy)),
+            },
+        }
         for number, policy in enumerate(policies(needed), 1)
-    )
+    }
+    plain = json.loads(json.dumps(resources))  # without common parts, which YAML would write as anchors
+    return indent("\n" + yaml.safe_dump(plain, sort_keys=False, width=1000), "  ")
 
 
-def _statement(needed: Needed) -> str:
+def _conditional(needed: Needed) -> dict[str, Any]:
     if not needed.only_if:
-        return "\n".join(_indented(_lines(needed), "          - ", "            ")) + "\n"
-    inner = _indented(_lines(needed), "              - ", "                ")
-    head = ["          - !If", f"              - {needed.only_if}"]
-    return "\n".join([*head, *inner, "              - !Ref AWS::NoValue"]) + "\n"
-
-
-def _lines(needed: Needed) -> Iterator[str]:
-    yield "Effect: Allow"
-    yield "Action:"
-    yield from (f"  - {each}" for each in needed.actions)
-    yield "Resource:"
-    yield from (f"  - {_text(each)}" for each in needed.resources)
-    for number, (operator, members) in enumerate((needed.conditions or {}).items()):
-        if number == 0:
-            yield "Condition:"
-        for name, value in members.items():
-            values = value if isinstance(value, tuple) else (value,)
-            yield f"  {operator}:"
-            yield f"    {name}:"
-            yield from (f"      - {_text(each)}" for each in values)
-
-
-def _text(value: str) -> str:
-    if "${" in value:
-        return f"!Sub {value}"
-    return '"*"' if value == "*" else value
-
-
-def _indented(lines: Iterable[str], first: str, rest: str) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        yield (first if number == 0 else rest) + line
+        return _statement(needed)
+    return {"Fn::If": [needed.only_if, _statement(needed), {"Ref": "AWS::NoValue"}]}
 
 
 def insert(document: str, generated: str) -> str:

@@ -9,38 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mcp_roundtrip_tools.deployer_policy.statements import (
-    ALARM,
-    ALIASES,
-    API_GATEWAY_ROLE,
-    APIS,
-    CHANGES,
-    DASHBOARD,
-    DEPLOYMENT_CONFIGURATIONS,
-    DEPLOYMENTS,
-    DOMAINS,
-    FUNCTION,
-    KEYS,
-    LAYER,
-    LOG_GROUPS,
-    MAPPING,
-    NESTED_STACKS,
-    OF_BOUNDED,
-    OF_KEYS,
-    OF_MAPPINGS,
-    OF_OWN_POLICIES,
-    POLICY,
-    QUEUES,
-    ROLE,
-    SAM_TRANSFORM,
-    SETTINGS,
-    SETTINGS_VERSIONS,
-    TABLE,
-    THROUGH_DYNAMODB,
-    ZONE,
-    Needed,
-    allow,
-)
+from mcp_roundtrip_tools.deployer_policy import statements as iam
+from mcp_roundtrip_tools.deployer_policy.statements import Needed, allow
 
 _ROLE_PERMISSIONS = (
     allow(
@@ -48,46 +18,48 @@ _ROLE_PERMISSIONS = (
         "DeleteRole DeleteRolePolicy DetachRolePolicy GetRole GetRolePolicy ListAttachedRolePolicies "
         "ListRolePolicies ListRoleTags TagRole UntagRole UpdateAssumeRolePolicy "
         "UpdateRole UpdateRoleDescription",
-        (ROLE,),
+        (iam.ROLE,),
     ),
     # With a boundary, a role that this role creates or changes can do no more than the boundary.
     allow(
         "iam",
         "CreateRole PutRolePermissionsBoundary PutRolePolicy",
-        (ROLE,),
-        OF_BOUNDED,
+        (iam.ROLE,),
+        iam.OF_BOUNDED,
         only_if="HasPermissionsBoundary",
     ),
     allow(
         "iam",
         "CreateRole DeleteRolePermissionsBoundary PutRolePolicy",
-        (ROLE,),
+        (iam.ROLE,),
         only_if="HasNoPermissionsBoundary",
     ),
     allow(
         "iam",
         "AttachRolePolicy",
-        (ROLE,),
-        {**OF_OWN_POLICIES, **OF_BOUNDED},
+        (iam.ROLE,),
+        {**iam.OF_OWN_POLICIES, **iam.OF_BOUNDED},
         only_if="HasPermissionsBoundary",
     ),
-    allow("iam", "AttachRolePolicy", (ROLE,), OF_OWN_POLICIES, only_if="HasNoPermissionsBoundary"),
+    allow("iam", "AttachRolePolicy", (iam.ROLE,), iam.OF_OWN_POLICIES, only_if="HasNoPermissionsBoundary"),
 )
 
 _PASS_ROLE = allow(
     "iam",
     "PassRole",
-    (ROLE,),
+    (iam.ROLE,),
     {"StringEquals": {"iam:PassedToService": ("lambda.amazonaws.com", "codedeploy.amazonaws.com")}},
 )
 
 _VERBS = "DELETE GET PATCH POST PUT"
 
-_API = (allow("apigateway", f"{_VERBS} TagResource UntagResource", APIS),)
+_API = (allow("apigateway", f"{_VERBS} TagResource UntagResource", iam.APIS),)
 
 _ALARM = (
     allow(
-        "cloudwatch", "DeleteAlarms ListTagsForResource PutMetricAlarm TagResource UntagResource", (ALARM,)
+        "cloudwatch",
+        "DeleteAlarms ListTagsForResource PutMetricAlarm TagResource UntagResource",
+        (iam.ALARM,),
     ),
     allow("cloudwatch", "DescribeAlarms", ("*",)),
 )
@@ -101,9 +73,9 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "GetFunctionScalingConfig GetRuntimeManagementConfig ListTags PutFunctionConcurrency "
             "PutFunctionRecursionConfig TagResource UntagResource UpdateFunctionCode "
             "UpdateFunctionConfiguration",
-            (FUNCTION,),
+            (iam.FUNCTION,),
         ),
-        allow("lambda", "GetLayerVersion", LAYER[1:]),
+        allow("lambda", "GetLayerVersion", iam.LAYER[1:]),
         allow("s3", "GetObject GetObjectVersion", ("${ArtefactBucket.Arn}/*",)),
         allow("ec2", "DescribeNetworkInterfaces DescribeSecurityGroups DescribeSubnets DescribeVpcs", ("*",)),
         _PASS_ROLE,
@@ -114,7 +86,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "DeleteFunction GetFunctionConfiguration GetFunctionScalingConfig "
             "GetProvisionedConcurrencyConfig GetRuntimeManagementConfig ListVersionsByFunction "
             "PublishVersion",
-            (FUNCTION,),
+            (iam.FUNCTION,),
         ),
     ),
     "AWS::Lambda::Alias": (
@@ -122,13 +94,15 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "lambda",
             "CreateAlias DeleteAlias DeleteProvisionedConcurrencyConfig GetAlias "
             "GetProvisionedConcurrencyConfig PutProvisionedConcurrencyConfig UpdateAlias",
-            (FUNCTION,),
+            (iam.FUNCTION,),
         ),
-        allow("codedeploy", "CreateDeployment GetDeployment GetDeploymentGroup StopDeployment", DEPLOYMENTS),
-        allow("codedeploy", "GetDeploymentConfig", (DEPLOYMENT_CONFIGURATIONS,)),
+        allow(
+            "codedeploy", "CreateDeployment GetDeployment GetDeploymentGroup StopDeployment", iam.DEPLOYMENTS
+        ),
+        allow("codedeploy", "GetDeploymentConfig", (iam.DEPLOYMENT_CONFIGURATIONS,)),
     ),
     "AWS::Lambda::Permission": (
-        allow("lambda", "AddPermission GetPolicy RemovePermission", (FUNCTION,)),
+        allow("lambda", "AddPermission GetPolicy RemovePermission", (iam.FUNCTION,)),
         allow(
             "lambda",
             "AddPermission GetPolicy RemovePermission",
@@ -142,12 +116,12 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "CreateEventSourceMapping DeleteEventSourceMapping GetEventSourceMapping "
             "UpdateEventSourceMapping",
             ("*",),
-            OF_MAPPINGS,
+            iam.OF_MAPPINGS,
         ),
-        allow("lambda", "ListTags TagResource UntagResource", (MAPPING,)),
+        allow("lambda", "ListTags TagResource UntagResource", (iam.MAPPING,)),
     ),
     "AWS::Lambda::LayerVersion": (
-        allow("lambda", "DeleteLayerVersion GetLayerVersion PublishLayerVersion", LAYER),
+        allow("lambda", "DeleteLayerVersion GetLayerVersion PublishLayerVersion", iam.LAYER),
         allow("s3", "GetObject GetObjectVersion", ("${ArtefactBucket.Arn}/*",)),
     ),
     "AWS::IAM::Role": _ROLE_PERMISSIONS,
@@ -156,7 +130,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "iam",
             "CreatePolicy CreatePolicyVersion DeletePolicy DeletePolicyVersion GetPolicy "
             "GetPolicyVersion ListEntitiesForPolicy ListPolicyVersions",
-            (POLICY,),
+            (iam.POLICY,),
         ),
     ),
     "AWS::Logs::LogGroup": (
@@ -165,12 +139,12 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "AssociateKmsKey CreateLogGroup DeleteLogGroup DeleteRetentionPolicy "
             "DescribeIndexPolicies DisassociateKmsKey GetDataProtectionPolicy ListTagsForResource "
             "PutRetentionPolicy TagResource UntagResource",
-            LOG_GROUPS,
+            iam.LOG_GROUPS,
         ),
         allow("logs", "DescribeLogGroups DescribeResourcePolicies", ("*",)),
     ),
     "AWS::Logs::MetricFilter": (
-        allow("logs", "DeleteMetricFilter DescribeMetricFilters PutMetricFilter", LOG_GROUPS),
+        allow("logs", "DeleteMetricFilter DescribeMetricFilters PutMetricFilter", iam.LOG_GROUPS),
     ),
     # The templates of nested stacks are transformed, too.
     "AWS::CloudFormation::Stack": (
@@ -178,9 +152,9 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "cloudformation",
             "CreateStack DeleteStack DescribeStacks GetStackPolicy GetTemplate ListStackResources "
             "SetStackPolicy TagResource UntagResource UpdateStack UpdateTerminationProtection",
-            (NESTED_STACKS,),
+            (iam.NESTED_STACKS,),
         ),
-        allow("cloudformation", "CreateChangeSet", (SAM_TRANSFORM,)),
+        allow("cloudformation", "CreateChangeSet", (iam.SAM_TRANSFORM,)),
         allow("s3", "GetObject GetObjectVersion", ("${ArtefactBucket.Arn}/*",)),
     ),
     "AWS::CloudWatch::Alarm": _ALARM,
@@ -188,7 +162,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
         allow(
             "cloudwatch",
             "DeleteDashboards GetDashboard ListTagsForResource PutDashboard TagResource UntagResource",
-            (DASHBOARD,),
+            (iam.DASHBOARD,),
         ),
     ),
     "AWS::DynamoDB::Table": (
@@ -198,14 +172,14 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "DescribeKinesisStreamingDestination DescribeTable DescribeTimeToLive GetResourcePolicy "
             "ListTagsOfResource TagResource UntagResource UpdateContinuousBackups UpdateTable "
             "UpdateTimeToLive",
-            (TABLE,),
+            (iam.TABLE,),
         ),
         # Without the condition, the role could read what the key encrypts, and give others a grant.
         allow(
             "kms",
             "CreateGrant Decrypt Encrypt GenerateDataKey RevokeGrant",
             ("${DataKeyArn}",),
-            THROUGH_DYNAMODB,
+            iam.THROUGH_DYNAMODB,
             only_if="HasDataKey",
         ),
         allow("kms", "DescribeKey", ("${DataKeyArn}",), only_if="HasDataKey"),
@@ -215,7 +189,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "sqs",
             "CreateQueue DeleteQueue GetQueueAttributes GetQueueUrl ListQueueTags SetQueueAttributes "
             "TagQueue UntagQueue",
-            QUEUES,
+            iam.QUEUES,
         ),
     ),
     "AWS::SSM::Parameter": (
@@ -223,22 +197,22 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "ssm",
             "AddTagsToResource DeleteParameter GetParameters ListTagsForResource PutParameter "
             "RemoveTagsFromResource",
-            (SETTINGS,),
+            (iam.SETTINGS,),
         ),
     ),
     "AWS::KMS::Key": (
-        allow("kms", "CreateKey", ("*",), OF_KEYS),
+        allow("kms", "CreateKey", ("*",), iam.OF_KEYS),
         allow(
             "kms",
             "DescribeKey DisableKey EnableKey GetKeyPolicy GetKeyRotationStatus ListResourceTags "
             "PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription",
-            (KEYS,),
-            OF_KEYS,
+            (iam.KEYS,),
+            iam.OF_KEYS,
         ),
     ),
     "AWS::KMS::Alias": (
-        allow("kms", "CreateAlias DeleteAlias UpdateAlias", (ALIASES,)),
-        allow("kms", "CreateAlias DeleteAlias UpdateAlias", (KEYS,), OF_KEYS),
+        allow("kms", "CreateAlias DeleteAlias UpdateAlias", (iam.ALIASES,)),
+        allow("kms", "CreateAlias DeleteAlias UpdateAlias", (iam.KEYS,), iam.OF_KEYS),
         allow("kms", "ListAliases", ("*",)),
     ),
     "AWS::ApiGatewayV2::Api": _API,
@@ -256,23 +230,23 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
         ),
     ),
     "AWS::ApiGatewayV2::DomainName": (
-        allow("apigateway", _VERBS, (*DOMAINS, APIS[2])),
+        allow("apigateway", _VERBS, (*iam.DOMAINS, iam.APIS[2])),
         allow(
             "iam",
             "CreateServiceLinkedRole",
-            (API_GATEWAY_ROLE,),
-            {"StringEquals": {"iam:AWSServiceName": "ops.apigateway.amazonaws.com"}},
+            (iam.API_GATEWAY_ROLE,),
+            {"StringEquals": {"iam:AWSServiceName": ("ops.apigateway.amazonaws.com",)}},
         ),
     ),
-    "AWS::ApiGatewayV2::ApiMapping": (allow("apigateway", _VERBS, DOMAINS),),
+    "AWS::ApiGatewayV2::ApiMapping": (allow("apigateway", _VERBS, iam.DOMAINS),),
     "AWS::Route53::RecordSet": (
         allow(
             "route53",
             "ChangeResourceRecordSets GetHostedZone ListResourceRecordSets",
-            (ZONE,),
+            (iam.ZONE,),
             only_if="HasHostedZone",
         ),
-        allow("route53", "GetChange", (CHANGES,), only_if="HasHostedZone"),
+        allow("route53", "GetChange", (iam.CHANGES,), only_if="HasHostedZone"),
     ),
     "AWS::AppConfig::Application": (
         allow("appconfig", "CreateApplication", ("*",)),
@@ -280,7 +254,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "appconfig",
             "DeleteApplication GetApplication ListTagsForResource TagResource UntagResource "
             "UpdateApplication",
-            (SETTINGS_VERSIONS,),
+            (iam.SETTINGS_VERSIONS,),
         ),
     ),
     "AWS::AppConfig::ConfigurationProfile": (
@@ -288,14 +262,14 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "appconfig",
             "CreateConfigurationProfile DeleteConfigurationProfile GetConfigurationProfile "
             "ListTagsForResource TagResource UntagResource UpdateConfigurationProfile",
-            (SETTINGS_VERSIONS,),
+            (iam.SETTINGS_VERSIONS,),
         ),
     ),
     "AWS::AppConfig::HostedConfigurationVersion": (
         allow(
             "appconfig",
             "CreateHostedConfigurationVersion DeleteHostedConfigurationVersion GetHostedConfigurationVersion",
-            (SETTINGS_VERSIONS,),
+            (iam.SETTINGS_VERSIONS,),
         ),
     ),
     "AWS::CodeDeploy::Application": (
@@ -303,7 +277,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "codedeploy",
             "CreateApplication DeleteApplication GetApplication ListTagsForResource TagResource "
             "UntagResource",
-            DEPLOYMENTS,
+            iam.DEPLOYMENTS,
         ),
     ),
     "AWS::CodeDeploy::DeploymentGroup": (
@@ -311,7 +285,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "codedeploy",
             "CreateDeploymentGroup DeleteDeploymentGroup GetDeploymentGroup ListDeployments "
             "ListTagsForResource TagResource UntagResource UpdateDeploymentGroup",
-            DEPLOYMENTS,
+            iam.DEPLOYMENTS,
         ),
         _PASS_ROLE,
     ),

@@ -70,7 +70,7 @@ class Needed:
 
     actions: tuple[str, ...]
     resources: tuple[str, ...]
-    conditions: Mapping[str, Mapping[str, str | tuple[str, ...]]] | None = None
+    conditions: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None
     only_if: str = ""
 
 
@@ -78,7 +78,7 @@ def allow(
     service: str,
     actions: str,
     resources: tuple[str, ...],
-    conditions: Mapping[str, Mapping[str, str | tuple[str, ...]]] | None = None,
+    conditions: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
     only_if: str = "",
 ) -> Needed:
     """Return the permission for the actions of a service, whose names are separated by spaces."""
@@ -86,7 +86,7 @@ def allow(
 
 
 OF_KEYS: Final = {"StringEquals": {"kms:KeySpec": ("ECC_NIST_P256", "HMAC_256")}}
-OF_MAPPINGS: Final = {"ArnLike": {"lambda:FunctionArn": FUNCTION}}
-OF_OWN_POLICIES: Final = {"ArnLike": {"iam:PolicyARN": POLICY}}
-OF_BOUNDED: Final = {"StringEquals": {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}}
-THROUGH_DYNAMODB: Final = {"StringEquals": {"kms:ViaService": "dynamodb.${AWS::Region}.amazonaws.com"}}
+OF_MAPPINGS: Final = {"ArnLike": {"lambda:FunctionArn": (FUNCTION,)}}
+OF_OWN_POLICIES: Final = {"ArnLike": {"iam:PolicyARN": (POLICY,)}}
+OF_BOUNDED: Final = {"StringEquals": {"iam:PermissionsBoundary": ("${PermissionsBoundaryArn}",)}}
+THROUGH_DYNAMODB: Final = {"StringEquals": {"kms:ViaService": ("dynamodb.${AWS::Region}.amazonaws.com",)}}

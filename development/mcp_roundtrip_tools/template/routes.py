@@ -1,8 +1,8 @@
 """Read the routes of a template's HTTP APIs, as a deployment has them.
 
-Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api; API Gateway's OpenAPI extension
-x-amazon-apigateway-integration; SAM's event HttpApi. SAM writes an event into the definition of an
-AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event is a permission and no route.
+Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api; SAM's event HttpApi. SAM writes an
+event into the definition of an AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event
+is a permission and no route. OpenAPI documents are not read.
 
 Routes of REST APIs are read so that requests for them get the reason why they are not served.
 """
@@ -11,30 +11,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-import yaml
-
-from mcp_roundtrip_tools.template.intrinsics import is_intrinsic
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API
 from mcp_roundtrip_tools.template.model import Route, TemplateError
 from mcp_roundtrip_tools.template.queues import events_of
 from mcp_roundtrip_tools.template.resources import (
     HTTP_API,
+    HTTP_APIS,
     INTEGRATION,
     RAW_HTTP_API,
     ROUTE,
     TemplateResource,
 )
 from mcp_roundtrip_tools.template.stacks import Stacks
-from mcp_roundtrip_tools.template.yaml_reader import parse
 
 DEFAULT: Final = "$default"
 
-_ANY: Final = "x-amazon-apigateway-any-method"
-_INTEGRATION: Final = "x-amazon-apigateway-integration"
-_METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", _ANY})
+_DEFINITIONS: Final = frozenset({"DefinitionBody", "DefinitionUri", "Body"})
 _FUNCTION: Final = re.compile(r"function:([^:/]+)")
 """The name of a function in its ARN, also within the ARN of API Gateway that invokes it."""
 
@@ -57,11 +52,13 @@ class RouteReader:
             with self._left_out.noting():
                 found += [*self._of_events(function), *self._of_rest_api(function)]
         found += self._of_resources()
-        for api in self._stacks.of_type(HTTP_API):
-            found += self._of_definition(api, "DefinitionBody", "DefinitionUri")
         for api in self._stacks.of_type(RAW_HTTP_API):
-            found += self._of_definition(api, "Body")
             found += self._of_quick_create(api)
+        for api in (each for kind in HTTP_APIS for each in self._stacks.of_type(kind)):
+            for member in _DEFINITIONS & api.properties.keys():
+                self._left_out.notes.append(
+                    f"{api.name}.{member}: routes of an OpenAPI document are not read"
+                )
         found += self._of_function_urls(functions, is_only=not found)
         found.sort(key=lambda route: route.function in self._left_out.targets)
         self._note_shared_keys(found)
@@ -88,11 +85,7 @@ class RouteReader:
                 name = route.text("Target", "").removeprefix("integrations/")
                 if name not in integrations:
                     raise TemplateError(f"{route.name}.Target: must be an integration of this template")
-                members = integrations[name]
-                to = self._target(
-                    members, "IntegrationType", "IntegrationUri", "PayloadFormatVersion", "IntegrationSubtype"
-                )
-                yield _route(route.text("RouteKey"), to)
+                yield _route(route.text("RouteKey"), self._target(integrations[name]))
 
     def _web_sockets(self) -> set[str]:
         """Return the names of the WebSocket APIs, which are left out."""
@@ -107,38 +100,6 @@ class RouteReader:
         if "Target" in api.properties:
             with self._left_out.noting():
                 yield _route(api.text("RouteKey", DEFAULT), self._function(api, "Target"))
-
-    def _of_definition(self, api: TemplateResource, *members: str) -> Iterator[Route]:
-        for member in members:
-            with self._left_out.noting():
-                for path, operations in _members(self._definition(api, member), "paths"):
-                    yield from self._of_path(api.part(member, {}), path, operations)
-
-    def _of_path(self, source: TemplateResource, path: str, operations: Any) -> Iterator[Route]:
-        for method, operation in operations.items() if isinstance(operations, dict) else ():
-            if method.lower() in _METHODS:
-                with self._left_out.noting():
-                    integration = dict(_members(operation, _INTEGRATION))
-                    where = source.part(f"{path}.{method}", integration)
-                    to = self._target(where, "type", "uri", "payloadFormatVersion", "integrationSubtype")
-                    verb = "ANY" if method == _ANY else method.upper()
-                    yield Route(verb, DEFAULT if path.strip("/") == DEFAULT else path, to)
-
-    def _definition(self, api: TemplateResource, member: str) -> Any:
-        """Return an API's OpenAPI document, unresolved."""
-        written = api.properties.get(member)
-        match written:
-            case {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": str(location)}}}:
-                return self._read(api, member, location)
-            case str(location):
-                return self._read(api, member, location)
-        return api.get(member) if is_intrinsic(written) else written
-
-    def _read(self, api: TemplateResource, member: str, location: str) -> Any:
-        try:
-            return parse((api.folder / location).read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError) as error:
-            raise TemplateError(f"{api.name}.{member}: {location} cannot be read: {error}") from None
 
     def _of_events(self, function: TemplateResource) -> Iterator[Route]:
         to = self._functions[function.name]
@@ -181,17 +142,19 @@ class RouteReader:
                 return any("DefinitionUri" not in api.properties for api in own)
         return False
 
-    def _target(self, integration: TemplateResource, kind: str, uri: str, version: str, subtype: str) -> str:
+    def _target(self, integration: TemplateResource) -> str:
         """Return the function of an integration, or a name that is left out."""
+        name = integration.name
         try:
-            if integration.text(kind).upper() != "AWS_PROXY" or subtype in integration.properties:
-                raise TemplateError(f"{integration.name}.{kind}: only Lambda functions are run")
-            if integration.text(version, "1.0") != "2.0":
-                raise TemplateError(f"{integration.name}.{version}: only payload format 2.0 is supported")
-            return self._function(integration, uri)
+            is_proxy = integration.text("IntegrationType").upper() == "AWS_PROXY"
+            if not is_proxy or "IntegrationSubtype" in integration.properties:
+                raise TemplateError(f"{name}.IntegrationType: only Lambda functions are run")
+            if integration.text("PayloadFormatVersion", "1.0") != "2.0":
+                raise TemplateError(f"{name}.PayloadFormatVersion: only payload format 2.0 is supported")
+            return self._function(integration, "IntegrationUri")
         except TemplateError as error:
-            self._left_out.targets[integration.name] = str(error)
-            return integration.name
+            self._left_out.targets[name] = str(error)
+            return name
 
     def _function(self, source: TemplateResource, member: str) -> str:
         found = _FUNCTION.search(source.text(member))
@@ -204,8 +167,3 @@ def _route(key: str, to: str) -> Route:
     """Return the route of a route key such as `POST /mcp` or `$default`."""
     method, _, path = key.rpartition(" ")
     return Route(method.strip().upper() or "ANY", path, to)
-
-
-def _members(document: Any, name: str) -> Iterator[tuple[str, Any]]:
-    found = document.get(name) if isinstance(document, dict) else None
-    yield from found.items() if isinstance(found, dict) else ()

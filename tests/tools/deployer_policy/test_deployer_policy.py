@@ -120,7 +120,9 @@ def test_roles_are_only_passed_to_the_services_that_the_template_uses() -> None:
 def test_with_a_boundary_no_role_is_created_without_it() -> None:
     creating = [each for each in needed() if "iam:CreateRole" in each.actions]
     assert {each.only_if: each.conditions for each in creating} == {
-        "HasPermissionsBoundary": {"StringEquals": {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}},
+        "HasPermissionsBoundary": {
+            "StringEquals": {"iam:PermissionsBoundary": ("${PermissionsBoundaryArn}",)}
+        },
         "HasNoPermissionsBoundary": None,
     }
     removing = [each for each in needed() if "iam:DeleteRolePermissionsBoundary" in each.actions]
@@ -132,7 +134,7 @@ def test_with_a_boundary_no_role_gets_permissions_without_it() -> None:
         found = {each.only_if: each.conditions or {} for each in needed() if action in each.actions}
         assert found.keys() == {"HasPermissionsBoundary", "HasNoPermissionsBoundary"}
         bounded = found["HasPermissionsBoundary"]
-        assert bounded["StringEquals"] == {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}
+        assert bounded["StringEquals"] == {"iam:PermissionsBoundary": ("${PermissionsBoundaryArn}",)}
 
 
 def test_the_key_of_the_data_is_only_used_through_dynamodb() -> None:
