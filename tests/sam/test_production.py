@@ -100,14 +100,12 @@ def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> No
 
 
 @every_function
-def test_the_description_of_a_version_has_the_version_of_the_settings(function: str) -> None:
-    """SAM derives names of versions from what the template says, not from values of parameters."""
+def test_a_function_and_its_version_change_with_the_version_of_the_settings(function: str) -> None:
+    """SAM derives names of versions from what the template says, not from values of parameters.
+
+    Lambda publishes no version of an unchanged function, and CloudFormation fails then.
+    """
     assert version_of(function)["Properties"]["Description"] == "settings ${SettingsVersion}"
-
-
-@every_function
-def test_a_function_changes_with_the_version_of_the_settings(function: str) -> None:
-    """Lambda publishes no version of an unchanged function, and CloudFormation fails then."""
     assert variables(function)["SETTINGS_VERSION"] == "${SettingsVersion}"
 
 
@@ -143,16 +141,12 @@ def test_every_parameter_has_another_value_for_these_tests() -> None:
         assert parameters(**{name: value})[name] not in (declared, [declared]), name
 
 
-@every_function_with_a_route
-def test_unused_versions_are_deleted(function: str) -> None:
-    assert version_of(function)["DeletionPolicy"] == "Delete"
-
-
-@every_worker
-def test_versions_of_a_worker_are_retained_for_their_tasks(worker: str) -> None:
-    version = version_of(worker)
-    assert (version["DeletionPolicy"], version["UpdateReplacePolicy"]) == ("Retain", "Retain")
-    assert "DeletionPolicy" not in deployed()[worker], "the function is deleted with the stack"
+@every_function
+def test_versions_of_a_worker_are_retained_for_their_tasks_and_others_are_deleted(function: str) -> None:
+    version = version_of(function)
+    policies = version["DeletionPolicy"], version.get("UpdateReplacePolicy")
+    assert policies == (("Retain", "Retain") if function in WORKERS else ("Delete", policies[1]))
+    assert "DeletionPolicy" not in deployed()[function], "the function is deleted with the stack"
 
 
 # Deployment of a version
@@ -182,17 +176,13 @@ def test_a_gradual_deployment_is_rolled_back_by_alarms(function: str) -> None:
     assert group["ServiceRoleArn"] == arn("DeploymentRole")
 
 
-@every_worker
-def test_a_worker_is_replaced_at_once(worker: str) -> None:
-    assert f"{worker}DeploymentGroup" not in deployed(GRADUAL)
-    assert "UpdatePolicy" not in deployed(GRADUAL)[name_in(alias(worker))]
-
-
 # Cold starts
 
 
 @every_function
-def test_functions_with_a_route_can_start_from_a_snapshot(function: str) -> None:
+def test_only_functions_with_a_route_start_from_a_snapshot_or_are_deployed_gradually(function: str) -> None:
+    assert (f"{function}DeploymentGroup" in deployed(GRADUAL)) is (function in WITH_ROUTES)
+    assert ("UpdatePolicy" in deployed(GRADUAL)[name_in(alias(function))]) is (function in WITH_ROUTES)
     never = {"ApplyOn": "None"}
     expected = {"ApplyOn": "PublishedVersions"} if function in WITH_ROUTES else never
     assert properties(function, "SnapStart").get("SnapStart", never) == expected
@@ -219,11 +209,6 @@ def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_qu
 # Parameters that contradict each other
 
 
-def test_a_domain_without_a_certificate_is_refused() -> None:
-    [broken] = broken_rules(DomainName=DOMAIN["DomainName"])
-    assert "CertificateArn" in broken
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -234,14 +219,18 @@ def test_a_domain_without_a_certificate_is_refused() -> None:
     ],
     ids=len,
 )
-def test_consistent_parameters_are_accepted(given: dict[str, str]) -> None:
+def test_consistent_parameters_are_accepted_and_a_domain_without_a_certificate_is_not(
+    given: dict[str, str],
+) -> None:
     assert broken_rules(**given) == []
+    [broken] = broken_rules(DomainName=DOMAIN["DomainName"])
+    assert "CertificateArn" in broken
 
 
 # The address
 
 
-def test_a_domain_is_the_only_address() -> None:
+def test_a_domain_is_the_only_address_and_without_one_it_is_that_of_the_api() -> None:
     given = {**DOMAIN, "HostedZoneId": "Z0123456789"}
     assert properties("Domain", **given) == {
         "DomainName": "tools.example",
@@ -265,11 +254,8 @@ def test_a_domain_is_the_only_address() -> None:
     assert properties("Api", **given)["DisableExecuteApiEndpoint"] is True
     assert outputs(**given)["ToolsUrl"] == "https://tools.example/tools/"
     assert outputs(**given)["ApiHost"] == "tools.example"
-
-
-def test_without_a_domain_the_address_is_that_of_the_api() -> None:
-    assert not {"Domain", "DomainMapping", "DomainRecord"} & deployed().keys()
     assert "DomainRecord" not in deployed(**DOMAIN), "the record is managed elsewhere"
+    assert not {"Domain", "DomainMapping", "DomainRecord"} & deployed().keys()
     assert properties("Api")["DisableExecuteApiEndpoint"] is False
     assert outputs()["ApiHost"] == "${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
 
@@ -286,9 +272,6 @@ def test_cors_allows_the_headers_and_methods_of_clients() -> None:
     assert {HEADER_SESSION_ID, "www-authenticate"} <= set(cors["ExposeHeaders"])
     assert "AllowCredentials" not in cors
     assert variables(FRONT_DOOR, AllowedOrigins=ORIGINS)["MCP_ALLOWED_ORIGINS"] == ORIGINS
-
-
-def test_without_allowed_origins_there_is_no_cors() -> None:
     assert "CorsConfiguration" not in properties("Api")
 
 
@@ -367,14 +350,10 @@ def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
 
 
 @every_alarm
-def test_an_alarm_notifies_the_topic_if_configured(alarm: str) -> None:
+def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(alarm: str) -> None:
     assert properties(alarm, AlarmTopicArn=TOPIC)["AlarmActions"] == [TOPIC]
-    assert properties(alarm)["AlarmActions"] == []
-
-
-@every_alarm
-def test_an_alarm_has_a_description_and_ignores_missing_data(alarm: str) -> None:
     declared = properties(alarm)
+    assert declared["AlarmActions"] == []
     assert declared["AlarmDescription"]
     assert declared["TreatMissingData"] == "notBreaching"
     assert declared["ComparisonOperator"] == "GreaterThanThreshold"
@@ -391,17 +370,19 @@ def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool: str) -> None:
     assert alarm["Statistic"] == "Maximum"
 
 
-def test_one_alarm_covers_throttles_of_all_functions() -> None:
-    alarm = properties("ThrottlesAlarm")
-    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
-    assert "Dimensions" not in alarm
-    assert alarm["Statistic"] == "Sum"
+def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations() -> None:
+    throttles, undelivered = properties("ThrottlesAlarm"), properties("UndeliveredTasksAlarm")
+    assert (throttles["Namespace"], throttles["MetricName"]) == ("AWS/Lambda", "Throttles")
+    assert "Dimensions" not in throttles
+    assert throttles["Statistic"] == "Sum"
+    metric = "ApproximateNumberOfMessagesVisible"
+    assert (undelivered["Namespace"], undelivered["MetricName"]) == ("AWS/SQS", metric)
+    assert undelivered["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
 
 
 @every_function
 def test_all_functions_write_json_to_one_log_group(function: str) -> None:
-    logging = properties(function)["LoggingConfig"]
-    assert (logging["LogGroup"], logging["LogFormat"]) == ("${Logs}", "JSON")
+    assert properties(function)["LoggingConfig"] == {"LogGroup": "${Logs}", "LogFormat": "JSON"}
 
 
 @pytest.mark.parametrize(("alarm", "name"), [("ErrorsAlarm", "Errors"), ("CrashesAlarm", "Crashes")])
@@ -508,9 +489,6 @@ def test_alarms_on_custom_metrics_use_emitted_metrics(
     assert query is not None
     namespace, dimensions = schema(query[2])
     assert emitted.metrics() == {(namespace, query[1], dimensions)}
-
-
-def test_logged_errors_match_the_filter_of_the_alarm(emitted: Emitted) -> None:
     LogObserver().record_failure("misconfigured", ValueError())
     error, _ = emitted.lines()
     assert matches(properties("Errors")["FilterPattern"], error)
@@ -529,27 +507,18 @@ def test_the_dashboard_shows_all_custom_metrics(emitted: Emitted) -> None:
     observer.record("task_abandoned", task="one")
     observer.record_failure("state_unavailable", KeyServiceError("timeout"))
 
+    widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
+    assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
+    assert {widget["type"] for widget in widgets} <= {"metric", "log"}
+    assert all(widget["properties"]["region"] == "${AWS::Region}" for widget in widgets)
     searches = {
         (*schema(search[1]), search[2])
-        for widget in json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
+        for widget in widgets
         for row in widget["properties"].get("metrics", [])
         if isinstance(row[0], dict) and (search := SEARCH.fullmatch(row[0]["expression"]))
     }
     for namespace, name, dimensions in emitted.metrics():
         assert {(namespace, dimensions, name), (namespace, dimensions, None)} & searches, name
-
-
-def test_an_undelivered_invocation_raises_an_alarm() -> None:
-    alarm = properties("UndeliveredTasksAlarm")
-    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
-    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
-
-
-def test_the_dashboard_is_valid() -> None:
-    widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
-    assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
-    assert {widget["type"] for widget in widgets} <= {"metric", "log"}
-    assert all(widget["properties"]["region"] == "${AWS::Region}" for widget in widgets)
 
 
 # Several stacks in one account and Region
@@ -567,7 +536,7 @@ NAMES = {
 """The property with the name of a resource, of each type for which the template gives one."""
 
 
-def test_every_name_contains_the_name_of_the_stack() -> None:
+def test_every_name_contains_the_name_of_the_stack_and_other_types_have_none() -> None:
     named = {
         logical_id: (each["Type"], each["Properties"][NAMES[each["Type"]]])
         for logical_id, each in deployed().items()
@@ -575,18 +544,12 @@ def test_every_name_contains_the_name_of_the_stack() -> None:
     }
     assert len(set(named.values())) == len(named) > len(FOLDERS)
     assert [each for each, (_, name) in named.items() if "${AWS::StackName}" not in name] == []
-
-
-def test_no_resource_of_another_type_has_a_name() -> None:
     own = {"Name", "FunctionName", "RoleName", "ManagedPolicyName", "TableName", "AlarmName", "DashboardName"}
     of_references = {"AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::Lambda::Permission"}
     of_parents = {"AWS::AppConfig::ConfigurationProfile", "AWS::ApiGatewayV2::Authorizer"}
     skipped = of_references | of_parents | NAMES.keys() | {"AWS::Lambda::EventSourceMapping"}
-    assert [
-        logical_id
-        for logical_id, each in deployed().items()
-        if each["Type"] not in skipped and own & each["Properties"].keys()
-    ] == []
+    others = (each for each in deployed().values() if each["Type"] not in skipped)
+    assert [each["Type"] for each in others if own & each["Properties"].keys()] == []
 
 
 def test_metrics_of_two_stacks_never_mix() -> None:

@@ -28,7 +28,6 @@ from support.transformed_template import (
     deployed,
     documented_block,
     lint,
-    name_in,
     of_type,
     outputs,
     properties,
@@ -59,7 +58,6 @@ PUBLIC_ROUTES = PAGE_ROUTES | METADATA_ROUTES | CARD_ROUTES
 
 every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
-every_public_function = pytest.mark.parametrize("function", [FRONT_DOOR, *TOOLS])
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 every_tool_with_tasks = pytest.mark.parametrize(("tool", "worker"), WORKER_OF.items())
 every_worker = pytest.mark.parametrize("worker", WORKERS)
@@ -75,10 +73,19 @@ def test_every_folder_of_functions_is_one_function_with_an_optional_worker() -> 
 
 
 @every_function
-def test_a_function_is_named_by_the_stack_and_its_folder(function: str) -> None:
+def test_a_function_is_named_by_the_stack_and_its_folder_and_only_lambda_assumes_its_role(
+    function: str,
+) -> None:
     """Patterns of names stand in policies and in MCP_OWNERS; names of stacks contain no underscore."""
-    suffix = "_worker" if function in WORKERS else ""
-    assert properties(function)["FunctionName"] == f"${{AWS::StackName}}_{FOLDERS[function]}{suffix}"
+    declared, suffix = properties(function), "_worker" if function in WORKERS else ""
+    assert declared["FunctionName"] == f"${{AWS::StackName}}_{FOLDERS[function]}{suffix}"
+    assert declared["Timeout"] == 900 if function in WORKERS else declared["Timeout"] < 30  # the API's
+    [assume] = properties(role_of(function))["AssumeRolePolicyDocument"]["Statement"]
+    assert assume == {
+        "Effect": "Allow",
+        "Principal": {"Service": "lambda.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
 
 
 def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks() -> None:
@@ -127,24 +134,22 @@ def test_every_route_is_authorized_according_to_the_mode(auth_mode: str) -> None
 
 
 @every_auth_mode
-def test_the_approval_page_needs_no_access_token_because_its_links_have_a_token(auth_mode: str) -> None:
-    route = routes_of(auth_mode)[PAGE_ROUTE]
-    assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
-    assert route["Target"] == "integrations/${ApprovalIntegration}"
-
-
-@every_auth_mode
-def test_the_question_page_needs_no_access_token_and_its_stage_is_throttled(auth_mode: str) -> None:
+def test_pages_cards_and_metadata_are_public_and_their_stage_is_throttled(auth_mode: str) -> None:
+    """Links of pages have a token. Without a name or an issuer, the function answers 404."""
     routes = routes_of(auth_mode)
-    for method in ("GET", "POST"):
-        route = routes[f"{method} {QUESTIONS}"]
+    for key in PUBLIC_ROUTES:
+        route = routes[key]
         assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
-        assert route["Target"] == "integrations/${EndpointIntegration}"
     # The settings of the stage apply to each route, and no route has settings of its own.
     stage = properties("ApiStage", AuthMode=auth_mode, **AUTH_MODES[auth_mode])
     assert stage["DefaultRouteSettings"].keys() == {"ThrottlingRateLimit", "ThrottlingBurstLimit"}
     assert "RouteSettings" not in stage
     assert variables(FRONT_DOOR)["MCP_AUDIENCE"].endswith(QUESTIONS.removesuffix("/questions"))
+
+
+def test_the_front_door_knows_the_name_of_its_card() -> None:
+    assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
+    assert variables(FRONT_DOOR)["MCP_SERVER_CARD"] == ""
 
 
 @pytest.mark.parametrize(
@@ -153,23 +158,6 @@ def test_the_question_page_needs_no_access_token_and_its_stage_is_throttled(auth
 )
 def test_the_approval_page_is_on_the_address_of_the_api(given: dict[str, str], url: str) -> None:
     assert variables("ApprovalFunction", **given)["APPROVALS_URL"] == url
-
-
-@every_auth_mode
-def test_the_server_card_and_the_token_metadata_are_public(auth_mode: str) -> None:
-    """Without a name or an issuer, the function answers 404."""
-    routes = routes_of(auth_mode)
-    for route in (routes[key] for key in CARD_ROUTES | METADATA_ROUTES):
-        assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
-        assert route["Target"] == "integrations/${EndpointIntegration}"
-    assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
-    assert variables(FRONT_DOOR)["MCP_SERVER_CARD"] == ""
-
-
-def test_a_lambda_authorizer_with_an_issuer_has_clients_sent_there() -> None:
-    issuer = {"TokenIssuer": "https://issuer.example"}
-    found = variables(FRONT_DOOR, AuthMode="lambda", **AUTH_MODES["lambda"], **issuer)
-    assert found["MCP_TOKEN_ISSUER"] == issuer["TokenIssuer"]
 
 
 SETTING_OF = {
@@ -215,24 +203,16 @@ def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwi
 
 
 @every_auth_mode
-def test_functions_know_the_issuer_of_tokens(auth_mode: str) -> None:
-    environment = variables(FRONT_DOOR, AuthMode=auth_mode, **AUTH_MODES[auth_mode])
+def test_a_mode_has_its_authorizer_and_functions_know_the_issuer(auth_mode: str) -> None:
+    given = {"AuthMode": auth_mode, **AUTH_MODES[auth_mode]}
+    authorizers = {"jwt": {"JwtAuthorizer"}, "lambda": {"LambdaAuthorizer"}}
+    assert set(of_type("AWS::ApiGatewayV2::Authorizer", **given)) == authorizers.get(auth_mode, set())
+    environment, issuer = variables(FRONT_DOOR, **given), "https://issuer.example"
     assert environment["MCP_AUTH_MODE"] == auth_mode
-    issuer = {"bearer": "https://issuer.example", "jwt": "https://issuer.example", "lambda": ""}
-    assert environment.get("MCP_TOKEN_ISSUER") == issuer.get(auth_mode)
-
-
-@every_auth_mode
-def test_an_authorizer_exists_only_in_its_own_mode(auth_mode: str) -> None:
-    authorizers = of_type("AWS::ApiGatewayV2::Authorizer", AuthMode=auth_mode, **AUTH_MODES[auth_mode])
-    assert set(authorizers) == {"jwt": {"JwtAuthorizer"}, "lambda": {"LambdaAuthorizer"}}.get(
-        auth_mode, set()
-    )
-
-
-def test_only_routes_define_paths() -> None:
-    assert "Body" not in properties("Api")
-    assert set(of_type("AWS::ApiGatewayV2::Api")) == {"Api"}
+    issuers = {"bearer": issuer, "jwt": issuer, "lambda": ""}
+    assert environment.get("MCP_TOKEN_ISSUER") == issuers.get(auth_mode)
+    if auth_mode == "lambda":  # clients are sent to an issuer that is given
+        assert variables(FRONT_DOOR, **given, TokenIssuer=issuer)["MCP_TOKEN_ISSUER"] == issuer
 
 
 @every_auth_mode
@@ -260,6 +240,7 @@ def test_every_route_leads_to_the_front_door_except_the_approval_page() -> None:
     targets = {key: route["Target"] for key, route in routes_of("bearer").items()}
     assert targets.pop(PAGE_ROUTE) == "integrations/${ApprovalIntegration}"
     assert set(targets.values()) == {"integrations/${EndpointIntegration}"}
+    assert {name: "Body" in api for name, api in of_type("AWS::ApiGatewayV2::Api").items()} == {"Api": False}
     integrations = of_type("AWS::ApiGatewayV2::Integration")
     assert integrations.keys() == INTEGRATION_OF.keys()
     for name, function in INTEGRATION_OF.items():
@@ -291,11 +272,6 @@ def test_nothing_but_the_api_may_invoke_a_function() -> None:
     assert of_type("AWS::Lambda::Url") == {}
 
 
-@every_public_function
-def test_the_timeout_of_a_function_is_below_that_of_the_api(function: str) -> None:
-    assert properties(function)["Timeout"] < 30
-
-
 # Roles (test_least_privilege.py covers their actions)
 
 
@@ -306,28 +282,11 @@ def test_only_a_tool_and_its_worker_share_a_role() -> None:
     assert sorted([*roles.values(), "DeploymentRole"]) == sorted(of_type("AWS::IAM::Role"))
 
 
-@every_function
-def test_only_lambda_may_assume_the_role_of_a_function(function: str) -> None:
-    [assume] = properties(role_of(function))["AssumeRolePolicyDocument"]["Statement"]
-    assert assume == {
-        "Effect": "Allow",
-        "Principal": {"Service": "lambda.amazonaws.com"},
-        "Action": "sts:AssumeRole",
-    }
-
-
-@every_function
-def test_all_functions_write_to_one_log_group_in_json(function: str) -> None:
-    assert properties(function)["LoggingConfig"] == {"LogGroup": "${Logs}", "LogFormat": "JSON"}
-
-
-def test_the_api_has_a_separate_log_group_in_the_prefix_for_services() -> None:
+def test_the_api_has_a_separate_log_group_and_no_policy_stands_alone() -> None:
     assert set(of_type("AWS::Logs::LogGroup")) == {"Logs", "ApiLogs"}
+    # AWS's prefix for the logs of services.
     name = properties("ApiLogs")["LogGroupName"]
     assert name == "/aws/vendedlogs/mcp-roundtrip/${AWS::StackName}"
-
-
-def test_there_are_no_separate_policies() -> None:
     assert of_type("AWS::IAM::RolePolicy") == of_type("AWS::SQS::QueuePolicy") == {}
 
 
@@ -402,11 +361,6 @@ def test_the_block_for_traces_adds_the_layer_and_its_script_to_every_function(fu
         assert ("xray:PutTraceSegments" in actions) is (x_ray == "enabled")
 
 
-def test_metrics_of_a_stack_have_a_separate_namespace() -> None:
-    namespaces = {variables(function)["POWERTOOLS_METRICS_NAMESPACE"] for function in FOLDERS}
-    assert namespaces == {"mcp-roundtrip/${AWS::StackName}"}
-
-
 @pytest.mark.parametrize(
     ("given", "audience"),
     [
@@ -432,31 +386,22 @@ def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
 def test_a_worker_is_its_tools_code_with_another_handler_and_more_time(tool: str, worker: str) -> None:
     assert FOLDERS[tool] == FOLDERS[worker]
     assert (properties(tool)["Handler"], properties(worker)["Handler"]) == ("app.handler", "app.worker")
-    assert properties(worker)["Timeout"] == 900
     assert properties(worker)["Layers"] == properties(tool)["Layers"]
 
 
 @every_worker
-def test_recursive_loop_detection_is_off_for_workers(worker: str) -> None:
+def test_a_worker_may_dispatch_the_next_and_undelivered_invocations_are_stored_for_14_days(
+    worker: str,
+) -> None:
     allowed = {name for name, f in of_type("AWS::Lambda::Function").items() if "RecursiveLoop" in f}
     assert allowed == set(WORKERS)
     assert properties(worker)["RecursiveLoop"] == "Allow"
-
-
-@every_worker
-def test_a_version_of_a_worker_stores_undelivered_invocations_for_14_days(worker: str) -> None:
     # Without an EventInvokeConfig, Lambda retries twice, for up to six hours.
     assert of_type("AWS::Lambda::EventInvokeConfig") == {}
     assert properties(worker)["DeadLetterConfig"] == {"TargetArn": arn("UndeliveredTasks")}
     queue = properties("UndeliveredTasks")
     assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
     assert queue["SqsManagedSseEnabled"] is True
-
-
-@every_worker
-def test_a_worker_has_none_of_the_globals_for_functions_with_callers(worker: str) -> None:
-    assert properties(worker, "SnapStart").get("SnapStart", {"ApplyOn": "None"}) == {"ApplyOn": "None"}
-    assert f"{worker}DeploymentGroup" not in deployed("Gradual deployment")
 
 
 @every_worker
@@ -489,7 +434,7 @@ def test_every_worker_has_one_queue() -> None:
 # Deletion and retention
 
 
-def test_the_table_has_the_keys_of_the_store_ttl_and_point_in_time_recovery() -> None:
+def test_the_table_has_the_keys_of_the_store_expires_items_and_outlives_the_stack() -> None:
     table = properties("TaskTable")
     keys = {key["AttributeName"]: key["KeyType"] for key in table["KeySchema"]}
     assert keys == {"pk": "HASH", "sk": "RANGE"}
@@ -497,14 +442,5 @@ def test_the_table_has_the_keys_of_the_store_ttl_and_point_in_time_recovery() ->
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert table["TimeToLiveSpecification"] == {"AttributeName": "exp", "Enabled": True}
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-
-
-def test_the_table_is_retained_when_the_stack_is_deleted() -> None:
-    table = deployed()["TaskTable"]
-    assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
-
-
-@every_function
-def test_logs_expire(function: str) -> None:
-    group = name_in(properties(function)["LoggingConfig"]["LogGroup"])
-    assert properties(group, LogRetentionDays="7")["RetentionInDays"] == "7"
+    retained = deployed()["TaskTable"]
+    assert (retained["DeletionPolicy"], retained["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
