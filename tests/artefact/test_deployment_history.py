@@ -193,7 +193,7 @@ def test_a_removed_option_returns_to_its_default(history: History) -> None:
         ("TokenIssuer must be an https URL", "AuthMode=bearer TokenIssuer=http://issuer.example"),
         ("AuthMode bearer and jwt need TokenIssuer", "AuthMode=bearer TokenIssuer"),
         ("AuthMode must be one of", "AuthMode=oauth"),
-        ("no parameter AuthMod. Did you mean AuthMode?", "AuthMod=none"),
+        ("no parameter AuthMod; did you mean AuthMode?", "AuthMod=none"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_build(

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip.protocol.jsonrpc import TOO_MANY_REQUESTS
 from mcp_roundtrip.server.task_methods import POLL_INTERVAL_MS
 from mcp_roundtrip_tools.catalog import edge_routes
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import cloudformation, skips
 from support.project import ROOT
 from support.transformed_template import (
@@ -49,17 +48,6 @@ WITH_WEB_ACL = {"WebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl
 
 def edge() -> Any:
     return load(TEMPLATE)
-
-
-@pytest.fixture
-def parsed(tmp_path: Path) -> Callable[[str], Any]:
-    """Return a function that reads the text of a template."""
-
-    def parse(text: str) -> Any:
-        (tmp_path / "template.yaml").write_text(text)
-        return load(tmp_path / "template.yaml")
-
-    return parse
 
 
 def resources(**given: str) -> dict[str, Any]:
@@ -104,20 +92,14 @@ def test_an_existing_web_acl_replaces_that_of_the_stack() -> None:
     assert "WebAcl" not in resources(**WITH_WEB_ACL)
 
 
-def test_no_request_is_sampled_and_no_rule_reads_bodies() -> None:
+def test_limits_are_for_callers_and_for_addresses_that_they_share_and_nothing_is_sampled() -> None:
     acl = resources()["WebAcl"]["Properties"]
     seen = [acl["VisibilityConfig"], *(rule["VisibilityConfig"] for rule in acl["Rules"])]
     assert not any(each["SampledRequestsEnabled"] for each in seen)
-    assert [rule["Name"] for rule in acl["Rules"]] == [
-        "RequestsPerCaller",
-        "RequestsPerAddress",
-        "IpReputation",
-    ]
-
-
-def test_a_caller_has_a_limit_and_an_address_that_callers_share_a_higher_one() -> None:
-    caller, address, _ = resources()["WebAcl"]["Properties"]["Rules"]
-    by_caller, by_address = (rule["Statement"]["RateBasedStatement"] for rule in (caller, address))
+    # No rule reads bodies.
+    names = ["RequestsPerCaller", "RequestsPerAddress", "IpReputation"]
+    assert [rule["Name"] for rule in acl["Rules"]] == names
+    by_caller, by_address = (rule["Statement"]["RateBasedStatement"] for rule in acl["Rules"][:2])
     [key] = by_caller["CustomKeys"]
     assert (by_caller["AggregateKeyType"], key["Header"]["Name"]) == ("CUSTOM_KEYS", "authorization")
     assert by_address["AggregateKeyType"] == "IP"
@@ -186,44 +168,35 @@ MAX_FUNCTION = 10 * 1024
 """Bytes of a CloudFront function."""
 
 
-def owners() -> dict[str, dict[str, str]]:
-    """Return the owner of each listed feature."""
-    catalog = json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
-    return {
-        method: {row["definition"][key]: row["owner"] for row in catalog[member]}
-        for method, member, key in (
-            ("tools/call", "tools", "name"),
-            ("prompts/get", "prompts", "name"),
-            ("resources/read", "resources", "uri"),
-        )
-    }
-
-
 def catalog() -> Any:
     return json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
 
 
-def test_the_table_has_the_owner_of_each_listed_feature() -> None:
+def owners() -> dict[str, dict[str, str]]:
+    """Return the owner of each listed feature."""
+    keys = {"tools": "name", "prompts": "name", "resources": "uri"}
+    methods = {"tools": "tools/call", "prompts": "prompts/get", "resources": "resources/read"}
+    return {
+        methods[member]: {row["definition"][key]: row["owner"] for row in catalog()[member]}
+        for member, key in keys.items()
+    }
+
+
+def test_the_function_has_the_owner_of_each_feature_a_short_name_and_a_size_below_the_limit() -> None:
     assert edge_routes.owner_table(catalog()) == owners()
-
-
-def test_the_name_of_the_function_is_short_for_every_name_of_a_stack() -> None:
     name = resources()["RequestFunction"]["Properties"]["Name"]
     assert name == "mcp-request-51af3dc0-da77-11e4-872e-1234567db123"
     assert len(name) <= MAX_NAME
-
-
-def test_the_function_fits_into_the_limit_of_cloudfront() -> None:
     assert len(CODE.encode()) <= MAX_FUNCTION
 
 
-def test_of_a_long_table_the_function_has_what_fits(parsed: Callable[[str], Any]) -> None:
+def test_of_a_long_table_the_function_has_what_fits() -> None:
     names = [f"{'x' * 26}_{number:03}" for number in range(200)]
     many = {"tools": [{"owner": name, "definition": {"name": name}} for name in names]}
     fits = edge_routes.owner_table(many)["tools/call"]
     assert list(fits) == names[: len(fits)]
     text = edge_routes.with_table(TEMPLATE.read_text("utf-8"), many)
-    template = parsed(text)
+    template = parse(text)
     values = {**cloudformation.parameters_of(template, **HOST), "AWS::StackId": STACK_ID}
     function = cloudformation.resources(template, values)["RequestFunction"]["Properties"]["FunctionCode"]
     assert names[0] in function
@@ -327,10 +300,7 @@ def test_requests_with_a_token_of_browsers_and_to_other_paths_are_not_challenged
         at("/.well-known/oauth-protected-resource/mcp", "GET"),
     ]
     assert routed(*passed, code=CHALLENGING) == passed
-
-
-def test_the_edge_challenges_only_if_it_is_told_to() -> None:
-    assert routed(at("/mcp")) == [at("/mcp")]
+    assert routed(at("/mcp")) == [at("/mcp")], "without ChallengeAtEdge"
 
 
 def test_challenges_do_not_need_routing_by_name() -> None:
@@ -414,9 +384,9 @@ def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door() -> None:
         assert mapping(integration) == mapping(front_door)
 
 
-def test_routes_of_a_large_application_fit_into_a_stack(parsed: Callable[[str], Any]) -> None:
+def test_routes_of_a_large_application_fit_into_a_stack() -> None:
     many = {"tools": [{"owner": f"tool_{number:03}", "definition": {}} for number in range(200)]}
-    template = parsed(edge_routes.render(edge_routes.owners(many)))
+    template = parse(edge_routes.render(edge_routes.owners(many)))
     assert len(template["Resources"]) <= MAX_RESOURCES
 
 

@@ -387,9 +387,9 @@ def test_the_second_deployment_asks_nothing_and_keeps_the_answers(
 
 
 REFUSED = {
-    "PARAMETERS=AutMode=none": "template.yaml has no parameter AutMode. Did you mean AuthMode?",
+    "PARAMETERS=AutMode=none": "template.yaml has no parameter AutMode; did you mean AuthMode?",
     "PARAMETERS=AuthMode=oauth": "AuthMode must be one of none, bearer, jwt, lambda, iam, not 'oauth'.",
-    "PARAMETERS=AuthMode=bearer": "AuthMode bearer and jwt need TokenIssuer: set it with",
+    "PARAMETERS=AuthMode=bearer": "AuthMode bearer and jwt need TokenIssuer.",
     "ENV=staging": "samconfig.toml has no environment 'staging'; it has default, prod.",
     "PYTHON_RUNTIME=python3.14": "template.yaml has no parameter PythonRuntime: change every Runtime",
 }

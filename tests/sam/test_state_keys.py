@@ -15,7 +15,6 @@ from support.transformed_template import (
     TOOLS,
     arn,
     broken_rules,
-    declared_parameters,
     deployed,
     name_in,
     of_type,
@@ -191,12 +190,7 @@ CreateKey, ListKeys and ListAliases are not checked against a key's policy."""
 @pytest.mark.parametrize("key", KEY_POLICIES)
 def test_a_keys_policy_allows_its_administration_and_its_one_use_through_iam(key: str) -> None:
     assert properties(key)["KeyPolicy"]["Statement"] == KEY_POLICIES[key]
-
-
-@pytest.mark.parametrize("key", KEY_POLICIES)
-def test_a_keys_policy_lets_cloudformation_manage_the_key(key: str) -> None:
-    administration, *_ = properties(key)["KeyPolicy"]["Statement"]
-    assert set(administration["Action"]) >= CLOUDFORMATION_CALLS
+    assert {*ADMINISTRATION["Action"]} >= CLOUDFORMATION_CALLS
 
 
 @every_tool
@@ -374,12 +368,3 @@ def test_an_implausible_value_is_refused(parameter: str, value: str) -> None:
 )
 def test_keys_of_every_partition_and_multi_region_keys_are_accepted(key: str) -> None:
     assert parameters(StateKeyArn=key, TrustedStateKeyArns=f"{key}, {NEW}")["StateKeyArn"] == key
-
-
-def test_every_parameter_about_states_is_described() -> None:
-    declared = declared_parameters()
-    about_states = [
-        name for name in declared if "State" in name or name in ("EndpointUri", "RevokedCertificates")
-    ]
-    assert len(about_states) == 9
-    assert all(declared[name].get("Description") for name in about_states)

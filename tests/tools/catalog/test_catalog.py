@@ -64,8 +64,7 @@ def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_pa
 
 def test_tools_that_every_client_can_call_come_first(tmp_path: Path) -> None:
     asks = TOOL.format(name="asks").replace("@server.tool", '@server.tool(requires=["sampling"])')
-    functions = write(tmp_path, one=asks, two=TOOL.format(name="plain"))
-    rows = json.loads(render_catalog(functions))["tools"]
+    rows = json.loads(render_catalog(write(tmp_path, one=asks, two=TOOL.format(name="plain"))))["tools"]
     assert [row["definition"]["name"] for row in rows] == ["plain", "asks"]
 
 
@@ -175,16 +174,15 @@ def test_the_catalog_says_whether_owners_hide_features(tmp_path: Path) -> None:
     one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
     catalog = json.loads(render_catalog(write(tmp_path, one=one, two=TOOL.format(name="b"))))
     assert catalog["hideUnauthorized"] is True
-    two = SCOPED.format(name="b", scope="read", hierarchy="{}")
-    with pytest.raises(CatalogError, match="hide_unauthorized"):
-        render_catalog(write(tmp_path / "mixed", one=one, two=two))
 
 
-def test_owners_with_contradicting_scopes_are_refused(tmp_path: Path) -> None:
-    one = SCOPED.format(name="a", scope="read", hierarchy='{"x": ["y"]}')
-    two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
-    with pytest.raises(CatalogError):
-        render_catalog(write(tmp_path / "mixed", one=one, two=two))
+@pytest.mark.parametrize(
+    ("one", "two"), [("{}, hide_unauthorized=True", "{}"), ('{"x": ["y"]}', '{"y": ["x"]}')]
+)
+def test_owners_whose_scopes_contradict_each_other_are_refused(tmp_path: Path, one: str, two: str) -> None:
+    first, second = (SCOPED.format(name=n, scope="read", hierarchy=h) for n, h in (("a", one), ("b", two)))
+    with pytest.raises(CatalogError, match=r"hide_unauthorized|scopes"):
+        render_catalog(write(tmp_path, one=first, two=second))
 
 
 def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path: Path) -> None:

@@ -148,14 +148,10 @@ def test_invalid_parameters_are_refused(template: Path, parameters: Mapping[str,
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: ["])
-def test_an_invalid_template_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(TemplateError):
-        Template(write_application(tmp_path, text, {}), {})
-
-
-def test_a_missing_template_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TemplateError):
-        Template(tmp_path / "nowhere.yaml", {})
+def test_an_invalid_or_missing_template_is_refused(tmp_path: Path, text: str) -> None:
+    for path in (write_application(tmp_path, text, {}), tmp_path / "nowhere.yaml"):
+        with pytest.raises(TemplateError):
+            Template(path, {})
 
 
 QUEUE_TEMPLATE = """
@@ -173,17 +169,11 @@ QUEUE_TEMPLATE = """
     """
 
 
-def test_an_event_of_a_function_reads_a_queue_with_a_name(tmp_path: Path) -> None:
+def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores(tmp_path: Path) -> None:
     path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
     read = Template(path, {}).application({}, "", "http://127.0.0.1:2")
     assert {name: queue.reader for name, queue in read.queues.items()} == {"local_tasks": "worker"}
-    assert read.functions["worker"].environment == {
-        "QUEUE": "http://127.0.0.1:2/000000000000/local_tasks",
-        "NAME": "local_tasks",
-    }
-
-
-def test_a_function_has_no_globals_that_it_ignores(tmp_path: Path) -> None:
-    path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
-    worker = Template(path, {}).application({}, "").functions["worker"]
+    worker = read.functions["worker"]
+    url = "http://127.0.0.1:2/000000000000/local_tasks"
+    assert worker.environment == {"QUEUE": url, "NAME": "local_tasks"}
     assert (worker.timeout_s, worker.memory_mb) == (3, 512)
