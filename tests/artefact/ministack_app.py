@@ -11,7 +11,6 @@
 - ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
   then polls no queue.
 - ministack has no CodeDeploy. Its resources exist only in their stack.
-- ministack ignores the Body of an HTTP API, in which SAM writes the routes of events.
 - Events of ministack name its own host, where AWS writes the domain that it assigned to the API.
 - ministack unpacks the layer for each execution environment, in half a second. Here they share a folder.
 - ministack counts the depth of invocations, for which each execution environment imports botocore.
@@ -184,35 +183,6 @@ def transformed(template: dict[str, Any], given: dict[str, Any]) -> Any:
     return engine._apply_transforms({**template, "Parameters": {**declared, **parameters}})
 
 
-def with_routes(create: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `create` of an HTTP API that also creates the routes in its Body (OpenAPI)."""
-
-    def run(name: str, properties: Properties, stack: str) -> Any:
-        created = create(name, properties, stack)
-        for path, methods in (properties.get("Body") or {}).get("paths", {}).items():
-            for method, operation in methods.items():
-                add_route(created[0], path, method, operation, stack)
-        return created
-
-    return run
-
-
-def add_route(api: str, path: str, method: str, operation: Properties, stack: str) -> None:
-    """Add a route and its integration to an HTTP API."""
-    integration = operation["x-amazon-apigateway-integration"]
-    lambda_proxy = {
-        "ApiId": api,
-        "IntegrationType": "AWS_PROXY",
-        "IntegrationUri": integration["uri"],
-        "PayloadFormatVersion": integration["payloadFormatVersion"],
-    }
-    target, _ = HANDLERS["AWS::ApiGatewayV2::Integration"]["create"](path, lambda_proxy, stack)
-    verb = "ANY" if method.startswith("x-") else method.upper()
-    key = path if path == "$default" else f"{verb} {path}"
-    route = {"ApiId": api, "RouteKey": key, "Target": f"integrations/{target}"}
-    HANDLERS["AWS::ApiGatewayV2::Route"]["create"](path, route, stack)
-
-
 def remembered(run: Callable[..., tuple[str, Properties]]) -> Callable[..., tuple[str, Properties]]:
     """Return a function that creates or updates a resource, and knows the attributes that it had before."""
 
@@ -247,10 +217,8 @@ class SharedLayer(zipfile.ZipFile):
             Path(path, entry.name).symlink_to(entry)
 
 
-HTTP_API = HANDLERS["AWS::ApiGatewayV2::Api"]
 NESTED = HANDLERS["AWS::CloudFormation::Stack"]
 apigateway._HOST = "us-east-1.amazonaws.com"
-HANDLERS["AWS::ApiGatewayV2::Api"] = {**HTTP_API, "create": with_routes(HTTP_API["create"])}
 HANDLERS["AWS::CloudFormation::Stack"] = {
     **NESTED,
     "create": transforming(NESTED["create"], 1),

@@ -13,7 +13,6 @@ from mcp_roundtrip_tools.growth.add import ENVIRONMENTS, main, plan_part
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
-from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents
 
@@ -26,13 +25,6 @@ PIPELINE = {
     "platform/pipeline/template.yaml",
 }
 EDGE, ROUTES = "platform/edge/template.yaml", "platform/edge/routes.yaml"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Return a new application."""
-    write({tmp_path / path: text for path, text in render("orders", "python3.12", "arm64").items()})
-    return tmp_path
 
 
 def replace(path: Path, before: str, after: str) -> None:
@@ -68,7 +60,7 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
     after = files(project)
     assert after.keys() - before.keys() == PIPELINE
     assert {path: after[path] for path in before} == before
-    assert versions_of_python(project) == {"3.12"}
+    assert versions_of_python(project) == {"3.13"}
     assert after["platform/pipeline/template.yaml"] == (ROOT / "platform/pipeline/template.yaml").read_bytes()
     shown = capsys.readouterr().out
     assert "GitHubEnvironment=default ApplicationStack=orders\n" in shown
@@ -81,8 +73,8 @@ def test_the_workflow_deploys_to_the_environments_that_are_checked() -> None:
 
 
 def test_a_runtime_that_is_a_parameter_is_that_of_the_environment_in_git(project: Path) -> None:
-    replace(project / "template.yaml", "Runtime: python3.12", "Runtime: !Ref PythonRuntime")
-    declared = "Parameters:\n  PythonRuntime: {Type: String, Default: python3.13}\n"
+    replace(project / "template.yaml", "Runtime: python3.13", "Runtime: !Ref PythonRuntime")
+    declared = "Parameters:\n  PythonRuntime: {Type: String, Default: python3.12}\n"
     replace(project / "template.yaml", "Parameters:\n  AuthMode", f"{declared}  AuthMode")
     with (project / "samconfig.toml").open("a") as file:
         file.write('[default.deploy.parameters.parameter_overrides]\nPythonRuntime = "python3.14"\n')
@@ -121,18 +113,12 @@ def test_one_function_needs_no_routes_and_gets_them_with_the_front_door(project:
     assert plan_part(project, "edge") == {}
 
 
-def test_an_application_with_a_front_door_gets_its_table_and_its_routes(project: Path) -> None:
-    write(plan_function(project, "translate"))
-    write(plan_part(project, "edge"))
-    assert table(project)["tools/call"] == {"order_status": "server", "translate": "translate"}
-    assert (project / ROUTES).exists()
-
-
 def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(plan_function(project, "translate"))
     write(plan_part(project, "edge"))
+    assert table(project)["tools/call"] == {"order_status": "server", "translate": "translate"}
     current = files(project)
     functions = ["--functions", str(project / "functions")]
     assert catalog([*functions, "--check"]) == 0
@@ -175,7 +161,7 @@ OLDER = ("platform/template.yaml", "    Version: ", "    Version: 0.0.1 #", "run
         OLDER,
         ("template.yaml", "platform/template.yaml", "missing/template.yaml", "missing/template.yaml"),
         ("template.yaml", "AWS::Serverless::Application", "AWS::SNS::Topic", "existing-application.md"),
-        ("template.yaml", "Runtime: python3.12", "Runtime: nodejs22.x", "a Runtime such as python3.13"),
+        ("template.yaml", "Runtime: python3.13", "Runtime: nodejs22.x", "a Runtime such as python3.13"),
         ("samconfig.toml", "[prod.", "[stage.", "no environment 'prod'"),
         ("samconfig.toml", 'stack_name = "orders-prod"', "", "stack_name in [prod.global.parameters]"),
         ("samconfig.toml", '"orders-prod"', f'"{"o" * 25}"', "accepts 24: choose a shorter stack_name"),

@@ -49,15 +49,10 @@ def resources(text: str, name: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("tasks", [False, True])
-def test_an_entry_is_short(tasks: bool) -> None:
-    before, after = TEXT.splitlines(), with_function(TEXT, "translate", tasks=tasks).splitlines()
-    assert len(after) - len(before) <= MAX_LINES[tasks]
-    assert max(map(len, after)) <= 110
-
-
-@pytest.mark.parametrize("tasks", [False, True])
-def test_only_lines_at_the_end_of_the_resources_are_added(tasks: bool) -> None:
+def test_a_short_entry_is_added_at_the_end_of_the_resources(tasks: bool) -> None:
     after = with_function(TEXT, TOOL, tasks=tasks)
+    assert len(after.splitlines()) - len(TEXT.splitlines()) <= MAX_LINES[tasks]
+    assert max(map(len, after.splitlines())) <= 110
     entry = after.removeprefix(TEXT[: TEXT.index("\n\nOutputs:") + 1])
     assert entry.endswith(TEXT[TEXT.index("\nOutputs:") :])
     assert after.replace(entry.removesuffix(TEXT[TEXT.index("\nOutputs:") :]), "", 1) == TEXT
@@ -149,19 +144,15 @@ def test_a_function_that_cannot_have_a_worker_is_refused(before: str, after: str
 # -- the front door -------------------------------------------------------------------------------------
 
 
-def test_the_front_door_is_that_of_this_application() -> None:
+@pytest.mark.parametrize("with_makefile", [False, True])
+def test_the_front_door_is_that_of_this_application_and_answers_at_the_endpoint(with_makefile: bool) -> None:
     template = TemplateText(NEW)
-    add_front_door(template, "ServerFunction", with_makefile=True)
-    own, example = resources(template.text, "front_door"), resources(TEXT, "front_door")
-    assert own == example
-
-
-def test_the_endpoint_leads_to_the_front_door() -> None:
-    template = TemplateText(NEW)
-    add_front_door(template, "ServerFunction", with_makefile=False)
+    add_front_door(template, "ServerFunction", with_makefile=with_makefile)
     assert resources(template.text)["Endpoint"] == resources(TEXT)["Endpoint"]
     removed = [line for line in NEW.splitlines() if line not in template.text.splitlines()]
     assert removed == ["        Function: !Ref ServerFunction.Alias"]
+    if with_makefile:
+        assert resources(template.text, "front_door") == resources(TEXT, "front_door")
 
 
 def test_an_endpoint_that_does_not_exist_is_named() -> None:
@@ -174,19 +165,9 @@ def test_an_endpoint_that_does_not_exist_is_named() -> None:
 # -- names ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("weather", "WeatherFunction"),
-        ("provision", "ProvisionFunction"),
-        ("front_door", "FrontDoorFunction"),
-    ],
-)
-def test_a_name_whose_resources_exist_is_refused(name: str, found: str) -> None:
-    assert find_conflict(DOCUMENT, name) == found
-
-
-def test_another_spelling_of_used_ids_is_refused() -> None:
+def test_a_name_whose_resources_exist_is_refused_in_each_spelling() -> None:
+    for name in ("weather", "provision", "front_door"):
+        assert find_conflict(DOCUMENT, name) == f"{logical_id_prefix(name)}Function"
     document = parse(with_function(TEXT, f"{TOOL}_2"))
     assert find_conflict(document, f"{TOOL}2") == f"{logical_id_prefix(TOOL)}2Function"
 

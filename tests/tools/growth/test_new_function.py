@@ -97,14 +97,11 @@ def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_edge_routes_calls_of_the_new_tools_to_them(written: Path) -> None:
+def test_the_catalog_and_the_edge_have_the_new_tools(written: Path) -> None:
     for path in (edge_routes.EDGE, edge_routes.ROUTES):
         text = (written / path).read_text()
         assert TOOL in text
         assert TASK_TOOL in text
-
-
-def test_the_catalog_and_the_edge_are_fresh(written: Path) -> None:
     assert catalog(["--functions", str(written / "functions"), "--check"]) == 0
 
 
@@ -119,6 +116,8 @@ def test_mypy_accepts_the_function_with_tasks(written: Path) -> None:
 def test_the_written_files_are_lint_clean_and_formatted(name: str, tasks: bool, tmp_path: Path) -> None:
     test = render_test(name, PurePosixPath("functions", name, "app.py"), 1, tasks=tasks)
     texts = {"app.py": render_app(name, tasks=tasks), f"{name}.py": render_module(name, tasks=tasks)}
+    for text in texts.values():
+        assert name in {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
     write({tmp_path / path: text for path, text in {**texts, f"test_{name}.py": test}.items()})
     settings = ("--config", ROOT / "pyproject.toml")
     assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
@@ -178,16 +177,16 @@ def test_an_invalid_name_is_refused(
     assert re.search(f"error: .*{reason}", capsys.readouterr().err, re.DOTALL)
 
 
-def test_make_names_the_missing_name(project: Path) -> None:
-    done = make(project)
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [([], "make new-function NAME=find_orders"), (['NAME=x"; touch stray; "'], "lower-case")],
+)
+def test_make_names_a_missing_name_and_no_shell_interprets_it(
+    project: Path, variables: list[str], reason: str
+) -> None:
+    done = make(project, *variables)
     assert done.returncode != 0
-    assert "make new-function NAME=find_orders" in done.stderr
-
-
-def test_the_shell_does_not_interpret_the_name(project: Path) -> None:
-    done = make(project, 'NAME=x"; touch stray; "')
-    assert done.returncode != 0
-    assert "lower-case" in done.stderr
+    assert reason in done.stderr
 
 
 def test_a_second_function_of_the_same_name_is_refused(written: Path) -> None:
@@ -216,9 +215,3 @@ def test_a_function_is_written_completely_or_not_at_all(project: Path) -> None:
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     assert main(["--project", str(tmp_path), TOOL]) == 2
     assert contents(tmp_path) == {}
-
-
-@pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
-def test_the_function_has_the_name_of_its_folder(name: str) -> None:
-    for text in (render_app(name, tasks=False), render_module(name, tasks=False)):
-        assert name in {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}

@@ -149,33 +149,37 @@ ARCHITECTURES = {
 }
 
 
+def build(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Print the commands that build the layer."""
+    command = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
+    return subprocess.run(command.split(), cwd=folder, capture_output=True, text=True)
+
+
 @pytest.mark.parametrize(("written", "machine"), ARCHITECTURES.items())
 def test_the_layer_is_built_for_the_architecture_of_the_functions(
     written: str, machine: str, tmp_path: Path
 ) -> None:
-    existing = EXISTING.replace("Architectures:\n      - x86_64", written)
-    follow(tmp_path, existing)
-    build = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
-    done = subprocess.run(build.split(), cwd=tmp_path, capture_output=True, text=True)
+    follow(tmp_path, EXISTING.replace("Architectures:\n      - x86_64", written))
+    done = build(tmp_path)
     assert done.returncode == 0, done.stderr
     assert "--python-version 3.13 " in done.stdout
     assert set(re.findall(r"--platform manylinux\w*?_(x86_64|aarch64)\b", done.stdout)) == {machine}
 
 
-@pytest.mark.parametrize("runtime", ["Runtime: python3.11", "Runtime: !Ref Chosen"])
-def test_a_runtime_without_wheels_stops_the_build(runtime: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("Runtime: python3.13", "Runtime: python3.11", "`Runtime: python3.12` or a later one"),
+        ("Runtime: python3.13", "Runtime: !Ref Chosen", "`Runtime: python3.12` or a later one"),
+        ("Architectures:\n      - x86_64", "Architectures: [!Ref Chosen]", "neither arm64 nor x86_64"),
+        ("      - x86_64", "      - !Ref Chosen", "neither arm64 nor x86_64"),
+    ],
+)
+def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(
+    before: str, after: str, reason: str, tmp_path: Path
+) -> None:
     path = follow(tmp_path)
-    path.write_text(path.read_text("utf-8").replace("Runtime: python3.13", runtime))
-    build = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
-    done = subprocess.run(build.split(), cwd=tmp_path, capture_output=True, text=True)
+    path.write_text(path.read_text("utf-8").replace(before, after))
+    done = build(tmp_path)
     assert done.returncode != 0
-    assert "`Runtime: python3.12` or a later one" in done.stderr
-
-
-@pytest.mark.parametrize("written", ["Architectures: [!Ref Chosen]", "Architectures:\n      - !Ref Chosen"])
-def test_an_architecture_that_is_not_written_out_stops_the_build(written: str, tmp_path: Path) -> None:
-    follow(tmp_path, EXISTING.replace("Architectures:\n      - x86_64", written))
-    build = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
-    done = subprocess.run(build.split(), cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "neither arm64 nor x86_64" in done.stderr
+    assert reason in done.stderr

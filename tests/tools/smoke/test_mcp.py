@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -45,36 +46,27 @@ def test_every_check_of_a_correct_endpoint_is_ok(url: str) -> None:
     assert found["call"].text == "get_weather asked, was answered and completed in 2 rounds."
 
 
-def test_a_call_with_headers_for_arguments_and_several_questions_completes(url: str) -> None:
-    call = Call("provision_database", {"name": "orders", "region": "eu-west-1"})
-    found = findings_of(Settings(url, call=call))
-    assert found["call"].status == "ok"
+CALLS = {
+    "headers and questions": ("provision_database", {"name": "orders", "region": "eu-west-1"}, "ok", ""),
+    "without a question": ("get_weather", {"location": "Tokyo"}, "note", ""),
+    "an unknown tool": ("get_wether", {}, "wrong", "The endpoint has no tool get_wether: correct CALL."),
+    "a tool error": ("get_weather", {"place": 1}, "wrong", "tool error"),
+}
 
 
-def test_a_single_function_is_an_endpoint_too(url: str) -> None:
+@pytest.mark.parametrize(("tool", "arguments", "status", "text"), CALLS.values(), ids=CALLS)
+def test_the_end_of_a_call_is_described(
+    url: str, tool: str, arguments: dict[str, Any], status: str, text: str
+) -> None:
+    found = findings_of(Settings(url, call=Call(tool, arguments)))["call"]
+    assert (found.status, text in found.text) == (status, True)
+
+
+def test_a_single_function_is_an_endpoint_and_no_tool_has_to_be_called(url: str) -> None:
     found = findings_of(Settings(url.replace(FRONT_DOOR, "/tools/weather"), call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
-
-
-def test_a_call_without_a_question_is_noted(url: str) -> None:
-    found = findings_of(Settings(url, call=Call("get_weather", {"location": "Tokyo"})))
-    assert found["call"].status == "note"
-
-
-def test_without_a_call_the_tools_are_listed(url: str) -> None:
     found = findings_of(Settings(url))
     assert (found["tools"].status, found["call"].status) == ("ok", "note")
-
-
-def test_an_unknown_tool_is_named(url: str) -> None:
-    found = findings_of(Settings(url, call=Call("get_wether", {})))
-    assert found["call"].text == "The endpoint has no tool get_wether: correct CALL."
-
-
-def test_a_tool_error_is_shown(url: str) -> None:
-    found = findings_of(Settings(url, call=Call("get_weather", {"place": 1})))
-    assert found["call"].status == "wrong"
-    assert "tool error" in found["call"].text
 
 
 def test_an_open_endpoint_is_wrong_if_a_token_was_passed(url: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -36,14 +35,6 @@ def the_fault(settings: Settings) -> Finding:
     return found[-1]
 
 
-@contextmanager
-def closed_port() -> Iterator[str]:
-    """Yield the URL of a port on which nothing listens."""
-    with closing(socket.socket()) as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
-
-
 @pytest.mark.parametrize(
     "url", ["", "tools.example/mcp", "http://tools.example/mcp", "https://t.example/mcp?x=1"]
 )
@@ -51,15 +42,12 @@ def test_a_wrong_url_is_refused_before_any_request(url: str) -> None:
     assert the_fault(Settings(url)).check == "url"
 
 
-def test_a_host_without_an_address_is_named() -> None:
+def test_a_host_without_an_address_and_a_port_without_a_server_are_named() -> None:
     fault = the_fault(Settings("https://no-such-host.invalid/mcp"))
-    assert fault.check == "connection"
-    assert "no-such-host.invalid" in fault.text
-
-
-def test_a_port_on_which_nothing_listens_is_named() -> None:
-    with closed_port() as url:
-        assert "refused" in the_fault(Settings(url)).text
+    assert (fault.check, "no-such-host.invalid" in fault.text) == ("connection", True)
+    with closing(socket.socket()) as bound:  # nothing listens
+        bound.bind(("127.0.0.1", 0))
+        assert "refused" in the_fault(Settings(f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")).text
 
 
 BROKEN: dict[str, tuple[Reply, str]] = {

@@ -112,16 +112,13 @@ def test_another_version_than_that_of_the_package_is_refused_elsewhere_with_this
     check_platform(read_tree(project / "template.yaml"))
 
 
-def test_an_application_without_a_platform_cannot_be_upgraded(tmp_path: Path) -> None:
-    (tmp_path / "template.yaml").write_text("Resources: {A: {Type: T}}\n")
-    assert main(["--project", str(tmp_path)]) == 2
-
-
-def test_a_platform_without_a_version_is_refused(project: Path) -> None:
+def test_an_application_without_a_platform_or_its_version_cannot_be_upgraded(project: Path) -> None:
     path = project / "platform/template.yaml"
     path.write_text(path.read_text().replace("  McpRoundtrip:", "  Other:"))
     with pytest.raises(UpgradeError, match="no version"):
         list(upgrade(project, package_files()))
+    path.unlink()
+    assert main(["--project", str(project)]) == 2
 
 
 TEXT = "## [Unreleased]\n\nu\n\n## [0.10.0] - 2026-01-02\n\nc\n\n## [0.2.0]\n\nb\n\n## [0.1.0]\n\na\n"
