@@ -15,8 +15,13 @@ SHOWN = (ROOT / "tests/messages/shown.md").read_text("utf-8")
 OF_AWS = "From API Gateway and Lambda"
 """The section of the first part with messages that are not this package's."""
 
-LONGEST = 200
-"""Longer messages are cut on the page."""
+AUTHORS = """## Mistakes in the code or in settings
+
+The sections below have the beginnings of messages, with example names. What follows the semicolon in
+the full message says what to write instead."""
+
+FORM_OF_A_SETTING = ": must "
+"""Of messages that are left out: they consist of the setting and of what its value must be."""
 
 SECTIONS = {
     "functions": (
@@ -45,7 +50,7 @@ SECTIONS = {
     "settings": (
         "Settings",
         "The log has `misconfigured` or `setting_missing`, and the client gets -32603.\n"
-        "[Settings](settings.md) has all variables.",
+        "[Settings](settings.md) has all variables, and the values that they must have.",
     ),
 }
 """Module of tests/messages -> heading, and where its messages are seen."""
@@ -53,25 +58,22 @@ SECTIONS = {
 
 def render() -> str:
     """Return the Markdown of the page."""
-    parts = [SHOWN.rstrip("\n")]
+    parts = [SHOWN.rstrip("\n"), AUTHORS]
     for module, (title, where) in SECTIONS.items():
         import_module(f"messages.{module}")  # fills the table
-        cases = [case for case in CASES if case.name.startswith(f"{module}:")]
-        rows = ["| message | the mistake |", "|---|---|", *sorted(_rows(cases))]
-        parts += [f"## {title}", where, "\n".join(rows)]
+        problems = {
+            problem for case in CASES if case.name.startswith(f"{module}:") for problem in _problems(case)
+        }
+        parts += [f"## {title}", where, "\n".join(["```text", *sorted(problems), "```"])]
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(cases: list[Case]) -> Iterator[str]:
-    for case in cases:
-        mistake = case.name.partition(": ")[2]
-        for line in case.message.splitlines():
-            yield f"| {_code(line if len(line) <= LONGEST else line[: LONGEST - 1] + '…')} | {mistake} |"
-
-
-def _code(text: str) -> str:
-    text = text.replace("|", "\\|")
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
+def _problems(case: Case) -> Iterator[str]:
+    """Yield each problem that a message names, without the remedy that follows."""
+    for line in case.message.splitlines():
+        problem = line.partition("; ")[0]
+        if FORM_OF_A_SETTING not in problem:
+            yield problem
 
 
 def shown_messages() -> list[str]:
