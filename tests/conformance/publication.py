@@ -14,7 +14,7 @@ _INTRODUCTION: Final = """\
 `make conformance` writes this page. It runs the
 [official conformance suite](https://github.com/modelcontextprotocol/conformance) against functions on AWS's
 Lambda runtime client: a conformance server with the features that the suite calls, and the application of
-`template.yaml`. The command fails on a failed check, a warning, and fewer passed checks than in the last run.
+`template.yaml`.
 """
 
 _BADGE: Final = """\
@@ -61,8 +61,6 @@ def page(results: Results, not_run: Mapping[str, Mapping[str, str]]) -> str:
                 for each in servers
             ],
         ),
-        "## Scenarios\n",
-        _scenarios(servers),
         "## Not run\n",
         _table(
             ("Protocol", "Scenarios", "Reason"),
@@ -119,14 +117,6 @@ def _rows(results: Results) -> list[Mapping[str, int]]:
 def _totals(rows: Iterable[Mapping[str, int]]) -> list[int]:
     counted = list(rows)
     return [sum(row[count] for row in counted) for count in COUNTS]
-
-
-def _scenarios(servers: Sequence[Mapping[str, Any]]) -> str:
-    first: dict[str, Mapping[str, Mapping[str, int]]] = {}
-    for each in servers:
-        first.setdefault(each["revision"], each["scenarios"])
-    rows = [(revision, ", ".join(f"`{name}`" for name in scenarios)) for revision, scenarios in first.items()]
-    return _table(("Protocol", "Scenarios of the conformance server"), rows)
 
 
 def _by_reason(reasons: Mapping[str, str]) -> list[tuple[str, str]]:

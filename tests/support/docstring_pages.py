@@ -28,12 +28,10 @@ PAGES = {
     ),
     "types.md": GeneratedPage(
         "Content and annotations",
-        "What functions return, and what annotations of their parameters add.",
+        "Classes that belong to one decorator or call are on [its page](api/index.md).",
         {
             "Content blocks": ["Text", "Image", "Audio", "ResourceLink", "EmbeddedResource"],
-            "Other results": ["PromptMessage", "ResourceContents", "Completion", "Sampled", "Root"],
             "Annotations": ["one_of", "McpHeader"],
-            "Policies": ["Retry"],
         },
     ),
     "exceptions.md": GeneratedPage(

@@ -17,11 +17,18 @@ OF_AWS = "From API Gateway and Lambda"
 
 AUTHORS = """## Mistakes in the code or in settings
 
-The sections below have the beginnings of messages, with example names. What follows the semicolon in
-the full message says what to write instead."""
+The sections below have the beginnings of messages, without the name of the function or question, and
+with `…` for a value. The full message says what to write instead. Messages that say what a value must
+be are left out."""
 
-FORM_OF_A_SETTING = ": must "
-"""Of messages that are left out: they consist of the setting and of what its value must be."""
+SUBJECT = re.compile(r"^(@server\.\w+|\w+|[a-z]+ \w+|[a-z ]+ '[^']*'): ")
+"""The name of what has the mistake, at the beginning of a message."""
+
+DETAIL = re.compile(r"(?:; |, at \w+[\[.]| \((?!\.)).*")
+"""The remedy, the place in a value, or the cause, at the end of a message."""
+
+VALUE = re.compile(r"(?<!\w)'\w{40,}'?|(?<!\w)'[^']*'|(?<![\w-])\d+\b|\barn:[\w:/-]+")
+"""What differs between two messages of one kind."""
 
 SECTIONS = {
     "functions": (
@@ -50,7 +57,7 @@ SECTIONS = {
     "settings": (
         "Settings",
         "The log has `misconfigured` or `setting_missing`, and the client gets -32603.\n"
-        "[Settings](settings.md) has all variables, and the values that they must have.",
+        "[Settings](settings.md) has all variables.",
     ),
 }
 """Module of tests/messages -> heading, and where its messages are seen."""
@@ -69,11 +76,13 @@ def render() -> str:
 
 
 def _problems(case: Case) -> Iterator[str]:
-    """Yield each problem that a message names, without the remedy that follows."""
+    """Yield each problem that a message names, without its subject and details."""
     for line in case.message.splitlines():
-        problem = line.partition("; ")[0]
-        if FORM_OF_A_SETTING not in problem:
-            yield problem
+        problem = DETAIL.sub("", line)
+        while not problem.startswith("MCP_") and SUBJECT.match(problem):
+            problem = SUBJECT.sub("", problem)
+        if " must " not in problem:
+            yield VALUE.sub("…", problem)
 
 
 def shown_messages() -> list[str]:
