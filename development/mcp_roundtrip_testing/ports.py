@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode
-from mcp_roundtrip.auth.callers import EventAuthenticator
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, EventAuthenticator
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import PREFIX
 from mcp_roundtrip.engine.journal import Journal
@@ -21,8 +20,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
-from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
-from mcp_roundtrip.state.codec import Links
+from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys, MacKey, short_key_id
 from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable

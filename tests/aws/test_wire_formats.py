@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from mcp_roundtrip.aws.services import AwsError
-from support.aws_clients import KINDS, REGION, client_of_kind
+from support.aws_clients import KINDS, REGION, client_of_kind, signed_client
 from support.scripted_server import respond, scripted
 
 KEY = {"pk": {"S": "p#Ü世"}, "sk": {"S": "M"}}
