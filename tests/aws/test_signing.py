@@ -67,8 +67,9 @@ VECTORS = {
 @pytest.mark.parametrize(("headers", "token", "body", "signature"), VECTORS.values(), ids=VECTORS)
 def test_a_request_of_the_test_suite_gets_its_signature(headers, token, body, signature):
     credentials, all_headers = AwsCredentials(*KEYS, token), (("Host", "example.amazonaws.com"), *headers)
-    place = {"region": "us-east-1", "service": "service", "at": AT}
-    signed = dict(sign("/", all_headers, body, credentials=credentials, **place))
+    signed = dict(
+        sign("/", all_headers, body, credentials=credentials, region="us-east-1", service="service", at=AT)
+    )
     assert signed["Authorization"].rpartition("=")[2] == signature
     assert signed.get("X-Amz-Security-Token") == token
     assert signed["X-Amz-Date"] == "20150830T123600Z"

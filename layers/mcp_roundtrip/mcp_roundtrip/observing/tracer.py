@@ -16,10 +16,6 @@ from typing import Final
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import (
     Link,
     Span,
@@ -181,6 +177,12 @@ def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str
     provider = trace.get_tracer_provider()
     if not isinstance(provider, trace.ProxyTracerProvider):
         return Tracer(provider, x_ray_header)
+    # A function whose own provider exports needs no SDK in the layer.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     function = Resource({"service.name": environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip")})
     attributes = function.merge(OTELResourceDetector().detect()).attributes
     created = SdkTracerProvider(resource=Resource.create(attributes))
