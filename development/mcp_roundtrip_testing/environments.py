@@ -19,6 +19,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import Tool, ToolMethods
@@ -177,17 +178,17 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
     placeholders = placeholder_parameters(template)
     read = Template(template, placeholders, checks_values=False)
     key_arns = {key.name: f"arn:aws:kms:::key/{key.name}" for key in read.keys()}  # noqa: SIM118 - no dict
-    try:
-        application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
-    except TemplateError:
-        # A setting may refuse a value that stands for one that only a deployment has.
-        if any(name == value for name, value in placeholders.items()):
-            return {}
-        raise
+    application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
     found: dict[Path, frozenset[str]] = {}
     for function in application.functions.values():
         if any(name.startswith("MCP_") for name in function.environment):
-            unset = find_unset_settings(load_settings(function.environment))
+            try:
+                unset = find_unset_settings(load_settings(function.environment))
+            except SettingsError as error:
+                value = function.environment.get(error.setting, "")
+                if any(name == placeholder and name in value for name, placeholder in placeholders.items()):
+                    return {}  # the value stands for one that only a deployment has
+                raise TemplateError(f"{function.name}: {error}") from None
             file = (function.code / function.module).resolve()
             other = found.get(file, unset)
             found[file] = (unset | other) - (_ABOUT_WORKERS - (unset & other))

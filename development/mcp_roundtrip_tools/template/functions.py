@@ -14,7 +14,7 @@ from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resources import TemplateResource
-from mcp_roundtrip_tools.template.validation import check_settings, has_settings
+from mcp_roundtrip_tools.template.validation import has_settings
 
 
 class FunctionReader:
@@ -36,16 +36,12 @@ class FunctionReader:
         """The functions by what is said of a layer that they have and this computer has not."""
 
     def read(self, resource: TemplateResource) -> Function | None:
-        """Return a function; None if it is left out.
-
-        Raises TemplateError for settings that the layer would refuse: the author can correct them.
-        """
+        """Return a function; None if it is left out."""
         try:
             function = self._function(resource)
         except TemplateError as error:
             self._left_out.targets[name_of_function(resource)] = str(error)
             return None
-        check_settings(function)
         return replace(function, environment=_with_audience(function.environment, self._api_url))
 
     def note_layers(self) -> None:

@@ -28,6 +28,7 @@ from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
 from mcp_roundtrip_tools.template.stacks import Stack, Stacks
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
+from mcp_roundtrip_tools.template.validation import check_settings
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
@@ -89,6 +90,8 @@ class Template:
         reader = FunctionReader(_layers(stacks, left_out), api_url, variables, left_out)
         resources = [*stacks.of_type(types.FUNCTION)]
         read = _functions(stacks, resources, reader, left_out)
+        for function in read if self._checks_values else ():
+            check_settings(function)
         configs = read_invoke_configs(resources, stacks.of_type(types.INVOKE_CONFIG), left_out)
         functions = {
             each.name: replace(each, event_invoke=configs.get(each.name, each.event_invoke)) for each in read
