@@ -87,6 +87,8 @@ class ProcessOutput:
 INIT_TIMEOUT_S = 10.0
 """The seconds that Lambda allows for initialization. Lambda retries within the function's own timeout."""
 
+_OUTPUT_END_S: Final = 2.0
+
 DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
 
 _DEBUGGED: Final = Path(__file__).with_name("debugged_runtime.py")
@@ -148,8 +150,9 @@ class ProcessEnvironment:
             raise
         assert self._process.stdout is not None
         self._output = ProcessOutput(self._process.stdout, self._print)
-        for target in (self._output.copy, self._await_exit):
-            threading.Thread(target=target, daemon=True).start()
+        self._copying = threading.Thread(target=self._output.copy, daemon=True)
+        for thread in (self._copying, threading.Thread(target=self._await_exit, daemon=True)):
+            thread.start()
 
     @property
     def pid(self) -> int:
@@ -202,11 +205,13 @@ class ProcessEnvironment:
         self._kill_group()
 
     def stop(self) -> None:
-        """Kill the process and its child processes, as Lambda does, and wait for its exit."""
+        """Kill the process and its child processes, as Lambda does, and wait for its exit and its output."""
         self._stopped = True
         if self._process.poll() is None:
             self._kill_group()
         self._process.wait()
+        # A child process that left the group may keep the pipe open.
+        self._copying.join(_OUTPUT_END_S)
         self._api.close()
 
     def _abandon(self, reason: str) -> None:
