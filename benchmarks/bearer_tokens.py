@@ -46,7 +46,7 @@ def verifiers(algorithm: str) -> dict[str, Callable[[], object]]:
         "alg": algorithm,
     }
     keys = IssuerKeys(ISSUER, ISSUER, lambda url, timeout_s: json.dumps({"keys": [jwk]}).encode(), time.time)
-    ours = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({algorithm}), keys.find, time.time)
+    ours = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({algorithm}), keys.verify, time.time)
     now = int(time.time())
     claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "user", "client_id": "bench", "scope": "read write"}
     token = jwt.encode({**claims, "iat": now, "exp": now + 3600}, private, algorithm, {"kid": "bench"})

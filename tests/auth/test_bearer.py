@@ -468,14 +468,14 @@ def test_an_unavailable_issuer_does_not_make_a_token_invalid() -> None:
     documents = Documents({JWKS_URI: IssuerUnavailable("issuer_timeout")}, CLOCK)
     keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, CLOCK)
     with pytest.raises(IssuerUnavailable):
-        authenticate(structs.replace(authenticator(CLOCK), find_key=keys.find), token_with())
+        authenticate(structs.replace(authenticator(CLOCK), verify=keys.verify), token_with())
 
 
 def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> None:
     clock = FakeClock()
     documents, failures = Documents({JWKS_URI: jwks(ONE)}, clock), list[IssuerUnavailable]()
     keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
-    bearer = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({"ES256"}), keys.find, clock)
+    bearer = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({"ES256"}), keys.verify, clock)
     good, forged = (key.sign(claims(NOW)) for key in (ONE, TWO))
     assert authenticate(bearer, good).principal == ALICE
     documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
@@ -311,26 +310,6 @@ def test_each_limit_of_a_body_is_a_setting_of_its_own() -> None:
         load_settings(environment(max_body_bytes="2000", max_json_values="100"))
     ).config
     assert (config.max_body_bytes, config.max_json_values) == (2_000, 100)
-
-
-def test_an_async_pause_lets_other_coroutines_run_until_its_end() -> None:
-    ended: list[str] = []
-
-    async def pause() -> None:
-        await wiring.pause_ms_async(1)
-        ended.append("pause")
-
-    async def other() -> None:
-        ended.append("other")
-
-    async def both() -> None:
-        await asyncio.gather(pause(), other())
-
-    asyncio.run(both())
-    assert ended == ["other", "pause"]
-
-
-# the clients of AWS
 
 
 @pytest.fixture

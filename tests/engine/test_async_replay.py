@@ -8,10 +8,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError, UsageError
+from mcp_roundtrip.engine.async_replay import Branches
 from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput
-from support.passes import AsyncPasses, accept, error
+from support.passes import AsyncPasses, Passes, accept, error
 
 
 def asked(outcome: Any) -> set[str]:
@@ -300,3 +302,21 @@ def test_a_checkpoint_inside_a_step_is_refused() -> None:
         await ctx.step("second", effect)
 
     assert error(AsyncPasses(body)(), UsageError)
+
+
+def test_without_another_clock_a_pause_lets_other_coroutines_run_until_its_end() -> None:
+    run, ended = Passes(lambda ctx: None).make_run(), list[str]()
+    run.services = structs.replace(run.services, pause_ms_async=None)
+
+    async def pause() -> None:
+        await Branches(run).pause(1, ends_pass=False)
+        ended.append("pause")
+
+    async def other() -> None:
+        ended.append("other")
+
+    async def both() -> None:
+        await asyncio.gather(pause(), other())
+
+    asyncio.run(both())
+    assert ended == ["other", "pause"]

@@ -109,4 +109,4 @@ def authenticator(
     """Return an authenticator for tokens of these keys."""
     documents = Documents({JWKS_URI: jwks(*(keys or (ONE, RSA)))}, clock)
     held = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock)
-    return BearerAuthenticator(ISSUER, (AUDIENCE,), algorithms, held.find, clock, requires_at_jwt)
+    return BearerAuthenticator(ISSUER, (AUDIENCE,), algorithms, held.verify, clock, requires_at_jwt)

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from jwt import PyJWK
+from jwt import PyJWK, PyJWTError, api_jws
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
@@ -101,6 +101,17 @@ class IssuerKeys:
         self._fetched: _Fetched | None = None
         self._refreshed_at: float | None = None
         self._failure = "issuer_no_keys"
+
+    def verify(self, token: str, kid: str, algorithm: str) -> bytes | None:
+        """Return the payload of a signed token; None if there is no such key.
+
+        Raises ValueError for another signature, and IssuerUnavailable without usable keys.
+        """
+        key = self.find(kid, algorithm)
+        try:
+            return None if key is None else api_jws.decode(token, key, algorithms=[algorithm])
+        except (PyJWTError, TypeError) as error:
+            raise ValueError("not the signature of this key") from error
 
     def find(self, kid: str, algorithm: str) -> Any:
         """Return the public key; None if there is none. Raises IssuerUnavailable without usable keys."""

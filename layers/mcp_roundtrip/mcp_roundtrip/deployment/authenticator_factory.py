@@ -66,7 +66,7 @@ def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable],
         issuer,
         settings.token_audience or (settings.required("audience"),),
         frozenset(settings.token_algorithms),
-        lambda kid, algorithm: keys().find(kid, algorithm),
+        lambda *token: keys().verify(*token),
         time.time,
         settings.token_type == "at+jwt",  # noqa: S105 - no secret
         requires_client=bool(settings.token_audience),

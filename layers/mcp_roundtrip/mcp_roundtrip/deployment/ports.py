@@ -118,7 +118,7 @@ class Ports(Struct, frozen=True):
     """All interfaces.
 
     `clock`, `clock_ms`: epoch seconds, and monotonic milliseconds.
-    `pause_ms`, `pause_ms_async`: return after so many milliseconds.
+    `pause_ms`, `pause_ms_async`: return after so many milliseconds; the latter by default with asyncio.
     `wait_ms`: waits for a threading.Event for so many milliseconds, and returns whether it was set.
     `random_bytes`: returns n random bytes.
     `state_codec`, `links`, `tasks`: create the object at its first use; most calls need none, and the imports
@@ -135,7 +135,6 @@ class Ports(Struct, frozen=True):
     clock: Callable[[], float]
     clock_ms: Callable[[], float]
     pause_ms: Callable[[float], None]
-    pause_ms_async: Callable[[float], Awaitable[None]]
     wait_ms: WaitMs
     random_bytes: Callable[[int], bytes]
     state_codec: Callable[[], StateCodec]
@@ -145,3 +144,4 @@ class Ports(Struct, frozen=True):
     for_endpoint: Callable[[str | None], Ports] | None = None
     audit: AuditLog | None = None
     tracer: Tracer | None = None
+    pause_ms_async: Callable[[float], Awaitable[None]] | None = None

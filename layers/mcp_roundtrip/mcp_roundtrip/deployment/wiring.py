@@ -142,7 +142,6 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         clock=time.time,
         clock_ms=lambda: time.monotonic() * 1000,
         pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
-        pause_ms_async=pause_ms_async,
         wait_ms=lambda event, duration_ms: event.wait(duration_ms / 1000),
         random_bytes=os.urandom,
         state_codec=lambda: protection().codec,
@@ -152,13 +151,6 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         audit=None if settings.audit is None else _audit_log(settings, settings.audit, clients),
         tracer=_tracer(settings),
     )
-
-
-async def pause_ms_async(duration_ms: float) -> None:
-    """Return after so many milliseconds, and let other coroutines run meanwhile."""
-    import asyncio  # synchronous tools do not need it
-
-    await asyncio.sleep(duration_ms / 1000)
 
 
 @cache

@@ -121,8 +121,9 @@ class Branches:
     async def pause(self, duration_ms: float, ends_pass: bool) -> None:
         """Wait for that time as part of a step, and then for the end of the pass if `ends_pass`."""
         if duration_ms:
+            pause_ms = self.run.services.pause_ms_async
             with self.step_in_flight():
-                await self.run.services.pause_ms_async(duration_ms)
+                await (asyncio.sleep(duration_ms / 1000) if pause_ms is None else pause_ms(duration_ms))
         if ends_pass:
             await self.park()
 

@@ -29,7 +29,7 @@ class RunServices(Struct, frozen=True):
 
     - `clock` returns epoch seconds, `random_bytes(n)` n random bytes.
     - `sign_link(key, flow_id, expires_at)` returns a token for a URL; `expires_at` is in epoch seconds.
-    - `pause_ms` and `pause_ms_async` wait for that many milliseconds.
+    - `pause_ms` and `pause_ms_async` wait for that many milliseconds; None is `asyncio.sleep`.
     - `on_step_failed` takes a step's key, its error, and whether the step runs again. It is called for the
       errors that the tool's code does not see.
     - `step_span` takes a step's key and the number of the attempt, if the step has a Retry, and returns the
@@ -44,7 +44,7 @@ class RunServices(Struct, frozen=True):
     sign_link: Callable[[str, str, int], str]
     pause_ms: Callable[[float], None]
     on_step_failed: Callable[[str, Exception, bool], None]
-    pause_ms_async: Callable[[float], Awaitable[None]]
+    pause_ms_async: Callable[[float], Awaitable[None]] | None
     call_identity: Callable[[], str | None]
     step_span: StepSpan | None = None
 
