@@ -11,8 +11,8 @@ from msgspec import structs
 from mcp_roundtrip.auth import issuer_keys
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
-from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deployment.settings import Settings
+from mcp_roundtrip.deployment.wiring import make_authenticator, scope_prefix
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.deploy.identity import refused_identity
 from mcp_roundtrip_tools.template.template_tree import read_tree

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
+from mcp_roundtrip.auth.scopes import PrefixedScopes
 from mcp_roundtrip.deployment.cold_start import Function, prewarm_environment
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
@@ -27,6 +28,7 @@ from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.invocation import LambdaForwarder
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
@@ -264,3 +266,64 @@ def _owner_function(settings: Settings, owner: str) -> str:
     if function is None:
         raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}; add it, or run `make catalog`")
     return function
+
+
+def make_authenticator(
+    settings: Settings, prefix: str, on_issuer_failure: Callable[[IssuerUnavailable], None]
+) -> Authenticator:
+    """Create the authenticator; it removes `prefix` from scopes.
+
+    `on_issuer_failure` takes each failure to fetch the issuer's keys. Raises SettingsError.
+    """
+    if settings.audience is None and settings.needs_audience:
+        return _WithoutAudience(settings)
+    authenticator: Authenticator
+    if settings.auth_mode is AuthMode.BEARER:
+        authenticator = _bearer(settings, on_issuer_failure)
+    else:
+        authenticator = EventAuthenticator(
+            settings.auth_mode,
+            settings.principal_context_key,
+            settings.scope_context_key,
+            settings.iam_principal == "session",
+        )
+    return PrefixedScopes(authenticator, prefix) if prefix else authenticator
+
+
+def scope_prefix(settings: Settings) -> str:
+    """Return the prefix of scopes with the audience in place of `{audience}`. Raises SettingsError."""
+    prefix = settings.scope_prefix
+    if settings.derives_audience:  # these ports authenticate no caller
+        return prefix
+    return prefix.replace("{audience}", settings.required("audience")) if "{" in prefix else prefix
+
+
+def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable], None]) -> Authenticator:
+    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # a plain call verifies no token
+
+    issuer = settings.required("token_issuer")
+
+    @cache
+    def keys() -> IssuerKeys:
+        from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
+
+        return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_issuer_failure)
+
+    return BearerAuthenticator(
+        issuer,
+        settings.token_audience or (settings.required("audience"),),
+        frozenset(settings.token_algorithms),
+        lambda *token: keys().verify(*token),
+        time.time,
+        settings.token_type == "at+jwt",  # noqa: S105 - no secret
+        requires_client=bool(settings.token_audience),
+    )
+
+
+class _WithoutAudience(Struct, frozen=True):
+    """Authenticates no caller: with an unknown audience, a token may have been issued for another server."""
+
+    settings: Settings
+
+    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+        raise self.settings.missing("audience")

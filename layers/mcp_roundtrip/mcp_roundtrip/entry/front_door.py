@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
-from mcp_roundtrip.entry.forwarding import forward, forwarding_failed, owner_response
 from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip.entry.owners import Catalog, CatalogEntry, forward, forwarding_failed, owner_response
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.protocol.capabilities import shows_apps

@@ -1,24 +1,134 @@
-"""Forward requests from a front door to the functions of its owners, with the event unchanged.
+"""The owners of a front door: the catalog of their features, and how requests are forwarded to them.
 
-A call of the endpoint is forwarded to the owner of its feature. A request for `/tools/<owner>` is forwarded
-unread: this is the address of one owner, whose function does all checks itself.
+A build step writes the features of all owners to a file. A call of the endpoint is forwarded to the owner of
+its feature. A request for `/tools/<owner>` is forwarded unread: this is the address of one owner, whose
+function does all checks itself. The event is forwarded unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
+from msgspec import MsgspecError, Raw, Struct, ValidationError
+from msgspec.json import Decoder
+
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.entry.catalog import Catalog
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
 from mcp_roundtrip.protocol import jsonrpc
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
 from mcp_roundtrip.server.model import Reply, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
 from mcp_roundtrip.server.responses import error_response
+
+_NAMES: Final = {"json": "definition", "view_uri": "view"}
+
+
+class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each property is computed once
+    """A feature in the catalog: its owner, its definition, and the options that lists depend on.
+
+    `json`: the definition, which is parsed when it is needed: a call needs that of one feature.
+    `asks`: whether it is a tool that may ask. `channels`: the fallbacks of its questions.
+    `view_uri`: the URI of the author's own view of a tool's results.
+    """
+
+    owner: str
+    json: Raw
+    task: TaskSupport | None = None
+    channels: tuple[Fallback, ...] = ()
+    asks: bool = False
+    scopes: tuple[str, ...] = ()
+    view_uri: str | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """The name, URI or URI template that identifies the feature. Raises MsgspecError."""
+        identity = _IDENTITY.decode(self.json)
+        name = identity.uri_template or identity.uri or identity.name
+        if not name:
+            raise ValidationError("the definition has no name")
+        return name
+
+    @cached_property
+    def members(self) -> Mapping[str, Any]:
+        members: Mapping[str, Any] = parse_json(bytes(self.json))
+        return members
+
+    def definition(self) -> Mapping[str, Any]:
+        return self.members
+
+
+class _Identity(Struct, rename="camel"):
+    """The members of a definition that identify it. All but skills have a name."""
+
+    name: str = ""
+    uri: str | None = None
+    uri_template: str | None = None
+
+
+class _File(Struct, rename="camel"):
+    tools: tuple[CatalogEntry, ...] = ()
+    prompts: tuple[CatalogEntry, ...] = ()
+    resources: tuple[CatalogEntry, ...] = ()
+    templates: tuple[CatalogEntry, ...] = ()
+    skills: tuple[CatalogEntry, ...] = ()
+    scopes: dict[str, tuple[str, ...]] = {}
+    digests: dict[str, str] = {}
+    hide_unauthorized: bool = False
+
+
+_FILE: Final = Decoder(_File)
+_IDENTITY: Final = Decoder(_Identity)
+
+
+class Catalog(Struct, frozen=True):
+    """The features of all owners, by name, URI or template; skills by the URI of their SKILL.md.
+
+    `scopes`: which narrower scopes a scope implies.
+    `digests`: the digest of each owner's features, which the owner has, too.
+    `hides_unauthorized`: whether owners hide features that the caller may not use.
+    """
+
+    tools: Mapping[str, CatalogEntry]
+    prompts: Mapping[str, CatalogEntry]
+    resources: Mapping[str, CatalogEntry]
+    templates: Mapping[str, CatalogEntry]
+    scopes: Mapping[str, tuple[str, ...]]
+    digests: Mapping[str, str] = {}
+    hides_unauthorized: bool = False
+    skills: Mapping[str, CatalogEntry] = {}
+
+    @classmethod
+    def read(cls, text: str) -> Catalog:
+        """Read a catalog file; the lists keep their order. Raises ValueError for any other text."""
+        try:
+            file = _FILE.decode(text)
+            kinds = (file.tools, file.prompts, file.resources, file.templates, file.skills)
+            tools, prompts, resources, templates, skills = (
+                {each.name: each for each in kind} for kind in kinds
+            )
+        except (MsgspecError, UnicodeError):
+            raise ValueError("this is no catalog; write one with `make catalog`") from None
+        return cls(
+            tools, prompts, resources, templates, file.scopes, file.digests, file.hide_unauthorized, skills
+        )
+
+    @property
+    def required_scopes(self) -> set[str]:
+        return {scope for each in self._entries() for scope in each.scopes}
+
+    @property
+    def owners(self) -> set[str]:
+        return {each.owner for each in self._entries()}
+
+    def _entries(self) -> Iterator[CatalogEntry]:
+        for kind in (self.tools, self.prompts, self.resources, self.templates, self.skills):
+            yield from kind.values()
+
 
 OWNER_PATHS: Final = "/tools/"
 """The path of an owner is this and its name, behind the base path of the API."""
