@@ -108,7 +108,7 @@ def test_a_read_sees_every_write_before_it(wire, recording_store):
     recording_store.get("p", "M")
     recording_store.query("p")
     assert [(body["TableName"], body.get("ConsistentRead")) for body in wire.bodies] == [
-        (recording_store._table_name, True)
+        (recording_store.table_name, True)
     ] * 2
 
 

@@ -102,7 +102,12 @@ class Boto3InvokeClient:
     ) -> None:
         self._max_idle_s = max_idle_s
         self._clock = clock
-        self._clients = cache(lambda timeout_s: Boto3Client(_create_invoke_client(timeout_s), on_request))
+        once = {"total_max_attempts": 1}
+        self._clients = cache(
+            lambda timeout_s: Boto3Client(
+                create_boto3_client("lambda", read_timeout=timeout_s, retries=once), on_request
+            )
+        )
         self._used_at: dict[float, float] = {}
 
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
@@ -120,10 +125,6 @@ class Boto3InvokeClient:
     def close(self) -> None:
         for timeout_s in self._used_at:
             self._clients(timeout_s).close()
-
-
-def _create_invoke_client(timeout_s: float) -> Any:
-    return create_boto3_client("lambda", read_timeout=timeout_s, retries={"total_max_attempts": 1})
 
 
 def _to_aws_error(error: ClientError | BotoCoreError) -> AwsError:

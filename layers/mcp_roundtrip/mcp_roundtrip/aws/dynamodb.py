@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
@@ -56,33 +57,26 @@ FIRST_CONFLICT_PAUSE_S: Final = 0.02
 """The longest pause before the second attempt. It doubles for each further attempt."""
 
 
-class DynamoStore:
+class DynamoStore(Struct, eq=False):
     """A `TaskStore`. Needs dynamodb:GetItem, PutItem, Query and UpdateItem on the table.
 
     The reason of a StoreError is the AWS error code, `timeout`, or the name of the exception. `pause_s`
     sleeps for a number of seconds.
     """
 
-    def __init__(
-        self,
-        client: AwsClient,
-        table_name: str,
-        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
-        pause_s: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._client = client
-        self._table_name = table_name
-        self._random_bytes = random_bytes
-        self._pause_s = pause_s
+    client: AwsClient
+    table_name: str
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    pause_s: Callable[[float], None] = time.sleep
 
     def put_new(self, item: Item) -> Item | None:
         check_item_size(item)
-        write_id = self._random_bytes(16)
+        write_id = self.random_bytes(16)
         try:
             with _as_store_errors():
-                self._client.call(
+                self.client.call(
                     "PutItem",
-                    TableName=self._table_name,
+                    TableName=self.table_name,
                     Item=to_attributes({**item, WRITE_ID: write_id}),
                     ConditionExpression="attribute_not_exists(pk)",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -101,7 +95,7 @@ class DynamoStore:
 
     def query(self, pk: str) -> Sequence[Item]:
         request: dict[str, Any] = {
-            "TableName": self._table_name,
+            "TableName": self.table_name,
             "ConsistentRead": True,
             "KeyConditionExpression": "pk = :pk",
             "ExpressionAttributeValues": to_attributes({":pk": pk}),
@@ -110,7 +104,7 @@ class DynamoStore:
         items: list[Item] = []
         for _ in range(MAX_PAGES):
             with _as_store_errors():
-                page = self._client.call("Query", **request)
+                page = self.client.call("Query", **request)
                 items += [_without_write_id(from_attributes(found)) for found in page["Items"]]
             if not page.get("LastEvaluatedKey"):
                 return items
@@ -119,9 +113,9 @@ class DynamoStore:
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         check_item_size({"pk": pk, "sk": sk, **change.set})
-        write_id = self._random_bytes(16)
+        write_id = self.random_bytes(16)
         parameters = {
-            "TableName": self._table_name,
+            "TableName": self.table_name,
             "Key": to_attributes({"pk": pk, "sk": sk}),
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -129,7 +123,7 @@ class DynamoStore:
         }
         try:
             updated = self._repeat_on_conflict(
-                lambda: from_attributes(self._client.call("UpdateItem", **parameters)["Attributes"])
+                lambda: from_attributes(self.client.call("UpdateItem", **parameters)["Attributes"])
             )
         except _ConditionFailed as failed:
             present = failed.present or {}
@@ -142,19 +136,17 @@ class DynamoStore:
         writes: Sequence[Any] = [
             {
                 "Put": {
-                    "TableName": self._table_name,
+                    "TableName": self.table_name,
                     "Item": to_attributes(item),
                     "ConditionExpression": "attribute_not_exists(pk)",
                 }
             },
             *({"Update": self._to_update(each)} for each in updates),
         ]
-        token = self._random_bytes(16).hex()  # makes a repeated request idempotent
+        token = self.random_bytes(16).hex()  # makes a repeated request idempotent
         try:
             self._repeat_on_conflict(
-                lambda: self._client.call(
-                    "TransactWriteItems", TransactItems=writes, ClientRequestToken=token
-                )
+                lambda: self.client.call("TransactWriteItems", TransactItems=writes, ClientRequestToken=token)
             )
         except _ConditionFailed:
             return False
@@ -162,7 +154,7 @@ class DynamoStore:
 
     def _to_update(self, update: Update) -> dict[str, Any]:
         key = to_attributes({"pk": update.pk, "sk": update.sk})
-        return {"TableName": self._table_name, "Key": key, **build_expressions(update.change)}
+        return {"TableName": self.table_name, "Key": key, **build_expressions(update.change)}
 
     def _repeat_on_conflict(self, write: Callable[[], T]) -> T:
         for attempt in range(CONFLICT_ATTEMPTS):
@@ -172,14 +164,14 @@ class DynamoStore:
             except StoreError as error:
                 if error.reason not in _CONFLICTS or attempt == CONFLICT_ATTEMPTS - 1:
                     raise
-            share = int.from_bytes(self._random_bytes(2), "big") / 65_536
-            self._pause_s(FIRST_CONFLICT_PAUSE_S * 2**attempt * share)
+            share = int.from_bytes(self.random_bytes(2), "big") / 65_536
+            self.pause_s(FIRST_CONFLICT_PAUSE_S * 2**attempt * share)
         raise AssertionError("the last attempt returns or raises")
 
     def _get(self, pk: str, sk: str) -> Item | None:
         key = to_attributes({"pk": pk, "sk": sk})
         with _as_store_errors():
-            answer = self._client.call("GetItem", TableName=self._table_name, Key=key, ConsistentRead=True)
+            answer = self.client.call("GetItem", TableName=self.table_name, Key=key, ConsistentRead=True)
             return from_attributes(answer["Item"]) if "Item" in answer else None
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from mcp_roundtrip.aws.clients import kernel_random
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
@@ -25,89 +27,81 @@ if TYPE_CHECKING:
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
 
 
-class StateProtection:
+class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
     """The codec of states and the signer of links, with their KMS keys. Each is created at its first use.
 
     `clock`: epoch seconds. `on_certificate_issued`: called with the id and the end of each new certificate.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        clients: Callable[[], AwsClients],
-        clock: Callable[[], float],
-        random_bytes: Callable[[int], bytes],
-        on_certificate_issued: Callable[[str, int], None],
-    ) -> None:
-        self._settings = settings
-        self._clients = clients
-        self._clock = clock
-        self._random_bytes = random_bytes
-        self._on_certificate_issued = on_certificate_issued
+    settings: Settings
+    clients: Callable[[], AwsClients]
+    clock: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    on_certificate_issued: Callable[[str, int], None]
 
     @cached_property
     def codec(self) -> RequestStateCodec:
         signer, keys = self._keys
-        delegates = self._settings.state_signing == "delegated"
-        encrypts = self._settings.state_encryption == "enabled"
+        delegates = self.settings.state_signing == "delegated"
+        encrypts = self.settings.state_encryption == "enabled"
         return RequestStateCodec(
             signer=self._delegation(signer) if delegates else lambda: signer,
-            trusted_keys=TrustedKeys(keys, self._settings.revoked_certificates),
+            trusted_keys=TrustedKeys(keys, self.settings.revoked_certificates),
             epochs=self._epochs() if encrypts else None,
             limits=self._limits,
-            clock=self._clock,
-            random_bytes=self._random_bytes,
+            clock=self.clock,
+            random_bytes=self.random_bytes,
         )
 
     @cached_property
     def links(self) -> Links:
         # KMS signs links even with delegated signing, because a link may outlast a certificate.
         signer, keys = self._keys
-        issuer, audience = self._settings.state_issuer, self._settings.required("audience")
-        return Links(signer, keys, issuer, audience, self._clock, self._random_bytes)
+        issuer, audience = self.settings.state_issuer, self.settings.required("audience")
+        return Links(signer, keys, issuer, audience, self.clock, self.random_bytes)
 
     @cached_property
     def _kms(self) -> AwsClient:
-        return self._clients().client("kms")
+        return self.clients().client("kms")
 
     @cached_property
     def _renewals(self) -> RenewalBackoff:
-        return RenewalBackoff(self._clock)
+        return RenewalBackoff(self.clock)
 
     @cached_property
     def _limits(self) -> Limits:
-        return Limits(round_ttl_s=self._settings.round_ttl_s, flow_ttl_s=self._settings.flow_ttl_s)
+        return Limits(round_ttl_s=self.settings.round_ttl_s, flow_ttl_s=self.settings.flow_ttl_s)
 
     @cached_property
     def _keys(self) -> tuple[Signer, PublicKeys]:
-        self._settings.required("state_key_arn")
-        arns = key_arns(self._settings, "state_key_arn", "trusted_state_key_arns")
-        pinned = self._settings.state_public_keys
-        keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, self._clock) for arn in arns]
+        self.settings.required("state_key_arn")
+        arns = key_arns(self.settings, "state_key_arn", "trusted_state_key_arns")
+        pinned = self.settings.state_public_keys
+        keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, self.clock) for arn in arns]
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:
         return Delegation(
             root=root,
-            issuer=self._settings.state_issuer,
-            audience=self._settings.required("audience"),
+            issuer=self.settings.state_issuer,
+            audience=self.settings.required("audience"),
             limits=self._limits,
-            clock=self._clock,
-            random_bytes=self._random_bytes,
+            clock=self.clock,
+            random_bytes=self.random_bytes,
             random=kernel_random,
             renewals=self._renewals,
-            on_issued=self._on_certificate_issued,
+            on_issued=self.on_certificate_issued,
         ).signer
 
     def _epochs(self) -> EpochKeys:
-        self._settings.required("state_encryption_key_arn")
-        arns = key_arns(self._settings, "state_encryption_key_arn", "trusted_state_encryption_key_arns")
+        self.settings.required("state_encryption_key_arn")
+        arns = key_arns(self.settings, "state_encryption_key_arn", "trusted_state_encryption_key_arns")
         return EpochKeys(
             [KmsMacKey(self._kms, arn) for arn in arns],
             STATE_TYP,
             self._limits,
-            issuer=self._settings.state_issuer,
-            clock=self._clock,
+            issuer=self.settings.state_issuer,
+            clock=self.clock,
             random=kernel_random,
             renewals=self._renewals,
         )

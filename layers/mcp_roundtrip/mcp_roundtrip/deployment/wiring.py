@@ -127,7 +127,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
     prefix = scope_prefix(settings)
     return Ports(
         config=DeploymentConfig(
-            make_authenticator(settings, prefix, _log_issuer_failure),
+            make_authenticator(settings, prefix, partial(observer().record_failure, "issuer_unavailable")),
             settings.allowed_origins,
             settings.max_rounds,
             lambda: settings.state_issuer,
@@ -161,10 +161,6 @@ def _catalog_digest() -> str | None:
     with suppress(OSError, ValueError):
         return Path(os.environ.get("LAMBDA_TASK_ROOT", ""), CATALOG_DIGEST).read_text("ascii").strip()
     return None
-
-
-def _log_issuer_failure(failure: IssuerUnavailable) -> None:
-    observer().record_failure("issuer_unavailable", failure)
 
 
 def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> StateProtection:

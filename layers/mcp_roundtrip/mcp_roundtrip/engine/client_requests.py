@@ -213,10 +213,6 @@ class ListRoots(Question[tuple[Root, ...]], Struct, frozen=True):
         return tuple(Root(root["uri"], root.get("name")) for root in raw["roots"])
 
 
-def _is_namespaced(name: str) -> bool:
-    return bool(_NAMESPACED.fullmatch(name)) and name.partition("/")[0].split(".")[1] not in _RESERVED_LABELS
-
-
 class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
     """Send a request outside of the core protocol, such as `com.example/approval`. Experimental.
 
@@ -231,7 +227,8 @@ class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
     default: Mapping[str, Any] | Unset = UNSET
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _is_namespaced(self.name):
+        is_namespaced = isinstance(self.name, str) and _NAMESPACED.fullmatch(self.name)
+        if not is_namespaced or self.name.partition("/")[0].split(".")[1] in _RESERVED_LABELS:
             raise DefinitionError(
                 f"namespaced request {self.key!r}: {self.name!r:.200} is not a name in your own domain; "
                 "write one such as 'com.example/approval'"

@@ -167,7 +167,7 @@ class WorkerInvocation(Struct, frozen=True):
 
     def _hide(self, pk: str, queue: str | None, receipt_handle: str, lease_ms: int) -> None:
         """Hide a message until a lease is over. If that fails, it is hidden for as long as before."""
-        if queue is None:  # a message of a revision that did not name it, or one that was moved here
+        if queue is None:  # it was moved here
             return
         try:
             self.ports.tasks().hide_message(queue, receipt_handle, (lease_ms + MARGIN_MS) // 1000)

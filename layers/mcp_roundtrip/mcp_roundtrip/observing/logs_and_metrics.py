@@ -210,11 +210,9 @@ class LogObserver:
             self._tool_logger.append_keys(**tags)
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
-        """Remove the values that this function returns (JSON data) from this invocation's tracebacks."""
         self._redactions.append(values)
 
     def count_aws_call(self, service: str) -> None:
-        """Count a request to an AWS service. A retry is another request."""
         self._aws_calls[service] += 1
 
     def record(self, event: str, **fields: Any) -> None:

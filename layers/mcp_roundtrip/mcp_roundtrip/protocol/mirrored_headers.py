@@ -151,7 +151,7 @@ def check_parameter_headers(
 
 def _problem(value: Any, header: str | None) -> str | None:
     if header is None:
-        return "is missing" if _has_header(value) else None
+        return "is missing" if isinstance(value, (str, int, float)) else None
     if value is None:
         return "has no counterpart in the arguments"
     decoded = decode_header(header)
@@ -179,10 +179,6 @@ def argument_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     for name in path:
         node = node.get(name) if isinstance(node, Mapping) else None
     return node
-
-
-def _has_header(value: Any) -> bool:
-    return isinstance(value, (str, int, float))
 
 
 def _is_number(value: Any) -> bool:

@@ -129,7 +129,8 @@ def validate_request(
                 _refuse_legacy(message, headers, serves_legacy=serves_legacy)
             check_headers(message, headers)
             meta = _client_meta(message.params)
-            _check_version(meta.protocol_version)
+            if meta.protocol_version not in SUPPORTED_VERSIONS:
+                raise unsupported_version(meta.protocol_version)
         else:
             check_present_headers(message, headers)
             meta = _legacy_meta(message.params, legacy_version, session)
@@ -253,11 +254,6 @@ def _log_level(meta: Mapping[str, Any]) -> str | None:
     if level is not None and level not in LOG_LEVELS:
         raise _invalid(META_LOG_LEVEL, f"must be one of {', '.join(LOG_LEVELS)}")
     return level  # type: ignore[no-any-return]  # _optional has checked that it is a string
-
-
-def _check_version(version: str) -> None:
-    if version not in SUPPORTED_VERSIONS:
-        raise unsupported_version(version)
 
 
 def _invalid(member: str, problem: str) -> ProtocolError:

@@ -7,7 +7,7 @@ M           the task itself (`Task`): status, lease, outstanding requests, resul
 A           the call (`items.TaskCall`), in an item of its own because polls do not need it
 J#<key>     a journal entry, written once
 I#<key>~s   a response to the request with that wire key, in the submission s, written once. It counts if the
-            item M names it. Earlier revisions wrote I#<key>, which always counts
+            item M names it. I#<key> is one that the journal had when the task was created
 R#...       a chunk of a result that is too large for M
 ==========  ==============================================================================================
 

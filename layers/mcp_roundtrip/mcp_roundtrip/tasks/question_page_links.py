@@ -93,7 +93,7 @@ class QuestionLinks(Struct, frozen=True):
 
     def find(self, token: str) -> LinkedQuestions:
         """Return what a token leads to, without any change. Raises StoreError."""
-        link = self._read(token)
+        link = self.tasks.store.get(_partition_key(token), LINK) if _TOKEN.fullmatch(token) else None
         return LinkedQuestions("unknown") if link is None else self._questions(link)
 
     def answer(self, found: LinkedQuestions, responses: Mapping[str, Any]) -> AnswerState:
@@ -128,11 +128,8 @@ class QuestionLinks(Struct, frozen=True):
         open_requests = linked_requests(task.requests)
         requests = {key: open_requests[key] for key in keys if key in open_requests}
         if not requests:
-            asked = json_value(link.get("req", "{}"))
+            asked = json_value(link["req"])
             return LinkedQuestions("answered", tool, {key: asked[key] for key in keys if key in asked}, task)
         if task.is_terminal:
             return LinkedQuestions("ended", tool)
         return LinkedQuestions("open", tool, requests, task)
-
-    def _read(self, token: str) -> Item | None:
-        return self.tasks.store.get(_partition_key(token), LINK) if _TOKEN.fullmatch(token) else None
