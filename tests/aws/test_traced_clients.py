@@ -118,7 +118,7 @@ def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expect
     assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces == expected
 
 
-@pytest.mark.parametrize("missing", ["mcp_roundtrip.observing.tracer", "opentelemetry.sdk.trace"])
+@pytest.mark.parametrize("missing", ["mcp_roundtrip.observing.tracer", "mcp_roundtrip.observing.otlp"])
 def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:

@@ -177,15 +177,8 @@ def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str
     provider = trace.get_tracer_provider()
     if not isinstance(provider, trace.ProxyTracerProvider):
         return Tracer(provider, x_ray_header)
-    # A function whose own provider exports needs no SDK in the layer.
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from mcp_roundtrip.observing.otlp import make_provider  # a layer may have set one without the exporter
 
-    function = Resource({"service.name": environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip")})
-    attributes = function.merge(OTELResourceDetector().detect()).attributes
-    created = SdkTracerProvider(resource=Resource.create(attributes))
-    created.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    created = make_provider(environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip"))
     trace.set_tracer_provider(created)
     return Tracer(created, x_ray_header)
