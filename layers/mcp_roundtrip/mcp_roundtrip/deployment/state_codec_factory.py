@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.clients import kernel_random
+from mcp_roundtrip.aws.clients import AwsClients, kernel_random
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
+from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
@@ -18,10 +19,6 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import PublicKeys, RenewalBackoff, Signer
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.aws.clients import AwsClients
-    from mcp_roundtrip.aws.services import AwsClient
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"

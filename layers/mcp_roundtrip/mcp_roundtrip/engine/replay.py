@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import MissingClientCapability, ToolError
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Channel
 
 
 class Done(Struct, frozen=True):

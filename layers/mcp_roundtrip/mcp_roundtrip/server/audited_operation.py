@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from mcp_roundtrip.auth.callers import (
 )
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
+from mcp_roundtrip.engine.run import Run  # a front door has no engine
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.audit_records import (
     Answer,
@@ -48,9 +49,6 @@ from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Status, Task, WorkState, task_partition_key
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.engine.run import Run  # a front door has no engine
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
 """The methods that change a task. Polls are not recorded."""

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
+from mcp_roundtrip.server.model import Parameters
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
@@ -33,9 +34,6 @@ from mcp_roundtrip.server.options import (
     TaskSupport,
 )
 from mcp_roundtrip.server.tools import Tool, View
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.model import Parameters
 
 CONTEXTS: Final = (ContextBase,)
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"

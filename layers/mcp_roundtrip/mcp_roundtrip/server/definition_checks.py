@@ -11,16 +11,13 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import unwrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.subschemas import nodes
+from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.tools import Tool
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.model import Feature
-
 
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 

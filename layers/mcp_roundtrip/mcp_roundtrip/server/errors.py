@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import single_exception
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     Drift,
@@ -33,7 +34,6 @@ from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.run import Run
     from mcp_roundtrip.server.model import FeatureCall, WireInputRequests
 
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.replay import Failed, Outcome, OutcomeName, outcome_name, single_exception
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Principal
-    from mcp_roundtrip.engine.run import Run
     from mcp_roundtrip.server.model import FeatureCall
 
 

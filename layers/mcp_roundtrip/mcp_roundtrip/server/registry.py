@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.server.admission import Reference
 from mcp_roundtrip.server.decorator_options import (
     ToolChoices,
     check_channels,
@@ -18,6 +19,7 @@ from mcp_roundtrip.server.decorator_options import (
     feature_name,
     required_capabilities,
 )
+from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     DEFAULT_CHANNELS,
@@ -25,13 +27,11 @@ from mcp_roundtrip.server.options import (
     TaskSupport,
     declared_members,
 )
+from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.hooks import Hook
-    from mcp_roundtrip.server.model import Feature
     from mcp_roundtrip.server.prompts_and_resources import Prompt, PromptsAndResources, Resource
-    from mcp_roundtrip.server.tools import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound="Hook")

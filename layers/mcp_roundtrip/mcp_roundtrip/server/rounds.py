@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.channels import ClientInputs
+from mcp_roundtrip.engine.channels import Channel, ClientInputs
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
@@ -53,7 +53,6 @@ from mcp_roundtrip.server.round import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Channel
     from mcp_roundtrip.state.claims import OpenState
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
-from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Parameters, RequestContext
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
@@ -24,9 +24,6 @@ from mcp_roundtrip.server.options import (
     ServerOptions,
     TaskSupport,
 )
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.model import Parameters
 
 
 class View(Struct, frozen=True):
