@@ -75,7 +75,7 @@ class Parameters(Protocol):
 
 
 class Feature(Protocol):
-    """A tool, a prompt or a resource: `tools.Tool`, `prompts.Prompt`, `resources.Resource`.
+    """A tool, a prompt or a resource: `tools.Tool`, or one of `prompts_and_resources`.
 
     `kind`: "tool", "prompt" or "resource".
     `requires`: the client capabilities without which a call is refused.
