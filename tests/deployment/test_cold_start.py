@@ -191,8 +191,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
-            asyncio deployment.state_codec_factory
-            state.claims
+            deployment.state_codec_factory state.claims
         """,
     },
 }

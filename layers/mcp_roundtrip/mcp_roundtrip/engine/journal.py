@@ -137,7 +137,10 @@ _Count = Annotated[int, Meta(ge=0)]
 
 
 class _JournalForm(Struct, forbid_unknown_fields=True):
-    """The JSON form of a journal: its names are short because every state has them."""
+    """The JSON form of a journal: its names are short because every state has them.
+
+    `k` means nothing: an earlier version wrote it.
+    """
 
     v: int
     id: Annotated[str, Meta(pattern=r"^[\x00-\x7f]+$")]
@@ -147,6 +150,7 @@ class _JournalForm(Struct, forbid_unknown_fields=True):
     r: _Count = 0
     p: _Count = 0
     t: Annotated[str, Meta(pattern=rf"^{TRACEPARENT}\Z")] | UnsetType = UNSET
+    k: Any = None
 
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999
