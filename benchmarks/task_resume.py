@@ -16,9 +16,8 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.stored_passes import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
-from mcp_roundtrip.tasks.lease import Delivery, Lease
+from mcp_roundtrip.tasks.lease import Delivery, Lease, TaskRecorder
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.worker import Completed
 from mcp_roundtrip_testing.task_table import MemoryStore

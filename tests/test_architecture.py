@@ -112,8 +112,8 @@ def test_a_module_imports_only_the_parts_allowed_for_its_part():
 ENGINE_FOR_ALL = ("mcp_roundtrip.engine.journal", "mcp_roundtrip.engine.deadline")
 """The modules of the engine that import nothing else of it."""
 
-RUN_TOOLS = {"tasks/recorder.py", "tasks/worker.py"}
-"""The modules of tasks/ that run calls. The others also serve front doors, which know the journal only."""
+RUN_TOOLS = {"tasks/worker.py"}
+"""The module of tasks/ that runs calls. The others also serve front doors, which know the journal only."""
 
 
 def test_only_workers_of_tasks_import_the_engine():

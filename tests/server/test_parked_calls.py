@@ -13,7 +13,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
-from mcp_roundtrip.tasks.recorder import MAX_ASKED
+from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
 from support.client_requests import APPS, TASKS, accepted, app_status, next_round, text
 from support.deployment import Deployment

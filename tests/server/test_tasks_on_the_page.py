@@ -5,7 +5,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.server.round import META_PARKED_CALL
-from mcp_roundtrip.tasks.recorder import MAX_ASKED
+from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import ASKABLE, TASKS, TOKEN, code_in, text

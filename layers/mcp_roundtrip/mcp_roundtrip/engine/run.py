@@ -58,7 +58,7 @@ class RunServices(Struct, frozen=True):
 
 
 class Recorder(Protocol):
-    """Stores the entries of a task as they are made: `tasks.recorder.TaskRecorder`.
+    """Stores the entries of a task as they are made: `tasks.lease.TaskRecorder`.
 
     Both methods raise StoreError.
     """

@@ -37,13 +37,22 @@ from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_chann
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.lease import TaskRecorder
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
-from mcp_roundtrip.tasks.recorder import MAX_ASKED, TaskRecorder, key_asked_too_often
 from mcp_roundtrip.tasks.store import Change
-from mcp_roundtrip.tasks.worker import RETRYABLE, Completed, EndWith, OpenPass, PassResult, TaskError
+from mcp_roundtrip.tasks.worker import (
+    MAX_ASKED,
+    RETRYABLE,
+    Completed,
+    EndWith,
+    OpenPass,
+    PassResult,
+    TaskError,
+    key_asked_too_often,
+)
 
 RESPONSE_OVERHEAD: Final = 16_384
 """Bytes of a response that are reserved for what surrounds the result of a stored call."""

@@ -1,4 +1,4 @@
-"""The lease of one pass: who holds a task, for how long, and what its holder may still do.
+"""The lease of one pass: who holds a task, for how long, what its holder may still do, and what it writes.
 
 A worker claims a task for `lease_ms` and renews the lease in a thread (`heartbeat`) after each third of it.
 Three times decide who may act; all are epoch milliseconds, and clocks of two environments may differ:
@@ -39,8 +39,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
@@ -208,6 +211,62 @@ class Lease(Struct):
 
     def _until_ms(self, now_ms: int) -> int:
         return min(now_ms + self.delivery.lease_ms, self._invocation_ends_ms + MARGIN_MS)
+
+
+MIN_STATUS_INTERVAL_MS: Final = 1_000
+"""The least time between two writes of `statusMessage` within a step."""
+
+
+class TaskRecorder(Struct):
+    """Writes the journal entries and the status messages of a worker's pass (`engine.run.Recorder`)."""
+
+    task: Task
+    lease: Lease
+    next_order: int
+    _message: str | None = None
+    _reported_at_ms: int = 0
+
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
+        if entry.kind is Kind.ANSWER:  # stored when the client sent the response
+            return entry
+        self._check_lease()
+        item = entry_to_item(self.task, entry, self.next_order)
+        self.next_order += 1
+        if as_owner:
+            if not self.lease.write_as_owner(item):
+                raise LeaseLost
+            return entry
+        present = self.lease.store.put_new(item)
+        self._check_lease()  # the process may have been stopped during the request
+        return entry if present is None else entry_from_item(present)
+
+    def holds_lease(self) -> bool:
+        self.flush_status()
+        return self.lease.verify()
+
+    def _check_lease(self) -> None:
+        if not self.lease.owns():
+            raise LeaseLost
+
+    def report_status(self, message: str) -> None:
+        """Set the status message: at once, or with the next step if the last message was just written."""
+        self._message = message
+        if self.lease.clock_ms() >= self._reported_at_ms + MIN_STATUS_INTERVAL_MS:
+            self.flush_status()
+
+    def flush_status(self) -> None:
+        """Write the pending status message, if there is one. The pass continues if that fails."""
+        if self._message is None or self.lease.is_lost:
+            return
+        self._reported_at_ms = self.lease.clock_ms()
+        change = transitions.set_status_message(
+            owner=self.lease.owner, message=self._message, now_ms=self._reported_at_ms
+        )
+        self._message = None
+        try:
+            self.lease.store.update(self.task.pk, TASK, change)
+        except StoreError as error:
+            self.lease.on_error("progress_write_failed", error)
 
 
 WaitMs = Callable[[Event, float], bool]
