@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.questions import Channel
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     describe_result,

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
-from mcp_roundtrip.engine.channels import Channels, ClientInputs
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.questions import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.server.options import Fallback

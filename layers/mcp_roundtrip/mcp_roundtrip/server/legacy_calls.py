@@ -15,8 +15,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import caller_binding
-from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.journal import Journal, Kind
+from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import NeedsInput, Outcome
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import digest

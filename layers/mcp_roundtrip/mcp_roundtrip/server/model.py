@@ -39,7 +39,7 @@ from mcp_roundtrip.server.plan import (
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.signature import Signature
-    from mcp_roundtrip.engine.channels import Channel
+    from mcp_roundtrip.engine.questions import Channel
     from mcp_roundtrip.state.claims import Binding
 
 

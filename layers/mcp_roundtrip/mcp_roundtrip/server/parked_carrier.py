@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.channels import Channel, ClientInputs
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.questions import Channel, ClientInputs
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,

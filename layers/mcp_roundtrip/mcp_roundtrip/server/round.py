@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import user_binding
-from mcp_roundtrip.engine.channels import Channels, ClientInputs
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.questions import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Run, RunServices, TaskOptions
 from mcp_roundtrip.errors import DefinitionError, ProtocolError

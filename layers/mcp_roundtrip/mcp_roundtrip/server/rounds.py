@@ -1,7 +1,7 @@
 """Run one round of a call: load its journal, run one pass, and reply; or save the journal, and ask.
 
-`engine.channels` chooses the channel of a question among those that `server.plan` leaves. The channel decides
-where the journal waits, the carrier, and what the result says, the presenter:
+`engine.questions` chooses the channel of a question among those that `server.plan` leaves. The channel
+decides where the journal waits, the carrier, and what the result says, the presenter:
 
 =======  ====================================================  ==========================================
 channel  where the journal waits                               how the answer comes
@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.channels import Channel, ClientInputs
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.questions import Channel, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.engine.channels import Channels, ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.questions import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.errors import ProtocolError, ToolError
