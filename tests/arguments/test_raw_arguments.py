@@ -123,13 +123,16 @@ DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
         doubling(30, lambda schema: {"items": schema}),
         doubling(30, lambda schema: {"additionalProperties": schema}, is_cycle=True),
         {"type": "object", "anyOf": [{"minimum": 10**4000}]},
-        {"type": "object", "dependentRequired": {key: [*map(str, range(300))] for key in "abcdefgh"}},
-        {**DRAFT_7, "type": "object", "dependencies": {key: [*map(str, range(300))] for key in "abcdefgh"}},
-        {"type": "object", "dependentSchemas": {key: {"required": [*map(str, range(900))]} for key in "abc"}},
-        {"type": "object", "propertyNames": {"anyOf": [{"format": "uri"}] * 50}},
-        {"type": "object", "patternProperties": {f"^{n}$": {"format": "uri"} for n in range(50)}},
+        {"type": "object", "dependentRequired": {key: [*map(str, range(600))] for key in "abcdefgh"}},
+        {**DRAFT_7, "type": "object", "dependencies": {key: [*map(str, range(600))] for key in "abcdefgh"}},
+        {
+            "type": "object",
+            "dependentSchemas": {key: {"required": [*map(str, range(1_400))]} for key in "abc"},
+        },
+        {"type": "object", "propertyNames": {"anyOf": [{"format": "uri"}] * 90}},
+        {"type": "object", "patternProperties": {f"^{n}$": {"format": "uri"} for n in range(90)}},
         {"type": "object", "properties": {"a": {"contains": {"enum": [[n] for n in range(300)]}}}},
-        {"type": "object", "properties": {"a": {"anyOf": [{"format": "email"}] * 50}}},
+        {"type": "object", "properties": {"a": {"anyOf": [{"format": "email"}] * 90}}},
         {"type": "object", "properties": {"a": {"items": {"enum": [{"a": n} for n in range(300)]}}}},
     ],
 )
@@ -148,7 +151,7 @@ def test_references_to_themselves_and_large_enumerations_of_texts_are_accepted()
 
 def test_anchors_and_unevaluated_members_count():
     dynamic = {"anyOf": [{"items": {"$dynamicRef": "#b"}}] * 2, "$dynamicAnchor": "a"}
-    last = {"anyOf": [True] * 1_500, "$anchor": "b"}
+    last = {"anyOf": [True] * 3_000, "$anchor": "b"}
     with pytest.raises(DefinitionError, match="one value"):
         raw({"type": "object", "properties": {"a": dynamic, "b": last}})
     schema: dict = {"type": "object"}
@@ -159,9 +162,9 @@ def test_anchors_and_unevaluated_members_count():
 
 
 def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_never():
-    rule = {"minimum": 0, "maximum": 10, "multipleOf": 1, "enum": [*range(300)]}
+    rule = {"minimum": 0, "maximum": 10, "multipleOf": 1, "enum": [*range(90)]}
     schema = {"type": "object", "properties": {"a": {"items": rule}}}
-    assert raw(schema).validate({"a": [1] * 20_000})
+    assert raw(schema).validate({"a": [1] * 9_000})
     assert raw(schema).validate({"a": [1.0] * 2_000})
     for number in (10**4_000, 10**300, 1e-300, 1e300):
         assert "long numbers" in refusal(schema, {"a": [number] * 10_000})[0]

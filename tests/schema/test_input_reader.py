@@ -221,7 +221,7 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any]]] = {
         (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], " "),
     ],
     "limits": [(Annotated[str, Field(pattern="[a-z]{1,128}")], "a" * 400_000)],
-    "uncommon numbers": [(list[Annotated[int, Field(ge=0, le=10**901)]], [10**900] * 10_000)],
+    "work": [(list[Annotated[int, Field(ge=0, le=10**901)]], [10**900] * 10_000)],
     "alternatives": [(list[alike(50)], [{"a49": 1}] * 5_000)],
     "collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)])],
     "keys": [
@@ -294,7 +294,6 @@ def test_a_form_accepts_null_for_a_type_with_none_and_for_a_default() -> None:
     [
         (int | float, 2, "2"),
         (int | float, 2.0, "2.0"),
-        (int | float, 1e300, "1e+300"),
         (float | int, 2, "2"),
         (int | str, 2.0, "2"),
         (int | str, "2", "'2'"),

@@ -20,13 +20,14 @@ from pydantic.type_adapter import TypeAdapter
 from pydantic_core import SchemaError
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
+from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.schema.input_reader import ExactReader
 from mcp_roundtrip.schema.json_schema import build_json_schema
-from mcp_roundtrip.schema.pydantic_core_schemas import NOT_COMPILED
+from mcp_roundtrip.schema.patterns import NOT_COMPILED
 from mcp_roundtrip.schema.subschemas import subschemas
 
 
@@ -45,7 +46,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         except InvalidValue as error:
             if is_lenient:
                 with suppress(InvalidValue):
-                    return dict(self.reader.read(self.reader.checked.validator.with_parsed_json(raw)))
+                    return dict(self.reader.read(with_parsed_json(self.reader.validator, raw)))
             raise ArgumentsError(str(error)) from None
         return values
 

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
+from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.schema.bounds import check_cost
 from mcp_roundtrip.schema.input_reader import input_text
+from mcp_roundtrip.schema.json_schema_errors import input_problems
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
@@ -21,7 +24,6 @@ from mcp_roundtrip.schema.subschemas import (
     patterns_of,
     subschemas,
 )
-from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
@@ -90,7 +92,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         arguments = self._without_empty(raw)
         problems = self._problems(arguments)
         if problems and self.is_lenient:
-            arguments = dict(self._validator.with_parsed_json(arguments))
+            arguments = with_parsed_json(self._validator, arguments)
             problems = problems if self._problems(arguments) else []
         if problems:
             raise ArgumentsError("\n".join(problems))
@@ -104,10 +106,10 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
 
     def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
         try:
-            length = len(input_text(arguments, "arguments"))
+            input_text(arguments, "arguments")
         except InvalidValue as error:
             return [str(error)]
-        return self._validator.problems(arguments, "arguments", length)
+        return input_problems(self._validator, arguments, "arguments")
 
     def _without_empty(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments without those that are null or "", have a `default`, and are refused."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from functools import cached_property
 from inspect import isclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
@@ -16,11 +15,9 @@ from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from mcp_roundtrip.schema.input_reader import input_text
-from mcp_roundtrip.schema.pydantic_validator import StringReader
 
 
-class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
+class StringArguments(Arguments, frozen=True, eq=False):
     """Arguments that are strings in JSON and are converted to the types of their annotations."""
 
     @classmethod
@@ -54,14 +51,10 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
                 "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
             )
         try:
-            values: dict[str, Any] = self._strings.read(raw, input_text(raw, "arguments"))
+            values: dict[str, Any] = self._types.reader.read_strings(raw)
         except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values
-
-    @cached_property
-    def _strings(self) -> StringReader:
-        return StringReader.from_schema(self._types.reader.types.core_schema, "arguments")
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the strings that an argument can be, if its annotation is a Literal or an Enum."""

@@ -14,9 +14,10 @@ from pydantic_core import PydanticSerializationError
 from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.input_reader import invalid_value
 from mcp_roundtrip.schema.json_schema import build_json_schema
+from mcp_roundtrip.schema.json_schema_errors import problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_write
+from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     JsonResult,
@@ -94,8 +95,8 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return UsageError(self._mismatch(place))
 
     def _refuse_invalid(self, data: Any) -> None:
-        if problems := self._validator.problems(data, "result"):
-            raise UsageError("\n".join([self._mismatch(), *problems]))
+        if found := problems(self._validator, data, "result"):
+            raise UsageError("\n".join([self._mismatch(), *found]))
 
     def _mismatch(self, place: str = "") -> str:
         what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"

@@ -24,8 +24,9 @@ from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.input_reader import invalid_value
+from mcp_roundtrip.schema.json_schema_errors import problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read
+from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     RepeatedName,
@@ -84,8 +85,8 @@ def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
 
 def _refuse_invalid(types: TypeAdapter[Any], data: Any) -> None:
     validator = _schema_validator(types)
-    if validator is not None and (problems := validator.problems(data, "result")):
-        raise ValueError("\n".join(problems))
+    if validator is not None and (found := problems(validator, data, "result")):
+        raise ValueError("\n".join(found))
 
 
 @lru_cache(maxsize=256)

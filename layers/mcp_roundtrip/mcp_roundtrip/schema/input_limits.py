@@ -15,7 +15,7 @@ from sys import hash_info
 from typing import Any, Final
 
 from msgspec import Struct, field
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError
 
 from mcp_roundtrip.protocol.canonical import count_json_values
 
@@ -27,9 +27,6 @@ MAX_NESTED_JSON_VALUES: Final = 20_000
 
 MAX_CHOOSING_US: Final = 500_000
 """Microseconds in which alternatives of unions are chosen for the values of a request."""
-
-_RANDOMIZED: Final = frozenset({"str", "bytes", "date", "datetime", "time"})
-"""Types whose hashes a client cannot know."""
 
 
 class _Counts(Struct):
@@ -44,10 +41,6 @@ _counts: ContextVar[_Counts | None] = ContextVar("counts", default=None)
 """Those of the client's input that is read; None while a value of the author is read."""
 
 
-class TooMuchWork(Exception):
-    """The alternatives of unions take too long to be chosen."""
-
-
 @contextmanager
 def limited() -> Iterator[None]:
     """Limit what is read in the block, which is one input."""
@@ -58,15 +51,8 @@ def limited() -> Iterator[None]:
         _counts.reset(token)
 
 
-def limit_hashes(schema: dict[str, Any], member: str) -> dict[str, Any]:
-    """Return a core schema that limits colliding hashes of the values that its `member` describes."""
-    hashed = schema.get(member) or core_schema.any_schema()
-    if hashed["type"] in _RANDOMIZED:
-        return schema
-    return {**schema, member: core_schema.no_info_after_validator_function(_limit_collisions, hashed)}
-
-
-def _limit_collisions(value: Any) -> Any:
+def limit_collisions(value: Any) -> Any:
+    """Return a value for a set, or a key. Raises PydanticCustomError for too many that have its hash."""
     counts = _counts.get()
     # A small integer is its own hash, so two of them do not collide.
     if counts is None or isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):
@@ -77,20 +63,17 @@ def _limit_collisions(value: Any) -> Any:
         return value
     colliding.add(hash(repr(value)))
     if len(colliding) > MAX_COLLISIONS:
-        raise PydanticCustomError(
-            "equal_hashes",
-            "More than {limit} different values have the same hash; send fewer at once",
-            {"limit": MAX_COLLISIONS},
-        )
+        problem = f"More than {MAX_COLLISIONS} different values have the same hash; send fewer at once"
+        raise PydanticCustomError("equal_hashes", problem)
     return value
 
 
 def limit_choosing(microseconds: int) -> None:
-    """Count time to choose an alternative. Raises TooMuchWork."""
+    """Count time to choose an alternative. Raises PydanticCustomError, which ends the validation."""
     if (counts := _counts.get()) is not None:
         counts.choosing_us += microseconds
         if counts.choosing_us > MAX_CHOOSING_US:
-            raise TooMuchWork
+            raise PydanticCustomError("choices", "Input has too many values for its alternatives; send fewer")
 
 
 def limit_json_values(value: Any) -> Any:
@@ -99,9 +82,6 @@ def limit_json_values(value: Any) -> Any:
     if isinstance(value, str) and counts is not None:
         counts.json_values += count_json_values(value, MAX_NESTED_JSON_VALUES)
         if counts.json_values > MAX_NESTED_JSON_VALUES:
-            raise PydanticCustomError(
-                "too_many_values",
-                "More than {limit} values in strings of JSON; send fewer at once",
-                {"limit": MAX_NESTED_JSON_VALUES},
-            )
+            problem = f"More than {MAX_NESTED_JSON_VALUES} values in strings of JSON; send fewer at once"
+            raise PydanticCustomError("too_many_values", problem)
     return value

@@ -1,7 +1,8 @@
 """Validation that accepts exactly the JSON that the advertised JSON Schema accepts.
 
-For plain types, pydantic's strict mode decides as the JSON Schema does, so most calls never build one. Other
-values are read by `CheckedReader`. `docs/reference/accepted-values.md` lists the exceptions.
+For plain types, pydantic's strict mode decides as the JSON Schema does, so most calls never build one. For
+others the JSON Schema decides, and pydantic makes the typed value. `docs/reference/accepted-values.md` lists
+the exceptions.
 """
 
 from __future__ import annotations
@@ -9,29 +10,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
-from mcp_roundtrip.schema.error_texts import describe_errors
+from mcp_roundtrip.schema.bounds import MAX_MATCHING, TEXT_TOO_LONG, matching
+from mcp_roundtrip.schema.json_schema_errors import input_problems
+from mcp_roundtrip.schema.patterns import pattern_size
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
+from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.json_schema_validator import CheckedReader
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 SHORT_INPUT: Final = 4_096
 """The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
 
-_NARROW: Final = 50
-"""Fields of records for which `SHORT_INPUT` holds: `{}` has an error for each, in each choice of a union."""
-
 _WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
-"""Matches 2.0 and 1e300 as Python writes them within an array or object."""
+"""Matches 2.0 and 1e300, which may be integers, as Python writes them within an array or object."""
 
 
 class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -65,13 +67,27 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     def read(self, raw: Mapping[str, Any]) -> Any:
         """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
         text = input_text(raw, self.root)
-        if self.is_plain and len(text) <= self._short_input:
+        if self.is_plain and len(text) <= SHORT_INPUT:
             try:
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
                 if not re.search(_WHOLE_FLOAT, text):
                     raise invalid_value(error, self.root) from None
-        return self.checked.read(raw, text)
+        value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
+        if problems := input_problems(self.validator, value, self.root, self._patterns):
+            raise InvalidValue("\n".join(problems))
+        return read_typed(self._typed_validator, text, self.root)
+
+    def read_strings(self, raw: Mapping[str, str]) -> Any:
+        """Return the value of an object of strings, which may stand for numbers: they have no JSON Schema.
+
+        Raises InvalidValue.
+        """
+        text = input_text(raw, self.root)
+        sizes = {pattern: pattern_size(pattern) for pattern in self._patterns}
+        if matching(sizes, raw) > MAX_MATCHING:
+            raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
+        return read_typed(self._string_validator, text, self.root)
 
     def without_empty(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
         """Return `raw` without those `optional` members that are null or "" and that the schema refuses.
@@ -82,22 +98,27 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in optional}
         empty -= {name for name in self.nullable if raw.get(name, "") is None}
-        return self.checked.validator.without_refused(raw, empty) if empty else raw
+        return self.validator.without_refused(raw, empty) if empty else raw
 
     @cached_property
-    def checked(self) -> CheckedReader:
-        """The reader that asks the JSON Schema."""
-        from mcp_roundtrip.schema.json_schema_validator import (
-            CheckedReader,  # plain types need no jsonschema-rs
-        )
+    def validator(self) -> SchemaValidator:
+        """The validator by the JSON Schema."""
+        from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # plain types do not need it
 
-        return CheckedReader.compile(self.types.core_schema, self.json_schema(), self.root, self.nullable)
+        return SchemaValidator.compile(self.json_schema(), "inputSchema")
 
     @cached_property
-    def _short_input(self) -> int:
-        parts = list(nodes(self.types.core_schema))
-        errors = [max(len(each.get(name, ())) for each in parts) for name in ("fields", "choices")]
-        return SHORT_INPUT * _NARROW // max(_NARROW, errors[0] * max(1, errors[1]))
+    def _typed_validator(self) -> PydanticValidator:
+        return typed_validator(self.types.core_schema, "all", self.validator.patterns)
+
+    @cached_property
+    def _string_validator(self) -> PydanticValidator:
+        return typed_validator(self.types.core_schema, "none")
+
+    @cached_property
+    def _patterns(self) -> frozenset[str]:
+        """The patterns of the type. The JSON Schema has others, such as that of a Decimal."""
+        return frozenset(node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
 
 
 def input_text(raw: Mapping[str, Any], root: str) -> str:
@@ -109,8 +130,3 @@ def input_text(raw: Mapping[str, Any], root: str) -> str:
     if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):
         raise InvalidValue(f"{format_location(root, ())}: a string holds half of a surrogate pair")
     return text
-
-
-def invalid_value(error: ValidationError, root: str) -> InvalidValue:
-    """Return pydantic's errors about a value with the name `root`."""
-    return InvalidValue(describe_errors(error, root), partial(describe_errors, error, root, for_log=True))

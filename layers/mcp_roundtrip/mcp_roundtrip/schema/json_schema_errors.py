@@ -6,13 +6,14 @@ reasons, until that has taken half a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
+from mcp_roundtrip.schema.bounds import MAX_WORK
 from mcp_roundtrip.schema.error_texts import (
     EXAMPLES,
     MAX_PROBLEMS,
@@ -23,7 +24,9 @@ from mcp_roundtrip.schema.error_texts import (
     type_names,
 )
 from mcp_roundtrip.schema.subschemas import escaped, resolve
-from mcp_roundtrip.schema.validation_cost import MAX_WORK
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 ValuePath = tuple[str | int, ...]
 Problem = tuple[ValuePath, str]
@@ -31,78 +34,80 @@ Problem = tuple[ValuePath, str]
 
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
 
-_COMPANIONS: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
-"""The keyword that changes the meaning of another one in draft 4."""
-
 _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 """Dialects in which `$ref` hides the keywords beside it."""
 
 
-class Validator(Protocol):
-    """The validator of a JSON Schema and of its parts, which are known by JSON pointers."""
-
-    @property
-    def schema(self) -> Mapping[str, Any]: ...
-
-    def is_valid_by(self, pointer: str, value: Any, /) -> bool: ...
-
-    def satisfies(self, place: str, rule: Mapping[str, Any], value: Any, /) -> bool: ...
-
-    def work(self, place: str, value: Any, /) -> int: ...
-
-
-def explain(validator: Validator, value: Any) -> Iterator[Problem]:
-    """Yield the problems of an invalid value, in the order of the schema."""
-    return _Explanation(validator).reasons("#", validator.schema, value, ())
-
-
-def problem_lines(validator: Validator, value: Any, root: str) -> list[str]:
-    """Return a line for each problem of an invalid value. `root` is the name of the value."""
+def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:
+    """Return a line for each problem of JSON data with the name `root`; none for valid data."""
+    if validator.is_valid(value):
+        return []
     found = list(islice(explain(validator, value), MAX_PROBLEMS + 1))
     lines = [f"{format_location(root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
     return [*dict.fromkeys(lines), *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 
 
-class _Rule(Struct, frozen=True, eq=False):
-    """A keyword of a schema, and the value that it applies to.
+def input_problems(
+    validator: SchemaValidator, value: Any, root: str, other_patterns: frozenset[str] = frozenset()
+) -> list[str]:
+    """Do the same for a client's data, which is refused if it may take more than a second to check.
 
-    `at` is the JSON pointer of the keyword, `operand` what the schema has under it.
+    `other_patterns` are matched with its texts, too.
     """
+    if problem := validator.exceeded_bound(value, other_patterns):
+        return [f"{format_location(root, ())}: {problem}"]
+    return problems(validator, value, root)
 
-    at: str
-    keyword: str
-    operand: Any
-    schema: Mapping[str, Any]
+
+def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
+    """Yield the problems of an invalid value, in the order of the schema."""
+    return _Explanation(validator).reasons(_Place("#", validator.schema, value, ()))
+
+
+class _Place(Struct, frozen=True, eq=False):
+    """A subschema and its JSON pointer, and the part of the value that it applies to, with its path."""
+
+    pointer: str
+    schema: Any
     value: Any
     path: ValuePath
+
+    def within(self, steps: str, schema: Any) -> _Place:
+        """Return the place of a subschema for the same value."""
+        return _Place(f"{self.pointer}/{steps}", schema, self.value, self.path)
+
+    def member(self, steps: str, schema: Any, step: str | int) -> _Place:
+        """Return the place of a subschema for a member or an item."""
+        return _Place(f"{self.pointer}/{steps}", schema, self.value[step], (*self.path, step))
 
 
 class _Explanation(Struct, eq=False):
     """One explanation. Neither the schema nor the value may change during it: they are known by `id`."""
 
-    validator: Validator
+    validator: SchemaValidator
     work_left: int = MAX_EXPLANATION_WORK
     is_counting: bool = False
     """Whether the problems of alternatives are counted."""
     open_references: set[tuple[str, int]] = field(default_factory=set)
 
-    def problems(self, pointer: str, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
-        if not self._is_valid(pointer, value):
-            yield from self.reasons(pointer, schema, value, path)
+    def problems(self, place: _Place) -> Iterator[Problem]:
+        if not self._is_valid(place):
+            yield from self.reasons(place)
 
-    def reasons(self, pointer: str, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
+    def reasons(self, place: _Place) -> Iterator[Problem]:
         """Yield the problems of a value that a subschema refuses."""
+        schema, value, path = place.schema, place.value, place.path
         if not isinstance(schema, dict):
             yield path, "Input is not allowed"
             return
         if "type" in schema and not has_type(schema["type"], value):
             yield path, f"Input should be {type_names(schema)}"
             return
+        refused = self._refused(place)
         found = False
         for keyword in self._keywords(schema):
-            explain_keyword = _APPLICATORS.get(keyword, _Explanation._assertion)
-            rule = _Rule(f"{pointer}/{keyword}", keyword, schema[keyword], schema, value, path)
-            for problem in explain_keyword(self, rule):
+            problems = [(path, _text(keyword, schema))] if keyword in refused else self._below(place, keyword)
+            for problem in problems:
                 found = True
                 yield problem
         if not found:
@@ -114,191 +119,152 @@ class _Explanation(Struct, eq=False):
         last = "additionalProperties"  # what is wrong in known members comes first
         return ("$ref",) if is_hidden else sorted(schema, key=last.__eq__)
 
-    def _is_valid(self, pointer: str, value: Any) -> bool:
+    def _is_valid(self, place: _Place) -> bool:
         """Return whether a subschema accepts a value; also if no work is left."""
-        return not self._has_work_left(pointer, value) or self.validator.is_valid_by(pointer, value)
+        return not self._has_work_left(place) or self.validator.is_valid_by(place.pointer, place.value)
 
-    def _satisfies(self, place: str, rule: Mapping[str, Any], value: Any) -> bool:
-        return not self._has_work_left(place, value) or self.validator.satisfies(place, rule, value)
+    def _refused(self, place: _Place) -> set[str]:
+        """Return the keywords without subschemas that refuse a value; none if no work is left."""
+        if not self._has_work_left(place):
+            return set()
+        refused = self.validator.refused_by(place.pointer, place.schema, place.value)
+        return refused - {"pattern"} if "maxLength" in refused else refused
 
-    def _has_work_left(self, place: str, value: Any) -> bool:
+    def _has_work_left(self, place: _Place) -> bool:
         if self.work_left > 0:
-            self.work_left -= self.validator.work(place, value)
+            self.work_left -= self.validator.work(place.value)
         return self.work_left > 0
 
-    def _assertion(self, rule: _Rule) -> Iterator[Problem]:
-        """Yield the problem of a keyword that does not lead to another place."""
-        length = len(rule.value) if isinstance(rule.value, str) else 0
-        is_too_long = length > rule.schema.get("maxLength", length)
-        if rule.keyword not in WORDS or (rule.keyword == "pattern" and is_too_long):
-            return
-        names = (rule.keyword, _COMPANIONS.get(rule.keyword, rule.keyword))
-        demanded = {name: rule.schema[name] for name in names if name in rule.schema}
-        if not self._satisfies(rule.at, demanded, rule.value):
-            example = EXAMPLES.get(rule.operand) if rule.keyword == "format" else None
-            such_as = f", such as {example}" if example else ""
-            yield rule.path, f"Input should {WORDS[rule.keyword].format(quote(rule.operand))}{such_as}"
+    def _below(self, place: _Place, keyword: str) -> Iterator[Problem]:
+        """Yield the problems of a keyword that leads to other places."""
+        operand, value, path = place.schema[keyword], place.value, place.path
+        match keyword:
+            case "$ref":
+                yield from self._reference(place, str(operand))
+            case "anyOf" | "oneOf":
+                yield from self._alternatives(place, keyword)
+            case "not" if self._is_valid(place.within("not", operand)):
+                yield path, f"Input does not satisfy not: {quote(operand)}"
+            case "contains" if isinstance(value, list):
+                if not any(self._is_valid(place.member(keyword, operand, n)) for n in range(len(value))):
+                    yield path, f"Input does not satisfy contains: {quote(operand)}"
+            case "required" if isinstance(value, dict):
+                yield from _missing(operand, place)
+            case "dependentRequired" | "dependencies" if isinstance(value, dict):
+                for name, names in operand.items():
+                    if name in value and isinstance(names, list):
+                        yield from _missing(names, place)
+            case "propertyNames" if isinstance(value, dict):
+                for name in value:
+                    for _, problem in self.problems(_Place(f"{place.pointer}/{keyword}", operand, name, ())):
+                        yield (*path, name), problem.replace("Input", "The name", 1)
+            case "additionalProperties" if operand is False and isinstance(value, dict):
+                problem = "unknown member" if path else "unknown argument"
+                yield from (((*path, name), problem) for name in self._additional(place))
+            case _:
+                for part in self._parts(place, keyword):
+                    yield from self.problems(part)
 
-    # Keywords that apply subschemas or depend on each other
+    def _parts(self, place: _Place, keyword: str) -> Iterator[_Place]:
+        """Yield the places that a keyword leads to, at each of which the value must be valid."""
+        operand, value = place.schema[keyword], place.value
+        match keyword:
+            case "allOf":
+                yield from (place.within(f"allOf/{n}", branch) for n, branch in enumerate(operand))
+            case "if":
+                branch = "then" if self._is_valid(place.within("if", operand)) else "else"
+                yield place.within(branch, place.schema.get(branch, True))
+            case "dependentSchemas" | "dependencies" if isinstance(value, dict):
+                for name in operand.keys() & value.keys():
+                    yield place.within(f"{keyword}/{escaped(name)}", operand[name])
+            case "properties" if isinstance(value, dict):
+                for name, schema in operand.items():
+                    if name in value:
+                        yield place.member(f"{keyword}/{escaped(name)}", schema, name)
+            case "patternProperties" if isinstance(value, dict):
+                for pattern, schema in operand.items():
+                    for name in self._matching(pattern, value):
+                        yield place.member(f"{keyword}/{escaped(pattern)}", schema, name)
+            case "additionalProperties" if isinstance(value, dict):
+                yield from (place.member(keyword, operand, name) for name in self._additional(place))
+            case "prefixItems" | "items" if isinstance(value, list) and isinstance(operand, list):
+                for number, schema in enumerate(operand[: len(value)]):
+                    yield place.member(f"{keyword}/{number}", schema, number)
+            case "items" | "additionalItems" if isinstance(value, list):
+                # Before 2020-12, `items` had the schemas of the first items.
+                first = place.schema.get("prefixItems" if keyword == "items" else "items", ())
+                yield from (place.member(keyword, operand, n) for n in range(len(first), len(value)))
 
-    def _ref(self, rule: _Rule) -> Iterator[Problem]:
-        pointer = str(rule.operand)
-        key = (pointer, id(rule.value))
+    def _reference(self, place: _Place, pointer: str) -> Iterator[Problem]:
+        key = (pointer, id(place.value))
         if key in self.open_references or not (pointer == "#" or pointer.startswith("#/")):
             return
         self.open_references.add(key)
-        yield from self.problems(pointer, resolve(self.validator.schema, pointer), rule.value, rule.path)
+        schema = resolve(self.validator.schema, pointer)
+        yield from self.problems(_Place(pointer, schema, place.value, place.path))
         self.open_references.discard(key)
 
-    def _enumeration(self, rule: _Rule) -> Iterator[Problem]:
-        if not self._satisfies(rule.at, {rule.keyword: rule.operand}, rule.value):
-            options = rule.operand if rule.keyword == "enum" else [rule.operand]
-            yield rule.path, f"Input should be {options_text(options)}"
-
-    def _properties(self, rule: _Rule) -> Iterator[Problem]:
-        members = rule.value if isinstance(rule.value, dict) else {}
-        for name, schema in rule.operand.items():
-            if name in members:
-                yield from self._member(f"{rule.at}/{escaped(name)}", schema, rule, name)
-
-    def _required(self, rule: _Rule) -> Iterator[Problem]:
-        if isinstance(rule.value, dict) and isinstance(rule.operand, list):
-            missing = (name for name in rule.operand if name not in rule.value)
-            yield from (((*rule.path, name), "Field required") for name in missing)
-
-    def _dependent(self, rule: _Rule) -> Iterator[Problem]:
-        members = rule.value if isinstance(rule.value, dict) else {}
-        for name, required in rule.operand.items():
-            if name in members and isinstance(required, list):
-                yield from (
-                    ((*rule.path, each), "Field required") for each in required if each not in members
-                )
-            elif name in members:
-                yield from self.problems(f"{rule.at}/{escaped(name)}", required, rule.value, rule.path)
-
-    def _pattern_properties(self, rule: _Rule) -> Iterator[Problem]:
-        members = rule.value if isinstance(rule.value, dict) else {}
-        for pattern, schema in rule.operand.items():
-            for name in self._matching(pattern, members):
-                yield from self._member(f"{rule.at}/{escaped(pattern)}", schema, rule, name)
-
-    def _additional(self, rule: _Rule) -> Iterator[Problem]:
-        members = rule.value if isinstance(rule.value, dict) else {}
-        known = {*rule.schema.get("properties", ())}
-        for pattern in rule.schema.get("patternProperties", ()):
-            known |= {*self._matching(pattern, members)}
-        for name in members:
-            if name in known:
-                continue
-            if rule.operand is False:
-                yield (*rule.path, name), "unknown member" if rule.path else "unknown argument"
-            else:
-                yield from self._member(rule.at, rule.operand, rule, name)
-
-    def _member(self, at: str, schema: Any, rule: _Rule, step: str | int) -> Iterator[Problem]:
-        yield from self.problems(at, schema, rule.value[step], (*rule.path, step))
+    def _additional(self, place: _Place) -> list[str]:
+        known = {*place.schema.get("properties", ())}
+        for pattern in place.schema.get("patternProperties", ()):
+            known |= {*self._matching(pattern, place.value)}
+        return [name for name in place.value if name not in known]
 
     def _matching(self, pattern: str, names: Iterable[str]) -> list[str]:
-        rule = {"pattern": pattern}
-        return [name for name in names if self._satisfies(f"names {pattern}", rule, name)]
+        places = [_Place(f"names {pattern}", {"pattern": pattern}, name, ()) for name in names]
+        return [place.value for place in places if not self._refused(place)]
 
-    def _names(self, rule: _Rule) -> Iterator[Problem]:
-        for name in rule.value if isinstance(rule.value, dict) else ():
-            for _, problem in self.problems(rule.at, rule.operand, name, ()):
-                yield (*rule.path, name), problem.replace("Input", "The name", 1)
-
-    def _items(self, rule: _Rule) -> Iterator[Problem]:
-        items = rule.value if isinstance(rule.value, list) else []
-        if isinstance(rule.operand, list):  # a tuple: `items` was one before 2020-12
-            for number, schema in enumerate(rule.operand[: len(items)]):
-                yield from self._member(f"{rule.at}/{number}", schema, rule, number)
-            return
-        first = {"items": "prefixItems", "additionalItems": "items"}[rule.keyword]
-        for number in range(len(rule.schema.get(first, ())), len(items)):
-            yield from self._member(rule.at, rule.operand, rule, number)
-
-    def _all_of(self, rule: _Rule) -> Iterator[Problem]:
-        for number, branch in enumerate(rule.operand):
-            yield from self.problems(f"{rule.at}/{number}", branch, rule.value, rule.path)
-
-    def _alternatives(self, rule: _Rule) -> Iterator[Problem]:
-        fitting = sum(
-            self._is_valid(f"{rule.at}/{number}", rule.value) for number in range(len(rule.operand))
-        )
+    def _alternatives(self, place: _Place, keyword: str) -> Iterator[Problem]:
+        branches = [
+            self._resolved(place.within(f"{keyword}/{number}", branch))
+            for number, branch in enumerate(place.schema[keyword])
+        ]
+        fitting = sum(map(self._is_valid, branches))
         if not fitting:
-            yield from self._closest(rule)
-        elif rule.keyword == "oneOf" and fitting > 1:
-            yield rule.path, f"Input should fit one of the alternatives, not {fitting} of them"
+            yield from self._closest(place, branches)
+        elif keyword == "oneOf" and fitting > 1:
+            yield place.path, f"Input should fit one of the alternatives, not {fitting} of them"
 
-    def _closest(self, rule: _Rule) -> Iterator[Problem]:
+    def _closest(self, place: _Place, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest."""
-        resolved = [self._resolved(f"{rule.at}/{n}", branch) for n, branch in enumerate(rule.operand)]
-        schemas = [(pointer, schema) for pointer, schema in resolved if isinstance(schema, dict)]
-        alike = [each for each in schemas if _is_alike(each[1], rule.value)]
+        schemas = [branch for branch in branches if isinstance(branch.schema, dict)]
+        alike = [branch for branch in schemas if _is_alike(branch)]
         if alike and self.is_counting:  # counting within counting would take exponential time
-            yield rule.path, "Input should fit an alternative"
+            yield place.path, "Input should fit an alternative"
         elif alike:
-            closest = min(alike, key=lambda each: self._distance(each, rule.value))
-            yield from self.problems(*closest, rule.value, rule.path)
-        else:
-            names = dict.fromkeys(type_names(schema) for _, schema in schemas)
-            yield rule.path, f"Input should be {' or '.join(names) or 'another value'}"
-
-    def _resolved(self, pointer: str, schema: Any) -> tuple[str, Any]:
-        seen = set[str]()
-        while isinstance(schema, dict) and str(schema.get("$ref")).startswith("#/") and pointer not in seen:
-            seen.add(pointer)
-            pointer = str(schema["$ref"])
-            schema = resolve(self.validator.schema, pointer)
-        return pointer, schema
-
-    def _distance(self, alternative: tuple[str, Any], value: Any) -> int:
-        """Return the number of problems; alternatives of which none fits count as one."""
-        self.is_counting = True
-        try:
-            return sum(1 for _ in islice(self.problems(*alternative, value, ()), MAX_PROBLEMS))
-        finally:
+            self.is_counting = True
+            counts = [sum(1 for _ in islice(self.problems(branch), MAX_PROBLEMS)) for branch in alike]
             self.is_counting = False
-
-    def _condition(self, rule: _Rule) -> Iterator[Problem]:
-        branch = "then" if self._is_valid(rule.at, rule.value) else "else"
-        if branch in rule.schema:
-            pointer = f"{rule.at.removesuffix('/if')}/{branch}"
-            yield from self.problems(pointer, rule.schema[branch], rule.value, rule.path)
-
-    def _unexplained(self, rule: _Rule) -> Iterator[Problem]:
-        """Yield the problem of `not` and `contains`, which say little about the place."""
-        if rule.keyword == "not":
-            is_refused = self._is_valid(rule.at, rule.value)
+            yield from self.problems(alike[counts.index(min(counts))])
         else:
-            items = rule.value if isinstance(rule.value, list) else None
-            is_refused = items is not None and not any(self._is_valid(rule.at, item) for item in items)
-        if is_refused:
-            yield rule.path, f"Input does not satisfy {rule.keyword}: {quote(rule.operand)}"
+            names = dict.fromkeys(type_names(branch.schema) for branch in schemas)
+            yield place.path, f"Input should be {' or '.join(names) or 'another value'}"
+
+    def _resolved(self, place: _Place) -> _Place:
+        """Return the place that a reference leads to."""
+        seen = set[str]()
+        while isinstance(place.schema, dict) and str(place.schema.get("$ref")).startswith("#/"):
+            pointer = str(place.schema["$ref"])
+            if pointer in seen:
+                break
+            seen.add(pointer)
+            place = _Place(pointer, resolve(self.validator.schema, pointer), place.value, place.path)
+        return place
 
 
-_APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Problem]]]] = {
-    "$ref": _Explanation._ref,
-    "enum": _Explanation._enumeration,
-    "const": _Explanation._enumeration,
-    "required": _Explanation._required,
-    **dict.fromkeys(("dependentRequired", "dependentSchemas", "dependencies"), _Explanation._dependent),
-    "properties": _Explanation._properties,
-    "patternProperties": _Explanation._pattern_properties,
-    "additionalProperties": _Explanation._additional,
-    "propertyNames": _Explanation._names,
-    "items": _Explanation._items,
-    "prefixItems": _Explanation._items,
-    "additionalItems": _Explanation._items,
-    "allOf": _Explanation._all_of,
-    "anyOf": _Explanation._alternatives,
-    "oneOf": _Explanation._alternatives,
-    "not": _Explanation._unexplained,
-    "contains": _Explanation._unexplained,
-    "if": _Explanation._condition,
-}
+def _is_alike(place: _Place) -> bool:
+    about_members = not place.schema.keys().isdisjoint(("required", "properties"))
+    return has_type(place.schema.get("type", "object" if about_members else ()), place.value)
 
 
-def _is_alike(schema: Mapping[str, Any], value: Any) -> bool:
-    about_members = not schema.keys().isdisjoint(("required", "properties"))
-    return has_type(schema.get("type", "object" if about_members else ()), value)
+def _missing(names: Iterable[str], place: _Place) -> Iterator[Problem]:
+    yield from (((*place.path, name), "Field required") for name in names if name not in place.value)
+
+
+def _text(keyword: str, schema: Mapping[str, Any]) -> str:
+    """Return what a keyword without subschemas demands."""
+    operand = schema[keyword]
+    if keyword in ("enum", "const"):
+        return f"Input should be {options_text(operand if keyword == 'enum' else [operand])}"
+    example = EXAMPLES.get(operand) if keyword == "format" else None
+    return f"Input should {WORDS[keyword].format(quote(operand))}{f', such as {example}' if example else ''}"

@@ -5,30 +5,17 @@ back-references are refused, because they cannot be matched in linear time. So a
 unescaped `[` in a class, which the engine reads as operators and ECMA-262 as characters.
 
 The engine (Rust's `regex`, in jsonschema-rs) never backtracks: its time is at most the length of the text
-times the size of the compiled pattern.
+times the size of the compiled pattern (see `bounds`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
-
-from mcp_roundtrip.schema.pydantic_core_schemas import NOT_COMPILED
-from mcp_roundtrip.schema.subschemas import patterns_of
-from mcp_roundtrip.schema.validation_cost import schema_cost
+from typing import Final
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""
-
-MAX_MATCHING: Final = 2_500_000_000
-"""Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
-
-TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
-
-_BYTES_PER_STATE: Final = 16
-"""A compiled pattern has fewer states than its bytes divided by this."""
 
 _PROPERTY: Final = (
     r"(?:Script|sc|Script_Extensions|scx|General_Category|gc)=\w+|[LMNPSZC][a-z]?|(?:[A-Z][a-z]+_)?(?:Letter|Mark"
@@ -45,9 +32,9 @@ _MEMBER: Final = rf"(?:{_CHARACTER}|\\[b-]|[^\\\[\]-])"
 
 _TOKEN: Final = rf"""
     (?P<nonlinear>  \( \? <? [=!] | \\[1-9] | \\k )
-  | (?P<open>       \( (?: \?: | \? < (?P<name> [A-Za-z_$][\w$]* ) > | (?! \? ) ) )
+  | (?P<open>       \( (?: \?: | \? < [A-Za-z_$][\w$]* > | (?! \? ) ) )
   | (?P<close>      \) )
-  | (?P<quantifier> (?: [*+?] | \{{ (?P<least> \d+ ) (?: , (?P<most> \d* ) )? \}} ) \?? )
+  | (?P<quantifier> (?: [*+?] | \{{ \d+ (?: , \d* )? \}} ) \?? )
   | (?P<between>    \^ | \$ | \\[bB] | \| )
   | (?P<class>      \[ \^? -? (?: {_MEMBER}-{_MEMBER} | {_MEMBER} | {_SET} )* -? \] )
   | (?P<atom>       {_SET} | {_CHARACTER} | [^\\()\[\]{{}}|*+?^$] )
@@ -61,18 +48,17 @@ NONLINEAR: Final = (
     "check the rest in the function"
 )
 
-
-_UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
-"""Finds what lets a match be longer than the pattern, or begin elsewhere."""
+NOT_COMPILED: Final = (
+    "is not compiled by the engine, or too large to match long texts; write it as JavaScript reads it, with "
+    "`+` or `*` in place of large counts, and check what needs look-around in the function"
+)
+"""Why a pattern is refused that pydantic or the engine of the JSON Schema cannot compile."""
 
 
 def pattern_problem(pattern: str) -> str | None:
     """Return why clients or the engine would not compile a pattern, with a remedy; None if they would."""
-    if problem := syntax_problem(pattern):
-        return problem
-    if pattern_size(pattern) > MAX_PATTERN_SIZE:
-        return NOT_COMPILED
-    return None
+    problem = syntax_problem(pattern)
+    return problem or (NOT_COMPILED if pattern_size(pattern) > MAX_PATTERN_SIZE else None)
 
 
 @lru_cache(maxsize=256)
@@ -91,60 +77,16 @@ def pattern_size(pattern: str) -> int:
     return size
 
 
-def applied_size(schema: Mapping[str, Any]) -> int:
-    """Return the size of the compiled patterns that a JSON Schema matches with one text."""
-    return schema_cost(schema, lambda node: sum(map(pattern_size, patterns_of(node))))
-
-
-def exceeds_matching(patterns: Collection[str], applied: int, value: Any, length: int) -> bool:
-    """Return whether it may take too long to match the texts in a value with each of the patterns.
-
-    `applied` is the `applied_size` of their JSON Schema, which may match a text with one pattern several
-    times. `length` is that of the value as JSON text.
-    """
-    sizes = {pattern: pattern_size(pattern) for pattern in patterns}
-    total = sum(sizes.values())
-    repeats = max(1.0, applied / total)
-    if repeats * total * length <= MAX_MATCHING:
-        return False
-    lengths = list(map(len, _texts(value)))
-    matched = sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items())
-    return repeats * matched > MAX_MATCHING
-
-
-def _matched(pattern: str, size: int, lengths: list[int]) -> int:
-    """Return how many characters of texts the engine may read to match a pattern."""
-    has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
-    is_limited = pattern.startswith("^") and not has_no_limit
-    longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
-    return sum(min(each, longest) for each in lengths)
-
-
-def text_length(value: Any) -> int:
-    """Return the characters of the texts in JSON data, and of the names of members."""
-    return sum(map(len, _texts(value)))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, Mapping):
-            yield from each
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-
-
 def syntax_problem(pattern: str) -> str | None:
-    """Return why clients or the engine would not compile a pattern, with a remedy; None if they would."""
+    """Return which part of a pattern ECMA-262 or the engine does not have, with a remedy, or None.
+
+    Counts in the wrong order, parentheses that do not match and equal names of groups are left to the engine.
+    """
     tokens = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
-    at, depth, names, before = 0, 0, list[str](), ""
+    at, before = 0, ""
     while at < len(pattern):
         token = tokens.match(pattern, at)
-        kind = token.lastgroup if token else None
+        kind = str(token.lastgroup) if token else ""
         if token is None or (kind == "quantifier" and before not in _REPEATABLE):
             return (
                 f"has {pattern[at : at + 10]!r}, which ECMA-262 with the flag u does not have there; "
@@ -154,13 +96,5 @@ def syntax_problem(pattern: str) -> str | None:
             return NONLINEAR
         if kind == "class" and ("&&" in token[0] or "~~" in token[0]):
             return "has && or ~~ in a class, which engines read differently; write the character once"
-        if token["most"] and int(token["least"]) > int(token["most"]):
-            return f"has the counts {token[0]} in the wrong order; swap them"
-        names += [token["name"]] if token["name"] else []
-        depth += (kind == "open") - (kind == "close")
-        if depth < 0:
-            break
-        at, before = token.end(), str(kind)
-    if depth:
-        return "has parentheses that do not match; close each one, or escape it"
-    return "gives two groups one name; rename one of them" if len(names) > len({*names}) else None
+        at, before = token.end(), kind
+    return None

@@ -14,12 +14,6 @@ from typing import Any, Final
 
 CoreSchema = Mapping[str, Any]
 
-NOT_COMPILED: Final = (
-    "is not compiled by the engine, or too large to match long texts; write it as JavaScript reads it, with "
-    "`+` or `*` in place of large counts, and check what needs look-around in the function"
-)
-"""Why a pattern is refused that pydantic or the engine of the JSON Schema cannot compile."""
-
 _WITHOUT_SCHEMAS: Final = frozenset(
     {"metadata", "serialization", "config", "default", "expected", "members", "computed_fields", "function"}
 )
@@ -116,7 +110,7 @@ def name_of_type(schema: CoreSchema) -> str:
 # -- plain types
 
 _EVERY: Final = frozenset({"type", "metadata", "ref"})
-_RECORD: Final = _EVERY | {"cls", "schema", "config"}
+_OF_RECORDS: Final = _EVERY | {"cls", "schema", "config", "fields", "computed_fields", "extra_behavior"}
 
 _PLAIN: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("any", "bool", "none"), _EVERY),
@@ -128,25 +122,26 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
     "default": _EVERY | {"schema", "default", "default_factory", "default_factory_takes_data"},
     "list": _EVERY | {"items_schema", "min_length", "max_length"},
     "dict": _EVERY | {"keys_schema", "values_schema"},
-    "model": _RECORD | {"custom_init", "root_model"},
-    "model-fields": _EVERY | {"fields", "model_name", "computed_fields", "extra_behavior"},
-    "model-field": _EVERY | {"schema"},
-    "dataclass": _RECORD | {"fields", "frozen", "post_init", "slots"},
-    "dataclass-args": _EVERY | {"fields", "dataclass_name", "computed_fields", "collect_init_only"},
+    **dict.fromkeys(("typed-dict", "model-fields"), _OF_RECORDS | {"model_name"}),
+    "model": _OF_RECORDS | {"custom_init", "root_model"},
+    "dataclass": _OF_RECORDS | {"frozen", "post_init", "slots"},
+    "dataclass-args": _OF_RECORDS | {"dataclass_name", "collect_init_only"},
+    **dict.fromkeys(("model-field", "typed-dict-field"), _EVERY | {"schema", "required"}),
     "dataclass-field": _EVERY | {"schema", "name", "init", "kw_only"},
-    "typed-dict": _EVERY | {"cls", "config", "fields", "computed_fields", "extra_behavior"},
-    "typed-dict-field": _EVERY | {"schema", "required"},
     "definitions": _EVERY | {"schema", "definitions"},
     "definition-ref": _EVERY | {"schema_ref"},
 }
 """The members that a plain core schema may have, by its type."""
+
+MAX_PLAIN_FIELDS: Final = 50
+"""Fields of a plain record: `{}` has an error of 1,000 bytes for each, and a short list has many of these."""
 
 _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated"})
 """Keywords of JSON Schema that refuse no value."""
 
 
 def is_plain_to_read(schema: CoreSchema) -> bool:
-    """Return whether pydantic's strict mode reads exactly what the JSON Schema accepts, but for 2.0 as 2."""
+    """Return whether pydantic's strict mode reads only what the JSON Schema accepts, and all but 2.0 as 2."""
     definitions = definitions_of(schema)
     is_recursive = any(
         ref in reachable_definitions(each, definitions) for ref, each in definitions.items()
@@ -161,19 +156,19 @@ def is_plain_to_write(schema: CoreSchema) -> bool:
 
 
 def _is_plain(schema: CoreSchema) -> bool:
-    kind = schema["type"]
+    kind, config = schema["type"], schema.get("config", {})
+    extra = (config.get("extra_fields_behavior"), schema.get("extra_behavior"))
     return (
-        kind in _PLAIN
-        and schema.keys() <= _PLAIN[kind]
-        and _is_described_by_pydantic(schema)
-        and schema.get("config", {}).keys() <= {"title", "extra_fields_behavior"}
-        and "allow"
-        not in (schema.get("config", {}).get("extra_fields_behavior"), schema.get("extra_behavior"))
+        schema.keys() <= _PLAIN.get(kind, frozenset())
+        and config.keys() <= {"title", "extra_fields_behavior"}
+        and "allow" not in extra
+        and len(schema.get("fields", ())) <= MAX_PLAIN_FIELDS
         and not any(schema.get(member) for member in ("root_model", "computed_fields", "custom_init"))
         and all(isinstance(each, str) for each in schema.get("expected", ()))
         and (kind != "enum" or _has_texts_only(schema["cls"]))
         and (kind != "dict" or schema.get("keys_schema", {}).get("type") == "str")
         and (kind not in ("list", "dict") or "items_schema" in schema or "values_schema" in schema)
+        and _is_described_by_pydantic(schema)
     )
 
 
@@ -187,22 +182,14 @@ def _has_texts_only(enumeration: type[Enum]) -> bool:
 def _is_described_by_pydantic(schema: CoreSchema) -> bool:
     """Return whether pydantic wrote the JSON Schema, without assertions that the author added or replaced."""
     metadata = schema.get("metadata", {})
-    functions = (
-        *metadata.get("pydantic_js_functions", ()),
-        *metadata.get("pydantic_js_annotation_functions", ()),
-    )
     cls = schema.get("cls") if schema["type"] != "enum" else None
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
-    added = (
-        metadata.get("pydantic_js_updates"),
-        metadata.get("pydantic_js_extra"),
-        config.get("json_schema_extra"),
+    functions = ("pydantic_js_functions", "pydantic_js_annotation_functions")
+    added = [metadata.get(name) for name in ("pydantic_js_updates", "pydantic_js_extra")]
+    return all(_is_pydantics(each) for name in functions for each in metadata.get(name, ())) and all(
+        each is None or (isinstance(each, Mapping) and each.keys() <= _ANNOTATIONS)
+        for each in [*added, config.get("json_schema_extra")]
     )
-    return all(map(_is_pydantics, functions)) and all(map(_only_annotates, added))
-
-
-def _only_annotates(added: Any) -> bool:
-    return added is None or (isinstance(added, Mapping) and added.keys() <= _ANNOTATIONS)
 
 
 def _is_pydantics(function: Any) -> bool:

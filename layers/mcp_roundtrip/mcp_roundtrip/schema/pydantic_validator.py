@@ -3,11 +3,10 @@
 The JSON Schema decides what counts. pydantic would decide some things differently, or take long for them, so
 its core schema is changed:
 
-- A boolean equals no number (JSON Schema core, 4.2.2). In a union, pydantic takes one for the other.
-- 2.0 and 1e300 are integers.
-- A union takes an alternative whose JSON Schema accepts the value. pydantic reads more: a `datetime` without
-  a time zone, a `timedelta` from "1 day", a set with repeated items. In `datetime | str` it would take the
-  first for a text.
+- A union takes an alternative whose JSON Schema accepts the value. pydantic takes true for 1, and 1.0 for
+  true, and reads more: a `datetime` without a time zone, a `timedelta` from "1 day", a set with repeated
+  items. In `datetime | str` it would take the first for a text.
+- 1e300 is an integer.
 - Two names of an object that are one key, such as "1" and "1.0" of a `dict[float, ...]`, are refused.
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
@@ -18,31 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal
 
 from msgspec import Struct
+from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
+from mcp_roundtrip.schema.bounds import value_size
 from mcp_roundtrip.schema.error_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
-from mcp_roundtrip.schema.input_limits import (
-    TooMuchWork,
-    limit_choosing,
-    limit_hashes,
-    limit_json_values,
-    limited,
-)
-from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching
+from mcp_roundtrip.schema.input_limits import limit_choosing, limit_collisions, limit_json_values, limited
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     JSON_KINDS,
     CoreSchema,
     children,
     definitions_of,
-    nodes,
     transform,
     with_definitions,
 )
-from mcp_roundtrip.schema.validation_cost import value_size
 
 _FAIL_FAST: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 
@@ -57,99 +49,57 @@ _ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"
 
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
-_EXACT: Final = frozenset({"int", "float", "bool", "none", "literal", "any"})
-"""Types that read only what the JSON Schema accepts, with the changes made here."""
+_SCALARS: Final = frozenset({"bool", "int", "float", "literal", "enum"})
+"""Types whose values Python finds equal to others: True to 1."""
 
-
-class JsonValidator(Protocol):
-    """Decides whether JSON data is valid."""
-
-    def is_valid(self, value: Any, /) -> bool: ...
-
-
-CompileChoice = Callable[[CoreSchema], JsonValidator | None]
-"""Compiles the JSON Schema of an alternative."""
+Checked = Literal["none", "scalars", "all"]
+"""The alternatives of unions that are checked by their JSON Schema."""
 
 Accepts = Callable[[Any], bool]
 
 
 def typed_validator(
-    schema: CoreSchema,
-    patterns: Collection[str] = (),
-    compile_choice: CompileChoice | None = None,
-    *,
-    config: Any = None,
+    schema: CoreSchema, checked: Checked, patterns: Collection[str] = (), *, config: Any = None
 ) -> SchemaValidator:
     """Return the validator for a type with its pydantic configuration.
 
-    `patterns` are those that the values' JSON Schema has checked. Without `compile_choice`, pydantic alone
-    chooses the alternatives of unions: the values have no JSON Schema.
+    `patterns` are those that the values' JSON Schema has checked.
     """
-    changed = transform(schema, _Changes(patterns, compile_choice, definitions_of(schema)).change)
+    changed = transform(schema, _Changes(checked, patterns, definitions_of(schema)).change)
     # Otherwise models use the validators that they have, without the changes.
     return SchemaValidator(changed, config, _use_prebuilt=False)
 
 
 def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
-    """Return the value of the type from JSON text with the name `root`. Raises InvalidValue.
-
-    Strict mode comes first, so that a union takes the alternative that needs no conversion. Lax mode reads a
-    date from the str that a BeforeValidator returns. It is of no use if only the author's validators refuse a
-    value.
-    """
+    """Return the value of the type from JSON text with the name `root`. Raises InvalidValue."""
     try:
-        try:
-            with limited():
-                return validator.validate_json(text, strict=True, by_alias=True, by_name=False)
-        except ValidationError as error:
-            if {each["type"] for each in error.errors()} <= {"value_error", "assertion_error"}:
-                raise
         with limited():
             return validator.validate_json(text, strict=False, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise InvalidValue(
-            describe_errors(error, root), partial(describe_errors, error, root, for_log=True)
-        ) from None
-    except TooMuchWork:
-        problem = "Input has too many values for its alternatives; send fewer"
-        raise InvalidValue(f"{format_location(root, ())}: {problem}") from None
+        raise invalid_value(error, root) from None
+    except PydanticCustomError as error:
+        raise InvalidValue(f"{format_location(root, ())}: {error}") from None
 
 
-class StringReader(Struct, frozen=True, eq=False):
-    """Reads objects whose members are strings, which may stand for numbers: they have no JSON Schema."""
-
-    validator: SchemaValidator
-    patterns: frozenset[str]
-    root: str
-
-    @classmethod
-    def from_schema(cls, schema: CoreSchema, root: str) -> StringReader:
-        patterns = frozenset(node["pattern"] for node in nodes(schema) if "pattern" in node)
-        return cls(typed_validator(schema), patterns, root)
-
-    def read(self, raw: Mapping[str, str], text: str) -> Any:
-        """Return the value of `raw`, whose JSON text is `text`. Raises InvalidValue."""
-        if self.patterns and exceeds_matching(self.patterns, 0, raw, len(text)):
-            raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
-        return read_typed(self.validator, text, self.root)
+def invalid_value(error: ValidationError, root: str) -> InvalidValue:
+    """Return pydantic's errors about a value with the name `root`."""
+    return InvalidValue(describe_errors(error, root), partial(describe_errors, error, root, for_log=True))
 
 
 class _Changes(Struct, frozen=True):
+    checked: Checked
     patterns: Collection[str]
-    compile_choice: CompileChoice | None
     definitions: Mapping[str, CoreSchema]
 
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         kind = schema.get("type")
         match kind:
-            case "bool":
-                return _before(partial(_refuse_equal, _alike((True, False))), schema)
-            case "int" | "enum":
+            case "int":
                 return _before(_whole_number, schema)
-            case "literal" if any(isinstance(each, int) for each in schema["expected"]):
-                return _before(partial(_refuse_equal, _alike(schema["expected"])), schema)
-            case "union":
-                schema["choices"] = self._choices(schema, original)
+            case "literal" if self.checked != "none":
+                return self._booleans_apart(schema)
+            case "union" if self.checked != "none":
+                schema["choices"] = self._checked_choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
             case "json":
@@ -157,50 +107,51 @@ class _Changes(Struct, frozen=True):
         if kind in _FAIL_FAST:
             schema["fail_fast"] = True
         if kind in _HASHED:
-            return self._refuse_one_key_twice(limit_hashes(schema, _HASHED[kind]), original)
+            hashed = schema.get(_HASHED[kind]) or core_schema.any_schema()
+            schema[_HASHED[kind]] = core_schema.no_info_after_validator_function(limit_collisions, hashed)
+            return self._refuse_one_key_twice(schema, original)
         return schema
 
-    def _choices(self, union: dict[str, Any], original: CoreSchema) -> list[tuple[Any, str]]:
-        choices = [each for _, each in children(union)]
-        if any(each["type"] == "float" for each in choices):
-            choices = list(map(_unchanged_integer, choices))
-        if self.compile_choice is not None:
-            choices = self._checked_choices(original, choices, self.compile_choice)
-        names = [each[1] if isinstance(each, tuple) else _label(each) for each in original["choices"]]
-        return list(zip(choices, names, strict=True))
+    def _booleans_apart(self, literal: dict[str, Any]) -> dict[str, Any]:
+        """Return a literal of both, such as `Literal[1, True]`, as a union: 1.0 equals 1 and True."""
+        booleans = [each for each in literal["expected"] if isinstance(each, bool)]
+        others = [each for each in literal["expected"] if not isinstance(each, bool)]
+        if not booleans or not any(isinstance(each, int) for each in others):
+            return literal
+        parts: list[CoreSchema] = [{**literal, "expected": each} for each in (booleans, others)]
+        union = {**literal, "type": "union", "choices": parts}
+        del union["expected"]
+        return self.change({**union}, union)
 
-    def _checked_choices(
-        self, union: CoreSchema, changed: list[CoreSchema], compile_choice: CompileChoice
-    ) -> list[CoreSchema]:
+    def _checked_choices(self, changed: Mapping[str, Any], union: CoreSchema) -> list[tuple[Any, str]]:
         """Return the changed choices of a union, each for those values only that its JSON Schema accepts.
 
         A choice stays as it is if no other reads its values.
         """
         choices = [choice for _, choice in children(union)]
+        labels = [each[1] if isinstance(each, tuple) else _label(each) for each in union["choices"]]
         kinds = [self._json_kind(each) for each in choices]
-        whole = self._schema_of({"type": "union", "choices": choices}, compile_choice)
-        checked = []
+        whole = self._accepts({"type": "union", "choices": choices})
+        found = [choice for _, choice in children(changed)]
         for number, choice in enumerate(choices):
             others = {kind for other, kind in enumerate(kinds) if other != number}
             is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
-            if is_ambiguous and choice["type"] not in _EXACT:
-                of_choice = self._schema_of(choice, compile_choice)
-                changed[number] = _refuse_unless(
-                    partial(_is_chosen, of_choice, whole, len(choices)),
-                    changed[number],
+            if is_ambiguous and (self.checked == "all" or choice["type"] in _SCALARS):
+                found[number] = _refuse_unless(
+                    partial(_is_chosen, self._accepts(choice), whole, len(choices)),
+                    found[number],
                     (REFUSED_CHOICE, "Input should fit another alternative"),
                 )
-            checked.append(changed[number])
-        return checked
+        return list(zip(found, labels, strict=True))
 
-    def _schema_of(self, schema: CoreSchema, compile_choice: CompileChoice) -> Accepts:
-        """Return the check by the JSON Schema of a choice, which the first value compiles."""
-        compiled = cache(lambda: compile_choice(with_definitions(schema, self.definitions)))
+    def _accepts(self, schema: Any) -> Accepts:
+        """Return the check by the JSON Schema of a type, which the first value compiles."""
+        compiled = cache(lambda: _json_schema_validator(with_definitions(schema, self.definitions)))
 
         def accepts(value: Any) -> bool:
             validator = compiled()
             try:
-                return validator is None or validator.is_valid(value)
+                return validator is None or bool(validator.is_valid(value))
             except (TypeError, ValueError):  # not JSON: an author's validator around the union has made it
                 return True
 
@@ -223,10 +174,21 @@ class _Changes(Struct, frozen=True):
         )
 
 
+def _json_schema_validator(schema: Any) -> Any:
+    """Return the validator by the JSON Schema of a type; None if that is the author's."""
+    from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # few types have such unions
+
+    try:
+        return SchemaValidator.compile(JsonSchemaGenerator().generate(schema))
+    except PydanticUserError:
+        return None
+
+
 def _refuse_unless(accepts: Accepts, schema: Any, error: tuple[str, str]) -> dict[str, Any]:
     """Return a schema that reads what `accepts` returns True for. `error` is its type and its text."""
     # A discriminator leaves the input as it is. A validator before the choice would turn JSON into Python's
-    # values, of which strict mode reads no dates.
+    # values, of which pydantic reads other dates.
     ref = schema.pop("ref", None)  # references lead to the outer schema
     return {
         **core_schema.tagged_union_schema(
@@ -240,7 +202,7 @@ def _refuse_unless(accepts: Accepts, schema: Any, error: tuple[str, str]) -> dic
 
 
 def _is_chosen(choice: Accepts, union: Accepts, choices: int, value: Any) -> bool:
-    limit_choosing(2 * value_size(value)[0] + choices // 20)
+    limit_choosing(2 * value_size(value) + choices // 20)
     # No choice accepts what a validator around the union has converted: pydantic decides.
     return choice(value) or not union(value)
 
@@ -264,27 +226,7 @@ def _before(check: Any, schema: Any) -> dict[str, Any]:
     return {**core_schema.no_info_before_validator_function(check, schema, ref=ref)}
 
 
-def _unchanged_integer(choice: CoreSchema) -> CoreSchema:
-    """Return a choice beside a float, which takes 2.0 as it is."""
-    is_integer = choice["type"] == "function-before" and choice["function"]["function"] is _whole_number
-    inner: CoreSchema = choice["schema"] if is_integer else choice
-    return inner
-
-
 def _whole_number(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _alike(expected: Collection[Any]) -> frozenset[tuple[bool, Any]]:
-    """Return values with whether each is a boolean: True equals 1 in Python."""
-    return frozenset((isinstance(each, bool), each) for each in expected)
-
-
-def _refuse_equal(expected: frozenset[tuple[bool, Any]], value: Any) -> Any:
-    """Return a value unless it only equals an expected one of the other kind."""
-    # `strict` would do it for booleans, but the argument of a validation takes precedence over it.
-    if isinstance(value, (bool, int, float)):
-        is_boolean = isinstance(value, bool)
-        if (not is_boolean, value) in expected and (is_boolean, value) not in expected:
-            raise PydanticCustomError("literal_error", "Input should be another value")
-    return _whole_number(value)
+    """Return a number beyond 63 bits as an integer; pydantic converts the others."""
+    is_large = isinstance(value, float) and abs(value) >= 2**63
+    return int(value) if is_large and value.is_integer() else value
