@@ -29,30 +29,30 @@ DOCUMENTED = landing_zone()
 PARAMETERS = DOCUMENTED["Resources"]["Platform"]["Properties"]["Parameters"]
 
 
-def test_every_role_has_the_boundary_and_the_path(subtests: pytest.Subtests) -> None:
+def test_every_role_has_the_boundary_and_the_path_and_every_policy_the_path() -> None:
     for role in of_type("AWS::IAM::Role"):
-        with subtests.test(role=role):
-            given = properties(role, LANDING_ZONE)
-            assert given["PermissionsBoundary"] == PARAMETERS["PermissionsBoundaryArn"]
-            assert given["Path"] == PARAMETERS["RolePath"]
-            assert "PermissionsBoundary" not in properties(role)
-            assert properties(role).get("Path", "/") == "/"
-
-
-def test_every_managed_policy_has_the_path(subtests: pytest.Subtests) -> None:
+        given = properties(role, LANDING_ZONE)
+        assert given["PermissionsBoundary"] == PARAMETERS["PermissionsBoundaryArn"], role
+        assert given["Path"] == PARAMETERS["RolePath"], role
+        assert "PermissionsBoundary" not in properties(role)
+        assert properties(role).get("Path", "/") == "/"
     for policy in of_type("AWS::IAM::ManagedPolicy"):
-        with subtests.test(policy=policy):
-            assert properties(policy, LANDING_ZONE)["Path"] == PARAMETERS["RolePath"]
+        assert properties(policy, LANDING_ZONE)["Path"] == PARAMETERS["RolePath"], policy
 
 
 @every_function
-def test_every_function_is_in_the_vpc(function: str) -> None:
+def test_every_function_is_in_the_vpc_and_uses_the_data_key_only_through_services(function: str) -> None:
     network = properties(function, LANDING_ZONE)["VpcConfig"]
     assert network == DOCUMENTED["Globals"]["Function"]["VpcConfig"]
     assert network.keys() == documented_block("VPC")["VpcConfig"].keys()
     assert "VpcConfig" not in properties(function)
     assert "ec2:" not in json.dumps(statements(function))
     assert "ec2:CreateNetworkInterface" in json.dumps(statements(function, LANDING_ZONE))
+    key = PARAMETERS["DataKeyArn"]
+    [statement] = [s for s in statements(function, LANDING_ZONE) if s["Resource"] == key]
+    assert set(statement["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
+    assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+    assert key not in json.dumps(statements(function))
 
 
 DATA = {
@@ -68,15 +68,6 @@ def test_everything_that_stores_data_uses_the_data_key(kind: str) -> None:
     given, defaults = of_type(kind, LANDING_ZONE), of_type(kind)
     assert {DATA[kind](each) for each in given.values()} == {PARAMETERS["DataKeyArn"]}
     assert {DATA[kind](each) for each in defaults.values()} == {None}
-
-
-@every_function
-def test_a_function_may_use_the_data_key_only_through_services(function: str) -> None:
-    key = PARAMETERS["DataKeyArn"]
-    [statement] = [s for s in statements(function, LANDING_ZONE) if s["Resource"] == key]
-    assert set(statement["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
-    assert "kms:ViaService" in statement["Condition"]["StringEquals"]
-    assert key not in json.dumps(statements(function))
 
 
 def test_tables_can_be_protected_against_deletion() -> None:

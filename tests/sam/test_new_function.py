@@ -61,27 +61,24 @@ def test_the_tests_of_the_project_pass_without_another_change(project: Path) -> 
     assert done.returncode == 0, done.stdout
 
 
-def test_a_plain_function_has_the_resources_of_an_example(deployed: dict[str, Any]) -> None:
+def test_a_plain_function_has_the_resources_of_an_example_and_no_settings_of_its_own(
+    deployed: dict[str, Any],
+) -> None:
     own, example = of(PLAIN, deployed), of("Weather", deployed)
     assert own.keys() == example.keys()
     assert own["Role"]["Properties"].keys() == example["Role"]["Properties"].keys()
-
-
-def test_a_function_with_tasks_has_the_resources_of_the_example(deployed: dict[str, Any]) -> None:
-    own, example = of(TASK, deployed), of("Provision", deployed)
-    assert own.keys() == example.keys()
-    assert own["TasksQueue"]["Properties"].keys() == example["TasksQueue"]["Properties"].keys()
-    worker, model = own["WorkerFunction"]["Properties"], example["WorkerFunction"]["Properties"]
-    assert worker.keys() == model.keys()
-
-
-def test_a_plain_function_has_no_settings_of_its_own_and_three_policies(deployed: dict[str, Any]) -> None:
-    own = of(PLAIN, deployed)
     front_door = deployed["FrontDoorFunction"]["Properties"]["Environment"]
     assert own["Function"]["Properties"]["Environment"] == front_door
     policies = ["${FunctionPolicy}", "${StatePolicy}", "${ParkedCallsPolicy}"]
     assert own["Role"]["Properties"]["ManagedPolicyArns"] == policies
     assert "Policies" not in own["Role"]["Properties"]
+
+
+def test_a_function_with_tasks_has_the_resources_of_the_example(deployed: dict[str, Any]) -> None:
+    own, example = of(TASK, deployed), of("Provision", deployed)
+    assert own.keys() == example.keys()
+    for name in ("TasksQueue", "WorkerFunction"):
+        assert own[name]["Properties"].keys() == example[name]["Properties"].keys()
 
 
 def test_the_front_door_finds_and_may_invoke_every_function_with_the_prefix(deployed: dict[str, Any]) -> None:

@@ -57,11 +57,13 @@ def test_every_function_has_the_settings_in_one_variable(function: str) -> None:
     assert environment["MCP_SETTINGS"] == text_of()
 
 
-def test_every_setting_is_one_line_with_its_value() -> None:
+def test_every_setting_is_one_line_that_the_layer_accepts_in_every_mode_and_option() -> None:
     for given in ways():
-        names = [line.partition("=")[0] for line in text_of(**given).split("\n")]
+        text = text_of(**given)
+        names = [line.partition("=")[0] for line in text.split("\n")]
         assert len(names) == len(set(names)), given
         assert all(re.fullmatch("MCP_[A-Z_]+", name) for name in names), given
+        assert load_settings({"MCP_SETTINGS": with_values(text)}).auth_mode == given["AuthMode"], given
 
 
 def test_an_option_changes_the_lines_that_it_is_for() -> None:
@@ -73,12 +75,6 @@ def test_an_option_changes_the_lines_that_it_is_for() -> None:
 
 
 # The layer
-
-
-def test_the_layer_accepts_the_settings_of_every_mode_and_option() -> None:
-    for given in ways():
-        loaded = load_settings({"MCP_SETTINGS": with_values(text_of(**given))})
-        assert loaded.auth_mode == given["AuthMode"], given
 
 
 @every_function
