@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from mcp_roundtrip_tools.call.server import McpServer
 from mcp_roundtrip_tools.call.terminal import Refused, Terminal, ask_fields, describe_result, describe_tools
 from mcp_roundtrip_tools.client.http import is_trustworthy
 from mcp_roundtrip_tools.client.terminal_text import printable, printable_json
+from mcp_roundtrip_tools.template.nearest import hint
 
 URL: Final = "http://127.0.0.1:3000/mcp"
 
@@ -80,11 +80,9 @@ def _call(options: argparse.Namespace, server: McpServer, caller: Caller, termin
 
 
 def _find(name: str, tools: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    if name in tools:
-        return tools[name]
-    nearest = get_close_matches(name, tools, 1)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(tools) or 'none'}."
-    raise usage_error(f"The server has no tool {name}; {hint}")
+    if name not in tools:
+        raise usage_error(f"The server has no tool {name}; {hint(name, [*tools])}")
+    return tools[name]
 
 
 def _complete(given: dict[str, Any], tool: Mapping[str, Any], terminal: Terminal) -> dict[str, Any]:

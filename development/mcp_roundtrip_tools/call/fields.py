@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import jsonschema_rs
 
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_testing.played_call import choices_of
 from mcp_roundtrip_tools.call.errors import usage_error
+from mcp_roundtrip_tools.template.nearest import hint
 
 YES: Final = ("y", "yes", "true", "1", "on")
 NO: Final = ("n", "no", "false", "0", "off")
@@ -45,7 +47,7 @@ class Field:
 
     @property
     def kind(self) -> str:
-        """The type in the schema: that of the only branch besides null, "array", "object" or "string"."""
+        """The type in the schema: that of the only branch besides null; "json" for several and for none."""
         kinds = [each for each in _types(self.schema) if each != "null"]
         return kinds[0] if len(kinds) == 1 else "json"
 
@@ -67,7 +69,7 @@ class Field:
         elif self.kind == "boolean":
             return "[y/n]" if self.default is UNSET else "[Y/n]" if self.default else "[y/N]"
         else:
-            allowed = _HINTS.get(self.kind) or _HINTS.get(str(self.schema.get("format")), "")
+            allowed = self._shape or ""
         parts = [allowed] if allowed else []
         if self.default is not UNSET:
             parts.append(f"default {self._shown(self.default)}")
@@ -75,40 +77,53 @@ class Field:
             parts.append("optional")
         return f"[{', '.join(parts)}]" if parts else ""
 
+    @property
+    def _shape(self) -> str | None:
+        return _HINTS.get(self.kind) or _HINTS.get(str(self.schema.get("format")))
+
     def read(self, text: str) -> Any:
         """Return the value of a text; UNSET for an optional field without text. Raises ValueError."""
-        entered = text.strip() if self.kind != "string" or self.options else text
-        if not entered:
-            return self._without_text()
-        value = self._read_list(entered) if self.kind == "array" else self._read_one(self.kind, entered)
-        # The server checks everything again. A field whose type is unknown takes JSON or text.
-        if self.kind != "json":
-            self._check(value)
-        return value
+        is_text = self.kind == "string" and not self.options
+        if not (text if is_text else text.strip()):
+            return self._without_text(can_be_empty=is_text and not self.schema.get("minLength"))
+        schema = {name: each for name, each in self.schema.items() if name != "$ref"}
+        # The server checks everything again, also what the definition of a reference says.
+        validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+        values = [text] if is_text else [*self._readings(text.strip())]
+        found = [value for value in values if validator.is_valid(value)]
+        if not found:
+            self._refuse(validator, values[0])
+        return found[0]
 
-    def _without_text(self) -> Any:
+    def _without_text(self, *, can_be_empty: bool) -> Any:
         if self.default is not UNSET:
             return self.default
-        if self.is_required and (self.kind != "string" or self.options or self.schema.get("minLength")):
+        if self.is_required and not can_be_empty:
             raise ValueError("a value is required")
         return "" if self.is_required else UNSET
 
-    def _read_list(self, entered: str) -> Any:
-        if entered.startswith("["):
-            return _json(entered)
-        kind = Field("", self._items, True).kind
-        return [self._read_one(kind, each.strip()) for each in entered.split(",") if each.strip()]
+    def _readings(self, entered: str) -> Iterator[Any]:
+        """Yield what a text can mean. Raises ValueError for a wrong choice."""
+        if self.kind == "array" and not entered.startswith("["):
+            item = Field("", self._items, True)
+            yield [item.read(each) for each in entered.split(",") if each.strip()]
+        elif self.options:
+            yield _choice(self.options, entered)
+        else:
+            if self.kind == "boolean" and entered.lower() in (*YES, *NO):
+                yield entered.lower() in YES
+            with suppress(ValueError):
+                yield parse_json(entered)
+            yield entered
 
-    def _read_one(self, kind: str, entered: str) -> Any:
-        return _choice(self.options, entered) if self.options else _READERS.get(kind, str)(entered)
-
-    def _check(self, value: Any) -> None:
-        schema = {name: each for name, each in self.schema.items() if name != "$ref"}
+    def _refuse(self, validator: jsonschema_rs.Draft202012Validator, value: Any) -> NoReturn:
         try:
-            jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(value)
+            validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            shape = _HINTS.get(str(schema.get("format"))) if "is not a" in error.message else None
+            is_other_kind = re.search("is not (of type|a)", error.message)
+            shape = self._shape if is_other_kind else None
             raise ValueError(f"must be: {shape}" if shape else f"does not fit: {error.message}") from None
+        raise ValueError("does not fit")
 
     def _shown(self, value: Any) -> str:
         numbers = {json.dumps(each): str(number) for number, (each, _) in enumerate(self.options, 1)}
@@ -161,56 +176,8 @@ def _choice(options: list[tuple[Any, str]], entered: str) -> Any:
     raise ValueError(f"{fits}must be a number from 1 to {len(options)}")
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() not in (*YES, *NO):
-        raise ValueError("must be y or n")
-    return text.lower() in YES
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError("must be a whole number") from None
-
-
-def _number(text: str) -> float | int:
-    if re.fullmatch(r"-?\d+", text):
-        return int(text)
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError("must be a number") from None
-    if value - value != 0:  # infinite, or not a number
-        raise ValueError("must be a finite number")
-    return value
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"must be JSON: {error}") from None
-
-
-def _json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "boolean": _boolean,
-    "integer": _integer,
-    "number": _number,
-    "object": _json,
-    "array": _json,
-    "null": _json,
-    "json": _json_or_text,
-}
-
 _HINTS: Final = {
+    "boolean": "y or n",
     "integer": "whole number",
     "number": "number",
     "array": "values, separated by commas",
@@ -236,7 +203,11 @@ def split_words(text: str) -> list[str]:
 def read_arguments(words: Sequence[str], input_schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments in words. Raises CallFailed."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
-        return _object(words[0])
+        try:
+            arguments: dict[str, Any] = json.loads(words[0])
+        except ValueError as error:
+            raise usage_error(f"The arguments are not JSON: {error}.") from None
+        return arguments
     fields = {field.name: field for field in fields_of(input_schema)}
     found: dict[str, Any] = {}
     for word in words:
@@ -246,37 +217,17 @@ def read_arguments(words: Sequence[str], input_schema: Mapping[str, Any]) -> dic
         field = fields.get(name)
         # Only a schema for further properties shows that a tool takes them; otherwise it is a misspelling.
         if field is None and not isinstance(input_schema.get("additionalProperties"), dict):
-            raise usage_error(_unknown(name, fields))
-        value = _read(field or Field(name, {}, True), text)
-        if value is not UNSET:
-            found[name] = value
-    return found
+            known = (
+                f"no argument {name}; {hint(name, [*fields])}" if fields else f"no arguments: remove {name}"
+            )
+            raise usage_error(f"The tool has {known}")
+        try:
+            found[name] = (field or Field(name, {}, True)).read(text)
+        except ValueError as error:
+            raise usage_error(f"The argument {name} {error}.") from None
+    return {name: value for name, value in found.items() if value is not UNSET}
 
 
 def missing_fields(given: Mapping[str, Any], input_schema: Mapping[str, Any]) -> list[Field]:
     """Return the required arguments that are not given."""
     return [field for field in fields_of(input_schema) if field.is_required and field.name not in given]
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise usage_error(f"The arguments are not JSON: {error}.") from None
-    assert isinstance(value, dict)  # it begins with a brace
-    return value
-
-
-def _read(field: Field, text: str) -> Any:
-    try:
-        return field.read(text)
-    except ValueError as error:
-        raise usage_error(f"The argument {field.name} {error}.") from None
-
-
-def _unknown(name: str, fields: Mapping[str, Field]) -> str:
-    nearest = get_close_matches(name, fields, 1)
-    if not fields:
-        return f"The tool takes no arguments: remove {name}."
-    hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(fields)}."
-    return f"The tool has no argument {name}; {hint}"

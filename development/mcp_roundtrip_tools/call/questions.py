@@ -105,7 +105,7 @@ class Questions:
                 return self._ask_for_reply(params)
             case "roots/list":
                 return self._ask_for_roots()
-        return self._ask_for_json(method, params)
+        raise usage_error(self._unanswered(key, request))
 
     def _ask_form(self, params: Mapping[str, Any]) -> Response:
         self._terminal.show_indented(params.get("message") or "")
@@ -137,18 +137,6 @@ class Questions:
         self._terminal.show("  The tool asks which folders it may know of.")
         line = ask_line(self._terminal, f"  Name {folder.as_uri()}? [Y/n] > ")
         return roots_result([] if line.strip().lower() in NO else [folder])
-
-    def _ask_for_json(self, method: Any, params: Mapping[str, Any]) -> Response:
-        self._terminal.show(f"  {method} {json.dumps(params, ensure_ascii=False)}")
-        while True:
-            try:
-                value = json.loads(ask_line(self._terminal, "  result in JSON > "))
-            except ValueError as error:
-                self._terminal.show(f"  The answer must be JSON: {error}.", "red")
-                continue
-            if isinstance(value, dict):
-                return value
-            self._terminal.show("  The answer must be a JSON object.", "red")
 
     def _refuse(self, key: str, request: Request, action: str) -> Response:
         method = request.get("method")

@@ -120,16 +120,27 @@ class Environment:
         return Environment(self.name, self.shared, merged(sections, {"deploy": {OVERRIDES: remaining}}))
 
 
+def environments(folder: Path) -> dict[str, Environment]:
+    """Return the environments of the files in `folder` by name. Raises Refused."""
+    shared, local = _read(folder / SHARED), _read(folder / LOCAL)
+    names = [name for name, each in {**shared, **local}.items() if isinstance(each, Mapping)]
+    return {
+        name: Environment(
+            name, _sections(shared.get(name, {}), SHARED), _sections(local.get(name, {}), LOCAL)
+        )
+        for name in names
+    }
+
+
 def read_environment(folder: Path, name: str) -> Environment:
     """Return the environment `name` of the files in `folder`. Raises Refused."""
-    shared, local = _read(folder / SHARED), _read(folder / LOCAL)
-    known = [each for each in {**shared, **local} if each != "version"]
+    known = environments(folder)
     if name not in known:
         raise Refused(
             f"{SHARED} has no environment {name!r}; it has {', '.join(known) or 'none'}. "
             f"Select one with ENV=…, or add [{name}.global.parameters] with a stack_name."
         )
-    return Environment(name, _sections(shared.get(name, {}), SHARED), _sections(local.get(name, {}), LOCAL))
+    return known[name]
 
 
 def save(folder: Path, environment: Environment) -> None:

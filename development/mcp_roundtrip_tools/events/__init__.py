@@ -1,1 +1,1 @@
-"""Writes sample events to `events/`, one folder for each function. `messages` builds MCP messages."""
+"""Writes sample events to `events/`, one folder for each function."""

@@ -3,11 +3,6 @@
 - `new_tool`: a tool as a module of an existing function, which gets a worker with the first tool with tasks
 - `new_function`: a function with a role of its own, and with the second one the front door
 - `add`: a part that not every application needs, of the files in `parts/`
-- `functions`: the functions of template.yaml that have a module
-- `names`: the names that are refused
-- `tool_files`: the modules, tests and sample events
-- `registration`: the tool in the function's module
-- `template_text`: edits of template.yaml that keep its comments and its layout
-- `entries`: the resources that are added to it
-- `writing`: writes all files, or none
+- `change`: what a tool consists of; writes all files, or none
+- `entries`: edits of template.yaml that keep its comments and its layout
 """

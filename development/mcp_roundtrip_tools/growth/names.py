@@ -6,13 +6,13 @@ import builtins
 import keyword
 import re
 import sys
-import tomllib
 from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip_tools.deploy.environments import Refused, environments
 from mcp_roundtrip_tools.growth.entries import find_conflict
 
 MAX_FUNCTION_NAME = 64
@@ -25,8 +25,6 @@ RESERVED_ENDS = ("_worker", "_tasks")
 
 RESERVED = frozenset({"server", "handler", "worker", "app", "live"})
 """Names that a function's module uses, and the folder of the live events."""
-
-STACK_FILES = ("samconfig.toml", "samconfig.local.toml")
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
@@ -80,17 +78,9 @@ def check_length(project: Path, name: str) -> None:
 
 
 def stack_names(project: Path) -> list[str]:
-    """Return the names of the stacks in the project's files of sam."""
-    found = set[str]()
-    for path in (project / name for name in STACK_FILES):
-        if not path.is_file():
-            continue
-        try:
-            document = tomllib.loads(path.read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise GrowthError(f"{path}: {error}") from None
-        environments = [each for each in document.values() if isinstance(each, dict)]
-        commands = [each for environment in environments for each in environment.values()]
-        options = [each.get("parameters", {}) for each in commands if isinstance(each, dict)]
-        found |= {str(each["stack_name"]) for each in options if "stack_name" in each}
-    return sorted(found)
+    """Return the names of the stacks of all environments. Raises GrowthError."""
+    try:
+        found = (each.option("stack_name") for each in environments(project).values())
+        return sorted({name for name in found if name})
+    except Refused as error:
+        raise GrowthError(str(error)) from None

@@ -2,12 +2,4 @@
 
 With ``TaskDelivery: invoke``, the version of the worker that created a task runs it to its end, so the stack
 retains every version. CloudFormation never deletes them.
-
-==============  ==========================================================
-module          content
-==============  ==========================================================
-`plan`          which versions are kept, and why; no AWS calls
-`account`       what AWS knows: versions, aliases, open tasks; deletion
-`__main__`      the command
-==============  ==========================================================
 """

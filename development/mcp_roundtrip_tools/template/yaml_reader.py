@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
@@ -15,10 +15,6 @@ try:
     from yaml import CSafeLoader as SafeLoader  # the C implementation takes a tenth of the time
 except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
-
-MAX_VALUES: Final = 500_000
-MAX_DEPTH: Final = 100
-"""Values and levels of a template. CloudFormation accepts 1 MB of text."""
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -37,36 +33,9 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def parse(text: str) -> Any:
-    """Return YAML as data. Raises yaml.YAMLError.
-
-    Aliases are expanded, as `sam build` does: a few of them can be a document of any size or depth.
-    """
-    try:
-        # The loader is a SafeLoader whose added constructors return plain data.
-        document = yaml.load(text, _Loader)  # noqa: S506
-        values, depth = _size(document, {}, ())
-    except RecursionError:
-        values, depth = 0, MAX_DEPTH + 1
-    if values > MAX_VALUES or depth > MAX_DEPTH:
-        raise yaml.YAMLError(
-            f"it has more than {MAX_VALUES:,} values or {MAX_DEPTH} levels, with what its aliases stand for"
-        )
-    return document
-
-
-def _size(value: Any, known: dict[int, tuple[int, int]], parents: tuple[int, ...]) -> tuple[int, int]:
-    """Return the number of values and levels, as if each alias were written out."""
-    if not isinstance(value, (dict, list)):
-        return 1, 0
-    at = id(value)
-    if at in parents:  # an alias of what contains it has no end
-        raise RecursionError
-    if at not in known:
-        children = value.values() if isinstance(value, dict) else value
-        sizes = [_size(child, known, (*parents, at)) for child in children]
-        values, depths = zip((1, 0), *sizes, strict=True)
-        known[at] = sum(values), 1 + max(depths)
-    return known[at]
+    """Return YAML as data. Raises yaml.YAMLError."""
+    # The loader is a SafeLoader whose added constructors return plain data.
+    return yaml.load(text, _Loader)  # noqa: S506
 
 
 def scalar_text(value: Any) -> str:

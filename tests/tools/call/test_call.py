@@ -140,7 +140,7 @@ def test_the_tools_are_listed_with_their_arguments(app: LocalApp, capsys: pytest
         (["get_weather", "locatoin=Tokyo"], "did you mean location?"),
         (["get_weather", "Tokyo"], "neither name=value nor a JSON object"),
         (["get_weather", "{"], "not JSON"),
-        (["update_work_item", "workItemId=x"], "The argument workItemId must be a whole number."),
+        (["update_work_item", "workItemId=x"], "The argument workItemId must be: whole number."),
         (["get_weather", "--answers", "[]"], "ANSWERS must be a JSON object"),
         (["get_weather", "--user", "eve"], "gives no token: the users of this run are ada and bob"),
     ],
