@@ -66,7 +66,6 @@ WILDCARDS = {
     f"{IDENTITY}*": "SES checks the identity of the sender, and in its sandbox that of the recipient",
 }
 
-every_way = pytest.mark.parametrize("way", WAYS)
 every_role = pytest.mark.parametrize("role", sorted(ROLES))
 
 

@@ -56,7 +56,6 @@ GRADUAL = "Gradual deployment"
 
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
 every_function_with_a_route = pytest.mark.parametrize("function", WITH_ROUTES)
-every_worker = pytest.mark.parametrize("worker", WORKERS)
 
 
 def versions(resources: dict[str, Any]) -> dict[str, str]:

@@ -24,7 +24,6 @@ from support.transformed_template import (
     with_values,
 )
 
-every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
 
 

@@ -41,7 +41,6 @@ CONFIGURATIONS = {
     for signing, encryption, pinned in product(("direct", "delegated"), ("enabled", "disabled"), ("", PINNED))
 }
 every_configuration = pytest.mark.parametrize("given", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
-every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 
 

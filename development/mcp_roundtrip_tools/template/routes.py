@@ -29,7 +29,8 @@ from mcp_roundtrip_tools.template.stacks import Stacks
 
 DEFAULT: Final = "$default"
 
-_DEFINITIONS: Final = frozenset({"DefinitionBody", "DefinitionUri", "Body"})
+_DEFINITIONS: Final = frozenset({"DefinitionBody", "DefinitionUri", "Body", "Target"})
+"""Members of APIs that define routes, and are not read."""
 _FUNCTION: Final = re.compile(r"function:([^:/]+)")
 """The name of a function in its ARN, also within the ARN of API Gateway that invokes it."""
 
@@ -52,8 +53,6 @@ class RouteReader:
             with self._left_out.noting():
                 found += [*self._of_events(function), *self._of_rest_api(function)]
         found += self._of_resources()
-        for api in self._stacks.of_type(RAW_HTTP_API):
-            found += self._of_quick_create(api)
         for api in (each for kind in HTTP_APIS for each in self._stacks.of_type(kind)):
             for member in _DEFINITIONS & api.properties.keys():
                 self._left_out.notes.append(
@@ -95,11 +94,6 @@ class RouteReader:
                 found.add(api.physical_name)
                 self._left_out.notes.append(f"{api.name}: WebSocket APIs are not served, HTTP APIs are")
         return found
-
-    def _of_quick_create(self, api: TemplateResource) -> Iterator[Route]:
-        if "Target" in api.properties:
-            with self._left_out.noting():
-                yield _route(api.text("RouteKey", DEFAULT), self._function(api, "Target"))
 
     def _of_events(self, function: TemplateResource) -> Iterator[Route]:
         to = self._functions[function.name]

@@ -20,7 +20,6 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 TOOL = {"name": "make", "inputSchema": {"type": "object"}}
 LISTED = {"resultType": "complete", "tools": [TOOL], "ttlMs": 0, "cacheScope": "private"}
 TEXT = {"type": "text", "text": "done"}
-FORM = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {}}}
 TASK = {"resultType": "task", "taskId": "t"}
 DEEP = "[" * 100_000
 

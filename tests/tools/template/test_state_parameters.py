@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
 from mcp_roundtrip_tools.template.reader import Template, TemplateKey
 from support.messages import META
@@ -27,22 +26,17 @@ STATE_ENCRYPTION_KEY = TemplateKey(
     "Platform.StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
 )
 
-SIGNING_KEYS = {f"signing-{name}": ec.generate_private_key(ec.SECP256R1()) for name in ("old", "new")}
-SECRETS = {f"secret-{name}": bytes([number]) * 32 for number, name in enumerate(("old", "new"))}
+SIGNING_KEY = ec.generate_private_key(ec.SECP256R1())
 
 
 def arn(key_id: str) -> str:
     return f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key_id}"
 
 
-def pinned(key_id: str) -> str:
-    der = SIGNING_KEYS[key_id].public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return f"{key_id}:{base64.b64encode(der).decode()}"
-
-
 OWN: Mapping[str, str] = {}
 GIVEN = {"StateKeyArn": arn("signing-old"), "StateEncryptionKeyArn": arn("secret-old")}
-PINNED = {**GIVEN, "StatePublicKeys": pinned("signing-old")}
+DER = SIGNING_KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+PINNED = {**GIVEN, "StatePublicKeys": f"signing-old:{base64.b64encode(DER).decode()}"}
 
 
 @contextmanager
@@ -50,13 +44,9 @@ def running(**parameters: str) -> Iterator[LocalApp]:
     """Run the application with a new process per request, and with keys outside the template."""
     given = with_options({"AuthMode": "none", **parameters})
     with serve(TEMPLATE, parameters=given, fresh=True, log=lambda line: None) as app:
-        import_keys(app.kms)
+        app.kms.import_key(SIGNING_KEY, key_id="signing-old")
+        app.kms.import_key(bytes(32), key_id="secret-old")
         yield app
-
-
-def import_keys(kms: FakeKms) -> None:
-    for key_id, material in (SIGNING_KEYS | SECRETS).items():
-        kms.import_key(material, key_id=key_id)
 
 
 def post(app: LocalApp, **params: Any) -> Any:
@@ -70,12 +60,6 @@ def ask(app: LocalApp) -> str:
 
 def answer(app: LocalApp, state: str) -> Any:
     return post(app, inputResponses=PLACE, requestState=state)
-
-
-def is_accepted(app: LocalApp, state: str) -> bool:
-    response = answer(app, state)
-    assert "result" in response or response["error"]["code"] == -32602
-    return "result" in response
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,6 @@ def test_a_route_leads_to_the_function_of_its_integration(uri: str, target: str,
     assert read(tmp_path, resources).routes == (Route("GET", "/r", "F"), Route("ANY", "$default", "F"))
 
 
-def test_an_api_with_a_target_has_one_route(tmp_path: Path) -> None:
-    quick = (
-        "\n      Q: {Type: AWS::ApiGatewayV2::Api, Properties: {Target: !GetAtt F.Arn, RouteKey: POST /q}}\n"
-    )
-    assert read(tmp_path, quick).routes == (Route("POST", "/q", "F"),)
-    assert read(tmp_path, quick.replace(", RouteKey: POST /q", "")).routes == (Route("ANY", "$default", "F"),)
-
-
 def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path: Path) -> None:
     event = "E: {{Type: HttpApi, Properties: {{ApiId: {api}, Path: /mcp, Method: post}}}}"
     text = "\n    Resources:" + "".join(
