@@ -19,17 +19,8 @@ IN_THE_REGION = (
 )
 """Parameters with ARNs of resources that must be in the Region of the stack."""
 
-MAXIMUM = {
-    ("AWS::Serverless::Function", "FunctionName"): 64,
-    ("AWS::Serverless::LayerVersion", "LayerName"): 140,
-    ("AWS::SQS::Queue", "QueueName"): 80,
-    ("AWS::KMS::Alias", "AliasName"): 256,
-    ("AWS::AppConfig::Application", "Name"): 64,
-    ("AWS::Logs::LogGroup", "LogGroupName"): 512,
-    ("AWS::ApiGatewayV2::Api", "Name"): 128,
-    ("AWS::CloudWatch::Dashboard", "DashboardName"): 255,
-}
-"""The characters that a property of a resource type may have."""
+MAXIMUM = {("AWS::Serverless::Function", "FunctionName"): 64, ("AWS::SQS::Queue", "QueueName"): 80}
+"""The characters of names that begin with the stack's. Others may be longer."""
 
 _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 _ARN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")

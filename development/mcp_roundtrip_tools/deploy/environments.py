@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,51 +73,55 @@ _HEADER = f"""\
 _PAIR = re.compile(r"([A-Za-z0-9]+)=(.*)", re.DOTALL)
 _LONG_PAIR = re.compile(r"ParameterKey=([A-Za-z0-9]+),ParameterValue=(.*)", re.DOTALL)
 
-Sections = Mapping[str, Mapping[str, Any]]
-"""The options of sam by command. `parameter_overrides` is a mapping in each."""
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one file says: the options of sam by command, and the values of the template's parameters."""
+
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The options of sam, by command, and the values of the template's parameters that the files contain."""
+    """What both files say about an environment."""
 
     name: str
-    shared: Sections
-    local: Sections
+    shared: Answers
+    local: Answers
 
     @property
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """The options of both files by command."""
-        return merged(self.shared, self.local)
+    def options(self) -> dict[str, dict[str, Any]]:
+        """The options of sam by command."""
+        shared, local = self.shared.options, self.local.options
+        return {each: {**shared.get(each, {}), **local.get(each, {})} for each in {**shared, **local}}
 
     @property
     def parameters(self) -> dict[str, str]:
         """The values of the template's parameters."""
-        return {**parameters_of(self.shared), **parameters_of(self.local)}
+        return {**self.shared.parameters, **self.local.parameters}
 
     def option(self, name: str) -> str | None:
         """Return an option of `sam deploy`, such as ``region``."""
-        sections = self.sections
-        value = {**sections.get("global", {}), **sections.get("deploy", {})}.get(name)
+        options = self.options
+        value = {**options.get("global", {}), **options.get("deploy", {})}.get(name)
         return None if value in (None, "") else str(value)
 
     def file_of(self, parameter: str) -> str:
         """Return the name of the file that sets this parameter of the template."""
-        return LOCAL if parameter in parameters_of(self.local) else SHARED
+        return LOCAL if parameter in self.local.parameters else SHARED
 
     def with_options(self, **options: str) -> Environment:
         """Return the environment with these options for every command of sam, in the local file."""
-        return Environment(self.name, self.shared, merged(self.local, {"global": options}))
+        for_all = {**self.local.options.get("global", {}), **options}
+        local = replace(self.local, options={**self.local.options, "global": for_all})
+        return replace(self, local=local)
 
     def with_parameters(self, changes: Mapping[str, str | None]) -> Environment:
         """Return the environment with these parameters in the local file. None removes a parameter there."""
-        values = {**parameters_of(self.local), **changes}
+        values = {**self.local.parameters, **changes}
         remaining = {name: value for name, value in values.items() if value is not None}
-        sections = {
-            command: {name: value for name, value in options.items() if name != OVERRIDES}
-            for command, options in self.local.items()
-        }
-        return Environment(self.name, self.shared, merged(sections, {"deploy": {OVERRIDES: remaining}}))
+        return replace(self, local=replace(self.local, parameters=remaining))
 
 
 def environments(folder: Path) -> dict[str, Environment]:
@@ -125,9 +129,7 @@ def environments(folder: Path) -> dict[str, Environment]:
     shared, local = _read(folder / SHARED), _read(folder / LOCAL)
     names = [name for name, each in {**shared, **local}.items() if isinstance(each, Mapping)]
     return {
-        name: Environment(
-            name, _sections(shared.get(name, {}), SHARED), _sections(local.get(name, {}), LOCAL)
-        )
+        name: Environment(name, _answers(shared.get(name, {}), SHARED), _answers(local.get(name, {}), LOCAL))
         for name in names
     }
 
@@ -146,33 +148,18 @@ def read_environment(folder: Path, name: str) -> Environment:
 def save(folder: Path, environment: Environment) -> None:
     """Write the local part of the environment. Other environments of the file are kept."""
     path = folder / LOCAL
-    document = {"version": 0.1, **_read(path)}
-    document[environment.name] = {
-        command: {"parameters": options} for command, options in environment.local.items()
-    }
+    document = {"version": 0.1, **_read(path), environment.name: _sections(environment.local)}
     text = _HEADER + toml_text(document)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
-def parameters_of(sections: Sections) -> dict[str, str]:
-    """Return the template's parameters of all commands."""
-    return {
-        name: value for options in sections.values() for name, value in options.get(OVERRIDES, {}).items()
-    }
-
-
-def merged(first: Sections, second: Sections) -> dict[str, dict[str, Any]]:
-    """Return the options of both, where those of `second` take precedence, parameters one by one."""
-    result: dict[str, dict[str, Any]] = {}
-    for command in dict.fromkeys([*first, *second]):
-        options = {**first.get(command, {}), **second.get(command, {})}
-        overrides = [each.get(command, {}).get(OVERRIDES) for each in (first, second)]
-        given = [each for each in overrides if each is not None]
-        if given:
-            options[OVERRIDES] = {name: value for each in given for name, value in each.items()}
-        result[command] = options
-    return result
+def _sections(answers: Answers) -> dict[str, Any]:
+    """Return the sections of an environment in a file of sam."""
+    options = {command: dict(each) for command, each in answers.options.items()}
+    if answers.parameters:
+        options.setdefault("deploy", {})[OVERRIDES] = dict(answers.parameters)
+    return {command: {"parameters": each} for command, each in options.items()}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -184,20 +171,21 @@ def _read(path: Path) -> dict[str, Any]:
         raise Refused(f"{path.name} is not TOML: {error}") from None
 
 
-def _sections(environment: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
-    found = {}
+def _answers(environment: Mapping[str, Any], file: str) -> Answers:
+    options: dict[str, Mapping[str, Any]] = {}
+    parameters: dict[str, str] = {}
     for command, section in environment.items():
-        options = dict(section.get("parameters", {}))
-        if OVERRIDES in options:
-            options[OVERRIDES] = _pairs(options[OVERRIDES], file)
-        found[command] = options
-    return found
+        given = dict(section.get("parameters", {}))
+        parameters |= _pairs(given.pop(OVERRIDES, {}), file)
+        options[command] = given
+    return Answers(options, parameters)
 
 
 def _pairs(given: Any, file: str) -> dict[str, str]:
     """Read the forms that sam accepts: a table, a list of NAME=VALUE, and the text that `--guided` writes."""
     if isinstance(given, Mapping):
-        return {name: _text(value) for name, value in given.items()}
+        lists = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+        return {name: ",".join(map(str, values)) for name, values in lists.items()}
     words = [word for text in ([given] if isinstance(given, str) else given) for word in shlex.split(text)]
     found = {}
     for word in words:
@@ -206,12 +194,6 @@ def _pairs(given: Any, file: str) -> dict[str, str]:
             raise Refused(f"{file}: {OVERRIDES} has {word!r}; it must be NAME=VALUE.")
         found[match[1]] = match[2]
     return found
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return str(value)
 
 
 INSTALLED: Final = Path(".venv-sam/bin/sam")
@@ -243,19 +225,16 @@ def write_configuration(
     """Write sam's configuration: the options of both files, and the values of all parameters of the template.
 
     CloudFormation keeps the previous value of a parameter that a deployment does not name. `target` has the
-    parameters of the build. `own_bucket`: the
-    command line names a bucket for the artefact, so sam does not create one.
+    parameters of the build. `own_bucket`: the command line names a bucket for the artefact, so sam does not
+    create one.
     """
-    sections = {
-        command: {name: value for name, value in options.items() if name != OVERRIDES}
-        for command, options in environment.sections.items()
-    }
-    sections["build"] = {**sections.get("build", {}), OVERRIDES: dict(target)}
-    deploy = {**sections.get("deploy", {}), OVERRIDES: dict(values)}
+    options = {command: dict(each) for command, each in environment.options.items()}
+    options.setdefault("build", {})[OVERRIDES] = dict(target)
+    options.setdefault("deploy", {})
     if own_bucket:
-        deploy.pop("resolve_s3", None)
-    sections["deploy"] = deploy
-    document = {"version": 0.1, environment.name: {each: {"parameters": sections[each]} for each in sections}}
+        options["deploy"].pop("resolve_s3", None)
+    sections = _sections(Answers(options, values))
+    document = {"version": 0.1, environment.name: sections}
     path = configuration(folder, environment)
     path.parent.mkdir(exist_ok=True)
     path.write_text(toml_text(document), encoding="utf-8")

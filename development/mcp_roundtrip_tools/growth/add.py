@@ -17,7 +17,14 @@ from pathlib import Path
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.deploy.checks import stack_of
-from mcp_roundtrip_tools.deploy.environments import DEFAULT, SHARED, Environment, Refused, read_environment
+from mcp_roundtrip_tools.deploy.environments import (
+    DEFAULT,
+    SHARED,
+    Answers,
+    Environment,
+    Refused,
+    read_environment,
+)
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.growth.change import CATALOG, Files, catalog_files, run
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
@@ -118,7 +125,7 @@ def _files_of(part: str) -> Files:
 def _environment(project: Path, name: str) -> Environment:
     """Return an environment without samconfig.local.toml, which is not in Git. Raises GrowthError."""
     try:
-        environment = replace(read_environment(project, name), local={})
+        environment = replace(read_environment(project, name), local=Answers())
     except Refused as error:
         raise GrowthError(str(error)) from None
     stack = environment.option("stack_name")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, stack_of
-from mcp_roundtrip_tools.deploy.environments import Environment, Refused, Sections
+from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.deploy.target import built_target, pin
 from mcp_roundtrip_tools.template.parameters import defaults, refused_value
 from mcp_roundtrip_tools.template.template_tree import read_tree
@@ -27,11 +27,11 @@ def refused(stack: str = "tools", **given: str) -> list[str]:
     parameters = {name: value for name, value in given.items() if name in TREE.declared}
     options = {name: value for name, value in given.items() if name not in TREE.declared}
     overrides = {"AuthMode": "none", **parameters}
-    sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
+    local = Answers({"global": {"stack_name": stack}}, overrides)
     document = deepcopy(dict(TREE.document))
     document["Resources"]["Platform"]["Properties"]["Parameters"] |= options
     tree = replace(TREE, document=document)
-    return list(refusals(tree, Environment("default", {}, sections), REGION))
+    return list(refusals(tree, Environment("default", Answers(), local), REGION))
 
 
 def test_the_defaults_are_accepted() -> None:

@@ -9,7 +9,7 @@ import pytest
 from mcp_roundtrip_tools.deploy.checks import known_values, refusals, stack_of
 from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment
-from mcp_roundtrip_tools.deploy.environments import Environment, Refused, Sections
+from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from support.sam_applications import write_application
@@ -89,8 +89,8 @@ def application(folder: Path, *options: str) -> Path:
 
 def refused(template: Path, stack: str = "tools", **parameters: str) -> list[str]:
     overrides = {"AuthMode": "none", **parameters}
-    sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
-    return list(refusals(read_tree(template), Environment("default", {}, sections), REGION))
+    local = Answers({"global": {"stack_name": stack}}, overrides)
+    return list(refusals(read_tree(template), Environment("default", Answers(), local), REGION))
 
 
 def test_what_the_platform_accepts_is_not_refused(tmp_path: Path) -> None:

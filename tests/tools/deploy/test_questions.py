@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.environments import Environment, Refused, read_environment, save
+from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused, read_environment, save
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
@@ -42,7 +42,7 @@ class Person:
 
 def first() -> Environment:
     """Return an environment without answers, as in a fresh clone."""
-    return Environment("default", read_environment(ROOT, "default").shared, {})
+    return Environment("default", read_environment(ROOT, "default").shared, Answers())
 
 
 @pytest.mark.parametrize("mode", TREE.declared["AuthMode"]["AllowedValues"])
