@@ -32,8 +32,6 @@ class FunctionReader:
         self._api_url = api_url
         self._given = given
         self._left_out = left_out
-        self._importers: dict[str, list[str]] = {}
-        """The functions by what is said of a layer that they have and this computer has not."""
 
     def read(self, resource: TemplateResource) -> Function | None:
         """Return a function; None if it is left out."""
@@ -43,13 +41,6 @@ class FunctionReader:
             self._left_out.targets[name_of_function(resource)] = str(error)
             return None
         return replace(function, environment=_with_audience(function.environment, self._api_url))
-
-    def note_layers(self) -> None:
-        """Note the layers that are not in the template, with the functions that have them."""
-        for missing, functions in self._importers.items():
-            self._left_out.notes.append(
-                f"{missing}: {', '.join(functions)} can import what is installed in this Python environment"
-            )
 
     def _function(self, resource: TemplateResource) -> Function:
         _check_kind(resource)
@@ -76,14 +67,19 @@ class FunctionReader:
             try:
                 arns = resource.resolve("Layers", item)
             except TemplateError as error:
-                missing = _not_here(item["Ref"]) if isinstance(item, dict) and "Ref" in item else str(error)
-                self._importers.setdefault(missing, []).append(resource.name)
+                name = item.get("Ref") if isinstance(item, dict) else None
+                self._note_layer(f"The layer {name} is not here" if name else str(error))
                 continue
             for arn in arns if isinstance(arns, list) else [arns] if arns is not None else []:
                 if arn in self._layers:
                     yield self._layers[arn]
                 else:
-                    self._importers.setdefault(_not_here(arn), []).append(resource.name)
+                    self._note_layer(f"The layer {arn} is not here")
+
+    def _note_layer(self, reason: str) -> None:
+        note = f"{reason}: its functions can import what is installed in this Python environment"
+        if note not in self._left_out.notes:
+            self._left_out.notes.append(note)
 
     def _environment(self, resource: TemplateResource) -> Mapping[str, str]:
         values: dict[str, str] = {}
@@ -104,10 +100,6 @@ class FunctionReader:
             options = " ".join(f"--env {name}" for name in names)
             raise TemplateError(f'{reasons}. Set {options}, or make run VARIABLES="{" ".join(names)}"')
         return values
-
-
-def _not_here(layer: object) -> str:
-    return f"The layer {layer} is not here"
 
 
 def _check_kind(resource: TemplateResource) -> None:

@@ -53,31 +53,24 @@ def holds(condition: str, names: TemplateNames) -> bool:
 
 def is_true(node: Any, names: TemplateNames) -> bool:
     """Evaluate a condition function, or a rule-specific function. Raises Unresolvable."""
-    if not isinstance(node, dict) or len(node) != 1:
-        raise Unresolvable(f"{node!r} is not a condition")
-    ((name, argument),) = node.items()
-    match name:
-        case "Condition":
-            return holds(str(argument), names)
-        case "Fn::Equals":
-            left, right = _arguments(argument, 2, name)
+    match node:
+        case {"Condition": condition}:
+            return holds(str(condition), names)
+        case {"Fn::Equals": [left, right]}:
             return bool(_comparable(left, names) == _comparable(right, names))
-        case "Fn::Not":
-            return not is_true(_arguments(argument, 1, name)[0], names)
-        case "Fn::And":
-            return all(is_true(part, names) for part in argument)
-        case "Fn::Or":
-            return any(is_true(part, names) for part in argument)
-        case "Fn::Contains":
-            items, item = _arguments(argument, 2, name)
+        case {"Fn::Not": [condition]}:
+            return not is_true(condition, names)
+        case {"Fn::And": [*conditions]}:
+            return all(is_true(each, names) for each in conditions)
+        case {"Fn::Or": [*conditions]}:
+            return any(is_true(each, names) for each in conditions)
+        case {"Fn::Contains": [items, item]}:
             return _text(item, names) in _texts(items, names)
-        case "Fn::EachMemberEquals":
-            items, item = _arguments(argument, 2, name)
-            return all(each == _text(item, names) for each in _texts(items, names))
-        case "Fn::EachMemberIn":
-            items, among = _arguments(argument, 2, name)
-            return set(_texts(items, names)) <= set(_texts(among, names))
-    raise Unresolvable(f"{name} is not a condition function")
+        case {"Fn::EachMemberEquals": [items, item]}:
+            return {*_texts(items, names)} <= {_text(item, names)}
+        case {"Fn::EachMemberIn": [items, among]}:
+            return {*_texts(items, names)} <= {*_texts(among, names)}
+    raise Unresolvable(f"{node!r} is not a condition")
 
 
 def is_intrinsic(node: Any) -> bool:
@@ -91,6 +84,8 @@ def is_intrinsic(node: Any) -> bool:
 def _resolve(node: Any, names: TemplateNames) -> Any:
     if is_intrinsic(node):
         ((name, argument),) = node.items()
+        if name in _CONDITIONS:
+            return is_true(node, names)
         if name not in _FUNCTIONS:
             raise Unresolvable(f"{name} cannot be resolved on this computer")
         return _FUNCTIONS[name](argument, names)
@@ -227,8 +222,5 @@ _FUNCTIONS: dict[str, Callable[[Any, TemplateNames], Any]] = {
     "Fn::Select": _select,
     "Fn::FindInMap": _find_in_map,
     "Fn::Base64": _base64,
-    "Fn::Equals": lambda argument, names: is_true({"Fn::Equals": argument}, names),
-    "Fn::Not": lambda argument, names: is_true({"Fn::Not": argument}, names),
-    "Fn::And": lambda argument, names: is_true({"Fn::And": argument}, names),
-    "Fn::Or": lambda argument, names: is_true({"Fn::Or": argument}, names),
 }
+_CONDITIONS = frozenset({"Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or"})

@@ -130,7 +130,6 @@ def _functions(
             left_out.targets[name_of_function(resource)] = problem
         elif (function := reader.read(resource)) is not None:
             found.append(function)
-    reader.note_layers()
     return found
 
 
