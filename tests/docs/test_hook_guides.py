@@ -9,15 +9,11 @@ import pytest
 from support.documents import code_blocks
 
 
-def run(page: str, starts: list[int]) -> None:
-    """Run the Python blocks of a page. Each of `starts` begins a new module."""
+@pytest.mark.parametrize(("page", "starts"), [("hooks.md", [0, 2]), ("shared-setup.md", [0])])
+def test_the_examples_run(page: str, starts: list[int]) -> None:
+    """Each of `starts` begins a new module."""
     namespace: dict[str, Any] = {}
     for number, block in enumerate(code_blocks(f"docs/guides/{page}", "python")):
         if number in starts:
             namespace = {"__name__": f"example_{number}"}
         exec(compile(block, f"{page}, block {number}", "exec"), namespace)
-
-
-@pytest.mark.parametrize(("page", "starts"), [("hooks.md", [0, 2]), ("shared-setup.md", [0])])
-def test_the_examples_run(page: str, starts: list[int]) -> None:
-    run(page, starts)

@@ -46,7 +46,8 @@ def refusals(tree: TemplateTree, environment: Environment, region: str | None) -
     for name, parameter in tree.declared.items():
         if name not in given and "Default" not in parameter:
             selected = "" if environment.name == DEFAULT else f" ENV={environment.name}"
-            yield f'{name} has no value. Set it with make deploy{selected} PARAMETERS="{name}=…"'
+            command = f'make deploy{selected} PARAMETERS="{name}=…"'
+            yield f"{name} has no value. Set it with {command}"
     root = stack_of(tree, given, stack_name)
     known, problems = known_values(root), [*root.problems()]
     yield from problems

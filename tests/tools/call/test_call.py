@@ -83,6 +83,8 @@ def test_a_question_is_answered_with_the_number_or_the_text_of_a_choice(
         assert "get_weather asks place" in run.shown
         assert f"    2  {SINDH}\n" in run.shown
     assert "Signed in as ada" in run.shown
+    asked_for = Run(app, capsys, "get_weather", entered="Tokyo\n")  # the required argument
+    assert asked_for.result["place"] == "Tokyo, Japan"
 
 
 def test_a_question_is_declined_or_cancelled(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,10 +94,6 @@ def test_a_question_is_declined_or_cancelled(app: LocalApp, capsys: pytest.Captu
         assert f"  {action}\n" in run.shown
         assert "tool error: " in run.shown
         assert run.printed == ""
-
-
-def test_missing_arguments_are_asked_for(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Run(app, capsys, "get_weather", entered="Tokyo\n").result["place"] == "Tokyo, Japan"
 
 
 def test_answers_are_given_for_scripts(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,26 +160,20 @@ def test_a_refused_request_and_a_refused_token_end_the_command(
     assert (run.status, "refuses the token (401)" in run.shown) == (1, True)
 
 
-def test_nothing_at_the_url_is_its_own_status(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_at_the_url_is_its_own_status_and_a_slow_response_is_announced(
+    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = Run(None, capsys, *WEATHER)
     assert run.status == 3
     assert "Start it with make run, in another terminal." in run.shown
-
-
-def test_a_slow_response_is_announced(
-    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("mcp_roundtrip_tools.call.server.WAITING_AFTER_S", 0)
     assert "waiting for the server" in Run(app, capsys).shown
 
 
-def test_control_characters_of_a_server_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_json() -> None:
     shown = io.StringIO()
     Terminal(io.StringIO(), shown).show("a\x1b]0;title\x07\r\x9b2Jb\nc", "red")
     assert shown.getvalue() == "a\ufffd]0;title\ufffd\ufffd\ufffd2Jb\nc\n"
-
-
-def test_json_has_escapes_for_characters_that_change_the_terminal() -> None:
     value = {"text": "\x1b\x7f\x9b2J\u202e\u2028\ud800é 😀"}
     assert json.loads(printable_json(value)) == value
     assert printable_json(value).isprintable()
@@ -285,15 +277,14 @@ PAGE = ROOT / "docs/guides/calling-from-the-terminal.md"
 OPTIONS = {"TOOL": "", "ARGS": "--args", "ANSWERS": "--answers"}
 
 
-def test_the_commands_of_the_page_work(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_of_the_page_work_and_show_what_it_shows(
+    app: LocalApp, capsys: pytest.CaptureFixture[str]
+) -> None:
     commands = re.findall(r"^ *make call(.*)$", PAGE.read_text(), re.MULTILINE)
     assert len(commands) == 6
     for command in commands:
         pairs = [word.split("=", 1) for word in shlex.split(command)]
         arguments = [word for name, value in pairs for word in (OPTIONS[name], value) if word]
         assert Run(app, capsys, *arguments, entered="2\n").status == 0, command
-
-
-def test_the_page_shows_what_the_terminal_shows(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
     [shown] = re.findall(r"```text\n(.*?) 2\n *```", PAGE.read_text(), re.DOTALL)
     assert textwrap.dedent(shown) in Run(app, capsys, *WEATHER, entered="2\n").shown

@@ -46,10 +46,6 @@ def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder
     assert read_environment(folder, "default").parameters == {"LogLevel": "DEBUG", **changes}
     assert read_environment(folder, "prod").option("region") == "eu-west-1"
     assert (folder / SHARED).read_text() == TEAM
-
-
-def test_a_parameter_without_a_value_leaves_the_local_file(folder: Path) -> None:
-    save(folder, read_environment(folder, "default").with_parameters({"AuthMode": "iam"}))
     save(folder, read_environment(folder, "default").with_parameters({"AuthMode": None}))
     assert read_environment(folder, "default").parameters["AuthMode"] == "bearer"
 

@@ -42,11 +42,8 @@ def test_what_runs_is_its_template_and_all_its_parameters() -> None:
     assert releases.running_release(account({"Parameters": PARAMETERS}), "s") == FIRST
     parsed = releases.running_release(account({"Parameters": PARAMETERS}, {"Resources": {}}), "s")
     assert parsed == Release('{"Resources": {}}', {"AuthMode": "none"})
-
-
-def test_nothing_runs_without_a_stack_or_before_its_first_deployment() -> None:
-    assert releases.running_release(account(None), "s") is None
-    assert releases.running_release(account({"StackStatus": "REVIEW_IN_PROGRESS"}), "s") is None
+    for before_the_first in (None, {"StackStatus": "REVIEW_IN_PROGRESS"}):
+        assert releases.running_release(account(before_the_first), "s") is None
 
 
 def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path: Path) -> None:
@@ -80,12 +77,9 @@ def test_a_file_that_is_no_release_is_named(tmp_path: Path) -> None:
         releases.previous_release(tmp_path, "default", None)
 
 
-def test_the_url_is_an_output_of_the_stack() -> None:
+def test_the_url_is_an_output_of_a_deployed_stack() -> None:
     output = {"OutputKey": "McpUrl", "OutputValue": "https://t.example/mcp"}
     assert releases.endpoint(account({"Outputs": [output]}), "s") == "https://t.example/mcp"
-
-
-@pytest.mark.parametrize("stack", [None, {"Outputs": []}])
-def test_without_a_deployed_stack_there_is_no_url(stack: dict[str, Any] | None) -> None:
-    with pytest.raises(Refused, match="The stack s"):
-        releases.endpoint(account(stack), "s")
+    for without in (None, {"Outputs": []}):
+        with pytest.raises(Refused, match="The stack s"):
+            releases.endpoint(account(without), "s")

@@ -40,6 +40,8 @@ def test_a_function_of_a_module_beside_it_is_followed(tmp_path: Path, statement:
     (tmp_path / "helpers.py").write_text(HELPERS)
     tool = ["def ask(ctx: Context):", f'    ctx.confirm("sure", {called}())']
     assert rules_of(tmp_path / "app.py", statement, *tool) == [(4, "MRT001")]
+    same = [tool[0], '    ctx.confirm("sure", str(constant()))']
+    assert rules_of(tmp_path / "app.py", "from helpers import constant", *same) == []
 
 
 @pytest.mark.parametrize(
@@ -83,12 +85,6 @@ def test_a_function_of_the_package_is_followed(tmp_path: Path, statement: str) -
     (tmp_path / "orders/helpers.py").write_text(HELPERS)
     tool = ["def ask(ctx: Context):", '    ctx.confirm("sure", str(now()))']
     assert rules_of(tmp_path / "orders/app.py", statement, *tool) == [(4, "MRT001")]
-
-
-def test_functions_that_return_the_same_value_are_not_reported(tmp_path: Path) -> None:
-    (tmp_path / "helpers.py").write_text(HELPERS)
-    tool = ["def ask(ctx: Context):", '    ctx.confirm("sure", str(constant()))']
-    assert rules_of(tmp_path / "app.py", "from helpers import constant", *tool) == []
 
 
 @pytest.mark.parametrize("content", ["def (:", "x\0", "from app import *"])

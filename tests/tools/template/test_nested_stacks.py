@@ -214,37 +214,38 @@ def test_the_outputs_of_a_nested_stack_are_those_of_its_resources(tmp_path: Path
     }
 
 
-def test_the_functions_of_the_application_have_the_names_of_its_stack(tmp_path: Path) -> None:
-    found = read(write(tmp_path))
-    assert found.functions.keys() == {"local_server"}
-    environment = found.functions["local_server"].environment
-    assert environment.keys() == {"SETTINGS", "QUEUE", "OWN"}
-    assert environment["QUEUE"] == f"{SQS}/{ACCOUNT}/local_server_tasks"
+def test_the_parts_of_all_stacks_are_one_application(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    found = read(path)
+    [(name, function)] = found.functions.items()
+    assert name == "local_server"
+    assert function.environment.keys() == {"SETTINGS", "QUEUE", "OWN"}
+    assert function.environment["QUEUE"] == f"{SQS}/{ACCOUNT}/local_server_tasks"
+    assert function.dead_letter == f"arn:aws:sqs:{REGION}:{ACCOUNT}:dead"
+    assert found.routes == (Route("POST", "/mcp", "local_server"),)
+    assert found.queues == {
+        "local_server_tasks": Queue("local_server_tasks", "local_server", 30, 200, "dead"),
+        "dead": Queue("dead"),
+    }
+    assert found.storage.tables.keys() == {"Platform-Table"}
+    templates = [
+        "template.yaml",
+        "platform/endpoint.yaml",
+        "platform/task_queue.yaml",
+        "platform/template.yaml",
+    ]
+    assert {*found.templates} == {tmp_path / name for name in templates}
+    assert {*found.sources} == {*found.templates, tmp_path / "server", tmp_path / "layer"}
 
 
 def test_equal_logical_ids_of_two_templates_are_different_resources(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    own = ("ECC_NIST_P256", "SIGN_VERIFY")
+    path, own = write(tmp_path), ("ECC_NIST_P256", "SIGN_VERIFY")
     assert Template(path, {"AuthMode": "none"}).keys() == (
         TemplateKey("StateKey", *own, ()),
         TemplateKey("Platform.StateKey", *own, ("alias/local-state",)),
     )
     found = read(path)
     assert (settings(found)["KEY"], found.functions["local_server"].environment["OWN"]) == (KEY, OWN_KEY)
-
-
-def test_routes_of_a_nested_stack_lead_to_a_function_of_another(tmp_path: Path) -> None:
-    assert read(write(tmp_path)).routes == (Route("POST", "/mcp", "local_server"),)
-
-
-def test_a_dead_letter_queue_and_an_event_are_of_other_stacks(tmp_path: Path) -> None:
-    found = read(write(tmp_path))
-    assert found.queues == {
-        "local_server_tasks": Queue("local_server_tasks", "local_server", 30, 200, "dead"),
-        "dead": Queue("dead"),
-    }
-    assert found.functions["local_server"].dead_letter == f"arn:aws:sqs:{REGION}:{ACCOUNT}:dead"
-    assert found.storage.tables.keys() == {"Platform-Table"}
 
 
 @pytest.mark.parametrize(
@@ -334,10 +335,7 @@ def test_a_parameter_of_a_nested_stack_replaces_its_default_and_what_the_parent_
     changed = settings(read(path, {"Platform.AuthMode": "iam", "Platform.Delivery": "queue"}))
     assert (changed["MODE"], changed["LEVEL"], changed["DELIVERY"]) == ("iam", "INFO", "queue")
     assert "Platform-OnlyQueues" in read(path, {"AuthMode": "iam", "Platform.Delivery": "queue"}).queues
-
-
-def test_a_list_is_passed_as_a_text(tmp_path: Path) -> None:
-    found = read(write(tmp_path), {"Origins": "https://a.example, https://b.example"})
+    found = read(path, {"Origins": "https://a.example, https://b.example"})  # a list is passed as a text
     assert settings(found)["ORIGINS"] == "https://a.example,https://b.example"
 
 
@@ -456,13 +454,6 @@ def test_a_template_of_another_place_is_left_out(tmp_path: Path) -> None:
     found = read(path)
     assert describe_left_out(found) == ["Endpoint: a nested stack is run if its template is a file"]
     assert found.functions.keys() == {"local_server"}
-
-
-def test_the_templates_of_nested_stacks_are_sources(tmp_path: Path) -> None:
-    found = read(write(tmp_path))
-    names = ["template.yaml", "platform/endpoint.yaml", "platform/task_queue.yaml", "platform/template.yaml"]
-    assert {*found.templates} == {tmp_path / name for name in names}
-    assert {*found.sources} == {*found.templates, tmp_path / "server", tmp_path / "layer"}
 
 
 def test_a_nested_stack_is_served_and_a_change_of_its_template_is_noticed(tmp_path: Path) -> None:

@@ -31,12 +31,8 @@ def application(version: str | None) -> TemplateTree:
 def test_a_platform_of_another_version_is_refused_with_the_remedy(
     written: str, installed: str, remedy: str
 ) -> None:
-    sentence = (
-        f"platform/template.yaml is that of mcp-roundtrip {written}, and {installed} is installed: {remedy}"
-    )
-    with pytest.raises(TemplateError) as refused:
+    with pytest.raises(TemplateError, match=f"that of mcp-roundtrip {written}, .*: {remedy}"):
         check_platform(application(written), installed)
-    assert str(refused.value) == sentence
 
 
 def test_a_platform_of_the_installed_version_and_other_nested_stacks_are_accepted() -> None:

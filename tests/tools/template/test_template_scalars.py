@@ -39,8 +39,6 @@ SCALARS = {
 }
 """Text in a template -> the string in a deployment."""
 
-every_scalar = pytest.mark.parametrize(("written", "text"), SCALARS.items())
-
 TEMPLATE = """
     Parameters:
       P: {{Type: String, Default: {default}, AllowedValues: [{allowed}]}}
@@ -90,15 +88,11 @@ def expected(text: str) -> dict[str, str]:
     return {**texts, "JOINED": f"{text}-{text}", "EQUAL": "equal", "EQUAL_LISTS": "equal"}
 
 
-@every_scalar
-def test_a_default_an_allowed_value_a_condition_and_a_variable_have_the_same_text(
+@pytest.mark.parametrize(("written", "text"), SCALARS.items())
+def test_a_default_an_allowed_value_a_given_one_a_condition_and_a_variable_have_the_same_text(
     written: str, text: str, tmp_path: Path
 ) -> None:
     assert variables(template(tmp_path, written)) == expected(text)
-
-
-@every_scalar
-def test_a_given_parameter_is_compared_with_that_text(written: str, text: str, tmp_path: Path) -> None:
     path = template(tmp_path, written, default="other")
     assert variables(path, P=text) == expected(text)
     if text != "True":
