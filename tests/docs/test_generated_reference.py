@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from support.project import ROOT
 REFERENCE = ROOT / "docs/reference"
 
 
-MADE = {REFERENCE / name: partial(render, page) for name, page in PAGES.items()}
+MADE: dict[Path, Callable[[], str]] = {
+    REFERENCE / name: partial(render, page) for name, page in PAGES.items()
+}
 MADE[message_pages.PAGE] = message_pages.render
 
 

@@ -80,6 +80,7 @@ def test_a_file_that_is_no_release_is_named(tmp_path: Path) -> None:
 def test_the_url_is_an_output_of_a_deployed_stack() -> None:
     output = {"OutputKey": "McpUrl", "OutputValue": "https://t.example/mcp"}
     assert releases.endpoint(account({"Outputs": [output]}), "s") == "https://t.example/mcp"
-    for without in (None, {"Outputs": []}):
+    undeployed: tuple[dict[str, Any] | None, ...] = (None, {"Outputs": []})
+    for without in undeployed:
         with pytest.raises(Refused, match="The stack s"):
             releases.endpoint(account(without), "s")
