@@ -25,6 +25,13 @@ CASES: list[Case] = []
 Mistake = Callable[[], object]
 
 
+def mistakes(module: str, kind: type[McpRoundtripError], table: Mapping[str, tuple[Mistake, str]]) -> None:
+    """Add mistakes to the table: name -> an expression that raises a `kind`, and its exact message."""
+    section = module.rpartition(".")[2]
+    for name, (make, message) in table.items():
+        CASES.append(Case(f"{section}: {name}", make, kind, message))
+
+
 def says(message: str, kind: type[McpRoundtripError] = DefinitionError) -> Callable[[Mistake], Mistake]:
     """Add a mistake to the table that raises a `kind` with exactly this message."""
 

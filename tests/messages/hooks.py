@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcp_roundtrip import Call, Server, UsageError
+from mcp_roundtrip import Call, DefinitionError, Server, UsageError
 from mcp_roundtrip_testing import Player
-from messages.cases import says
+from messages.cases import mistakes, says
 
 
 def pass_through(call: Call) -> Iterator[None]:
@@ -45,19 +45,6 @@ def add(**fields: Any) -> None:
     raise fault(hook)
 
 
-@says(
-    "@server.around: without_yield has no `yield`; write one where the tool runs, as in "
-    "`def without_yield(call: Call) -> Iterator[None]: yield`"
-)
-def a_hook_without_yield() -> None:
-    Server("x").around(without_yield)  # type: ignore[type-var]
-
-
-@says("@server.around: without_parameters takes one argument; write `def without_parameters(call: Call)`")
-def a_hook_without_parameters() -> None:
-    Server("x").around(without_parameters)  # type: ignore[type-var]
-
-
 @says("@server.around: pass_through is registered twice; remove one of them")
 def a_hook_twice() -> None:
     server = Server("x")
@@ -84,20 +71,40 @@ def a_hook_that_yields_twice() -> None:
     raise fault(hook)
 
 
-@says("hooks added 17 fields to one pass; add at most 16", UsageError)
-def too_many_fields() -> None:
-    add(**{f"field_{number}": number for number in range(17)})
-
-
-@says(
-    "add_fields: the name 'Tenant' is not allowed; use lower-case letters, digits and underscores, and at "
-    "most 40 characters",
-    UsageError,
+mistakes(
+    __name__,
+    DefinitionError,
+    {
+        "a hook without yield": (
+            lambda: Server("x").around(without_yield),
+            "@server.around: without_yield has no `yield`; write one where the tool runs, as in `def "
+            "without_yield(call: Call) -> Iterator[None]: yield`",
+        ),
+        "a hook without parameters": (
+            lambda: Server("x").around(without_parameters),
+            "@server.around: without_parameters takes one argument; write `def without_parameters(call: "
+            "Call)`",
+        ),
+    },
 )
-def a_field_with_a_capital() -> None:
-    add(Tenant="a")
 
 
-@says("add_fields: tenant is list; use a string, a finite number of 64 bits or a boolean", UsageError)
-def a_field_that_is_a_list() -> None:
-    add(tenant=["a"])
+mistakes(
+    __name__,
+    UsageError,
+    {
+        "too many fields": (
+            lambda: add(**{f"field_{number}": number for number in range(17)}),
+            "hooks added 17 fields to one pass; add at most 16",
+        ),
+        "a field with a capital": (
+            lambda: add(Tenant="a"),
+            "add_fields: the name 'Tenant' is not allowed; use lower-case letters, digits and underscores, "
+            "and at most 40 characters",
+        ),
+        "a field that is a list": (
+            lambda: add(tenant=["a"]),
+            "add_fields: tenant is list; use a string, a finite number of 64 bits or a boolean",
+        ),
+    },
+)
