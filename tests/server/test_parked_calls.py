@@ -28,6 +28,9 @@ class Size(BaseModel):
     vcpus: int
 
 
+FORMS = {"elicitation": {"form": {}}}
+
+
 def effect(name: str) -> str:
     effects.append(name)
     return f"{name} {len(effects)}"
@@ -35,7 +38,6 @@ def effect(name: str) -> str:
 
 @server.tool
 def order(ctx: Context, item: str) -> list[str]:
-    """Reserve, ask, charge, ask again, and send."""
     reserved = ctx.step("reserve", effect, "reserved")
     size = ctx.elicit("size", f"How many {item}, at {reserved}?", Size)
     charged = ctx.step("charge", effect, f"charged {size.vcpus}")
@@ -45,27 +47,23 @@ def order(ctx: Context, item: str) -> list[str]:
 
 @server.tool
 def confirm(ctx: Context, item: str = "tea") -> str:
-    """One question, then an effect."""
     answer = ctx.elicit("sure", f"Order {item}?", bool)
     return ctx.step("order", effect, f"{item} {answer}")
 
 
 @server.tool
 async def confirm_all(ctx: AsyncContext) -> list[bool]:
-    """Two questions at once."""
     return list(await ctx.ask(Elicit("first", "First?", bool), Elicit("second", "Second?", bool)))
 
 
 @server.tool
 def sign_in(ctx: Context) -> str:
-    """A URL question with a check."""
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
     return effect("signed in")
 
 
 @server.tool
 def buy(ctx: Context) -> str:
-    """A form, and then a URL question."""
     sure = ctx.elicit("sure", "Really?", bool)
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
     return ctx.step("buy", effect, str(sure))
@@ -73,7 +71,6 @@ def buy(ctx: Context) -> str:
 
 @server.tool
 def refuse(ctx: Context) -> str:
-    """Fail after a question."""
     ctx.elicit("sure", "Really?", bool)
     effect("refused")
     raise ToolError("It is sold out.")
@@ -81,19 +78,16 @@ def refuse(ctx: Context) -> str:
 
 @server.tool(task="optional")
 def provision(ctx: Context) -> str:
-    """A question, then a task."""
+    ctx.step("prepare", effect, "prepared")
     ctx.elicit("size", "How large?", int)
     ctx.run_as_task()
     return ctx.step("create", effect, "created")
 
 
-@server.tool(task="optional")
-def prepare_and_provision(ctx: Context) -> str:
-    """A step and a question, then a task."""
-    ctx.step("prepare", effect, "prepared")
-    ctx.elicit("size", "How large?", int)
-    ctx.run_as_task()
-    return "done"
+@server.tool
+def large(ctx: Context) -> str:
+    ctx.elicit("sure", "Sure?", bool)
+    return "".join(f"{number:x}" for number in range(200_000))
 
 
 during_pass: list[Callable[[], object]] = []
@@ -101,7 +95,6 @@ during_pass: list[Callable[[], object]] = []
 
 @server.tool
 def confirm_slowly(ctx: Context) -> str:
-    """A question, and then something that happens meanwhile."""
     ctx.elicit("sure", "Really?", bool)
     mine = effect("pass")
     if during_pass:
@@ -122,28 +115,24 @@ class Account(BaseModel):
 
 @server.tool
 def register(ctx: Context) -> str:
-    """A question whose validator quotes the answer, after a step."""
     ctx.step("reserve", effect, "reserved")
     return ctx.elicit("account", "Which name?", Account).name
 
 
 @server.tool
 async def register_both(ctx: AsyncContext) -> list[str]:
-    """Two questions at once whose validator quotes the answers."""
     answers = await ctx.ask(Elicit("first", "First?", Account), Elicit("second", "Second?", Account))
     return [each.name for each in answers]
 
 
 @server.tool(channels=("model",))
 def relayed(ctx: Context) -> str:
-    """A step, and a question that a model passes on."""
     ctx.step("prepare", effect, "prepared")
     return "x" * ctx.elicit("number", "How many?", int)
 
 
 @server.tool
 async def reserve(ctx: AsyncContext, item: str = "") -> str:
-    """A step, and a question if an item is given."""
     reserved = await ctx.step("reserve", effect, "reserved")
     if item:
         await ctx.elicit("sure", f"Order {item}?", bool)
@@ -156,7 +145,6 @@ def slow():
 
 @server.tool(channels=())
 def only_steps(ctx: Context) -> str:
-    """Two steps, and nothing to ask."""
     ctx.step("first", lambda: slow())
     ctx.step("second", str)
     return "done"
@@ -164,7 +152,6 @@ def only_steps(ctx: Context) -> str:
 
 @server.tool
 def asks_before_steps(ctx: Context) -> str:
-    """A question, and two steps."""
     ctx.elicit("sure", "Really?", bool)
     ctx.step("first", lambda: slow())
     ctx.step("second", str)
@@ -173,7 +160,6 @@ def asks_before_steps(ctx: Context) -> str:
 
 @server.tool(channels=("default",))
 def only_default(ctx: Context) -> str:
-    """A step, and a question with a default."""
     ctx.step("first", str)
     ctx.elicit("sure", "Really?", bool, default=True)
     return "done"
@@ -181,7 +167,6 @@ def only_default(ctx: Context) -> str:
 
 @server.tool
 def plain(item: str) -> str:
-    """Nothing to ask."""
     return item
 
 
@@ -235,6 +220,8 @@ def test_a_call_asks_by_a_link_and_returns_its_result_when_it_is_made_again(depl
     assert "Order tea?" in asked
     assert "call confirm again with the same arguments" in asked
     assert deployment.outcome == "asked_on_page"
+    parked = {"tool": "confirm", "asked": ["sure"], "channel": "page"}
+    assert ("call_parked", parked) in deployment.observer.events
     assert effects == []
     assert deployment.answer(asked, sure=True) == "stored"
     assert deployment.text("confirm") == "tea True 1"
@@ -333,8 +320,12 @@ def test_a_tool_error_after_a_question_is_the_result(deployment):
     assert effects == ["refused"]
 
 
-def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_made_again(deployment):
+@pytest.mark.parametrize("capabilities", [{}, FORMS], ids=["nothing", "forms"])
+def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_made_again(
+    deployment, capabilities
+):
     global is_signed_in
+    deployment.capabilities = capabilities
     asked = deployment.text("sign_in")
     [request] = deployment.asked_by(asked).values()
     assert request["params"]["url"] == "https://login.example/"
@@ -377,21 +368,13 @@ def test_an_answer_while_a_call_waits_is_in_the_result_of_that_call(deployment):
 
 
 def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(deployment):
-    during, other = [], Server("other")
-
-    @other.tool
-    def slow(ctx: Context) -> str:
-        ctx.elicit("sure", "Sure?", bool)
-        if not during:
-            during.append(deployment.text("slow"))
-            during.append(deployment.outcome)
-        return "done"
-
-    deployment = deployment.by(server=other)
-    deployment.answer(deployment.text("slow"), sure=True)
-    assert deployment.text("slow") == "done"
-    assert "still running" in during[0]
-    assert during[1] == "still_running"
+    during = []
+    deployment.answer(deployment.text("confirm_slowly"), sure=True)
+    during_pass.append(lambda: during.append((deployment.text("confirm_slowly"), deployment.outcome)))
+    assert deployment.text("confirm_slowly") == "pass 1"
+    [(said, outcome)] = during
+    assert "still running" in said
+    assert outcome == "still_running"
 
 
 def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
@@ -418,14 +401,6 @@ def test_a_call_that_nobody_answers_for_an_hour_starts_from_its_beginning(deploy
 
 
 def test_a_large_result_is_returned_and_repeated(deployment):
-    other = Server("other")
-
-    @other.tool
-    def large(ctx: Context) -> str:
-        ctx.elicit("sure", "Sure?", bool)
-        return "".join(f"{number:x}" for number in range(200_000))
-
-    deployment = deployment.by(server=other)
     deployment.answer(deployment.text("large"), sure=True)
     assert len(deployment.text("large")) > 800_000
     assert deployment.text("large") == deployment.text("large")
@@ -440,12 +415,12 @@ def test_a_call_that_becomes_a_task_returns_the_same_task_again(deployment):
     assert created["resultType"] == "task"
     assert deployment.call("provision")["taskId"] == created["taskId"]
     assert deployment.table.dispatcher.count == 1
-    assert effects == []
+    assert effects == ["prepared"]
 
 
 def test_a_call_that_cannot_become_a_task_runs_to_its_end(deployment):
     deployment.answer(deployment.text("provision"), size=2)
-    assert deployment.text("provision") == "created 1"
+    assert deployment.text("provision") == "created 2"
 
 
 def test_two_users_with_the_same_tool_and_arguments_never_see_each_others_call(deployment):
@@ -480,40 +455,42 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
 
 
 def test_the_first_call_of_an_anonymous_caller_without_a_session_reads_no_item():
-    anonymous = Deployment(server, user=None, capabilities={})
-    assert count_operations(anonymous, "adds") == 0
+    client, operations = recorded(Deployment(server, user=None, capabilities={}))
+    assert "asks the user" in client.text("confirm")
+    assert not {"get", "query"} & {each.name for each in operations}
 
 
-def is_refused(deployment, tool, limit):
-    """Make a call above the limit, and check how the client is told."""
+def assert_refused(deployment, tool):
+    """Make a call above the limit of one, and check how the client is told."""
     response = deployment.send_call(tool, {"item": "bread"})
     body = json.loads(response.body)
     if deployment.is_legacy:  # the model of such a client reads results only
         assert response.status == 200
         assert body["result"]["isError"] is True
-        return deployment.outcome == "too_many_open_tasks"
-    assert (response.status, response.headers["retry-after"]) == (429, "30")
-    assert body["error"]["data"] == {"maxOpenTasks": limit, "retryAfterMs": 30_000}
-    return body["error"]["code"] == 429
+        assert deployment.outcome == "too_many_open_tasks"
+    else:
+        assert (response.status, response.headers["retry-after"]) == (429, "30")
+        assert body["error"]["code"] == 429
+        assert body["error"]["data"] == {"maxOpenTasks": 1, "retryAfterMs": 30_000}
 
 
-def test_a_question_above_the_limit_is_refused_and_a_parked_call_continues(deployment):
+def test_a_question_above_the_limit_is_refused_until_the_parked_call_is_answered(deployment):
     asked = wait_at_the_limit(deployment)
-    assert is_refused(deployment, "confirm", limit=1)
+    assert_refused(deployment, "confirm")
+    assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
+    assert "asks the user" in deployment.by(user="bob").text("confirm")
     assert "asks the user" in deployment.text("confirm"), "the parked call continues"
     deployment.answer(asked, sure=True)
     assert "asks the user" in deployment.text("confirm", item="bread")
+    assert deployment.text("confirm").endswith("True 1")
 
 
 def test_a_refusal_names_the_steps_that_a_new_call_repeats(deployment):
     wait_at_the_limit(deployment)
-    assert is_refused(deployment, "order", limit=1)
+    assert_refused(deployment, "order")
     assert effects == ["reserved"]
     response = deployment.send_call("order", {"item": "tea"})
     assert "These steps have run, and will run again then: reserve" in response.body
-
-
-FORMS = {"elicitation": {"form": {}}}
 
 
 @modern
@@ -527,13 +504,6 @@ def test_the_state_of_a_refused_round_stays_valid(deployment):
     assert client.send_call("buy", **round_2).status == 429
     deployment.answer(asked, sure=True)
     assert "Sign in." in text(client.post_call("buy", **round_2)["result"])
-
-
-def test_an_answered_call_makes_room_before_it_is_made_again(deployment):
-    asked = wait_at_the_limit(deployment)
-    deployment.answer(asked, sure=True)
-    assert "asks the user" in deployment.text("confirm", item="bread")
-    assert deployment.text("confirm").endswith("True 1")
 
 
 @pytest.mark.parametrize("tool", ["reserve", "only_steps", "only_default"])
@@ -564,15 +534,14 @@ def test_a_call_that_is_out_of_time_is_not_limited_and_continues(deployment, mon
 @modern
 def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     client = deployment.by(capabilities=TASKS)
-    shown = client.text("prepare_and_provision")
-    client.answer(shown, size=1)
+    client.answer(client.text("provision"), size=1)
     wait_at_the_limit(deployment)
-    refused = client.send_call("prepare_and_provision")
+    refused = client.send_call("provision")
     assert (refused.status, "These steps" in refused.body) == (429, False)
     throttled = FaultyStore(deployment.store, lambda operation: operation.name.startswith("put_new"))
     deployment.table.max_open = 2
-    assert client.by(store=throttled).call_error("prepare_and_provision")["code"] == -32603
-    assert client.call("prepare_and_provision")["resultType"] == "task"
+    assert client.by(store=throttled).call_error("provision")["code"] == -32603
+    assert client.call("provision")["resultType"] == "task"
     assert effects == ["prepared"]
 
 
@@ -593,13 +562,6 @@ def test_of_concurrent_calls_only_as_many_ask_as_the_limit_allows(deployment):
             threads.map(lambda number: deployment.send_call("confirm", {"item": str(number)}).body, range(8))
         )
     assert sum("asks the user" in each for each in replies) == 2
-
-
-def test_other_callers_are_not_limited_by_parked_calls(deployment):
-    wait_at_the_limit(deployment)
-    assert is_refused(deployment, "confirm", limit=1)
-    assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
-    assert "asks the user" in deployment.by(user="bob").text("confirm")
 
 
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
@@ -671,7 +633,6 @@ def test_a_client_without_views_gets_the_link_of_a_call_that_a_view_asked(deploy
 
 @server.tool(channels=("app",))
 def asks_twice_in_app(ctx: Context) -> str:
-    """Two steps and two questions."""
     ctx.step("a", effect, "a")
     first = ctx.elicit("one", "One?", bool)
     ctx.step("b", effect, "b")
@@ -795,40 +756,27 @@ def test_an_answer_of_a_model_that_no_item_can_hold_is_an_error_and_the_question
 
 def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
     assert count_operations(deployment, "confirm") == 4, "index; arguments, link, and one transaction"
+    assert count_operations(deployment, "confirm") == 2 + 3, "index and task; three times more as it waits"
     deployment.answer(deployment.text("confirm"), sure=True)
     assert count_operations(deployment, "confirm") == 7, "index, task; claim, journal; check, step; result"
     assert count_operations(deployment, "confirm") == 2, "index and task: the result again"
 
 
-def test_a_call_that_waits_for_answers_reads_the_task_three_times_more(deployment):
-    deployment.text("confirm")
-    assert count_operations(deployment, "confirm") == 2 + 3
-
-
 @pytest.mark.parametrize(
-    ("tool", "capabilities"), [("plain", {}), ("confirm", {"form": {}, "url": {}}), ("plain", {"form": {}})]
+    ("tool", "elicitation", "operations"),
+    [
+        ("plain", None, 0),
+        ("plain", {"form": {}}, 0),
+        ("confirm", {"form": {}, "url": {}}, 0),
+        ("confirm", {"form": {}}, 1),  # its question may be a URL, which it cannot show
+    ],
 )
 @modern
-def test_a_tool_that_asks_nothing_and_a_client_that_can_be_asked_cost_no_call(deployment, tool, capabilities):
-    client = deployment.by(capabilities={"elicitation": capabilities} if capabilities else {})
-    assert count_operations(client, tool, item="tea") == 0
-
-
-@modern
-def test_a_client_with_forms_and_without_urls_costs_one_read(deployment):
-    client = deployment.by(capabilities=FORMS)
-    assert count_operations(client, "confirm") == 1
-    assert client.call("confirm")["resultType"] == "input_required"
-
-
-@modern
-def test_a_client_with_forms_and_without_urls_is_sent_to_a_page_for_a_url(deployment):
-    global is_signed_in
-    deployment.capabilities = FORMS
-    asked = deployment.text("sign_in")
-    deployment.answer(asked, login=ACCEPT)
-    is_signed_in = True
-    assert deployment.text("sign_in") == "signed in 1"
+def test_a_tool_that_asks_nothing_and_a_client_that_can_be_asked_cost_no_call(
+    deployment, tool, elicitation, operations
+):
+    client = deployment.by(capabilities={} if elicitation is None else {"elicitation": elicitation})
+    assert count_operations(client, tool, item="tea") == operations
 
 
 @modern
@@ -848,9 +796,3 @@ def test_a_round_that_is_retried_after_its_call_was_parked_continues_that_call(d
     is_signed_in = True
     assert [round_two(), round_two()] == ["True 1", "True 1"]
     assert effects == ["True"]
-
-
-def test_the_log_names_what_was_parked(deployment):
-    deployment.text("confirm")
-    parked = {"tool": "confirm", "asked": ["sure"], "channel": "page"}
-    assert ("call_parked", parked) in deployment.observer.events
