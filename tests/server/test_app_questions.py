@@ -368,20 +368,13 @@ def test_other_clients_see_no_views():
     assert client.error("resources/list")["code"] == -32601
 
 
-def test_a_view_is_checked_when_it_is_defined(tmp_path):
+def test_a_view_may_be_a_file(tmp_path):
     path = tmp_path / "view.html"
     path.write_text(f"\n{DOCUMENT}")
-    Server("one").tool(ui=path)(plain)
-    for wrong, reason in (
-        ("view.html", "is no HTML5 document"),
-        (tmp_path / "missing.html", "cannot be read"),
-        (5, "is no view"),
-        (DOCUMENT + " " * 1_000_000, "more than 1000000 bytes"),
-    ):
-        with pytest.raises(DefinitionError, match=reason):
-            Server("one").tool(ui=wrong)(plain)  # type: ignore[call-overload]  # one is no view
-    with pytest.raises(DefinitionError, match="remove one of them"):
-        Server("one").tool(ui=path, meta={"ui": {"resourceUri": "ui://one/x"}})(plain)
+    server = Server("one")
+    server.tool(ui=path)(plain)
+    [content] = app(server=server).result("resources/read", uri="ui://one/plain")["contents"]
+    assert content["text"].strip() == DOCUMENT
 
 
 def test_the_name_of_the_answer_tool_is_reserved():

@@ -9,7 +9,6 @@ import pytest
 
 from mcp_roundtrip import Call, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator
-from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
@@ -18,11 +17,11 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import DECLINE, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.audit_lines import AuditLines
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
+from support.front_doors import make_front_door
 from support.lambda_context import LambdaContext
 from support.messages import META, call, headers, http_event, message
 
@@ -257,18 +256,12 @@ def test_a_refused_state_is_one_line_with_its_reason(log):
     assert record["reason"]
 
 
-def test_an_unknown_tool_is_one_line_without_its_name(log):
+def test_what_is_no_name_of_a_tool_and_no_task_id_is_not_in_a_record(log):
     deployed(log).send(call(SECRETS["argument"]))
-    [record] = log.records()
-    assert brief(record, "outcome", "code", "feature") == ["refused", -32602, None]
-    assert SECRETS["argument"] not in json.dumps(log.lines)
-
-
-def test_what_is_no_task_id_is_not_in_a_record(log):
-    client = player(log, capabilities=WITH_TASKS)
-    client.request("tasks/cancel", taskId=SECRETS["argument"])
-    [record] = log.records()
-    assert brief(record, "task", "outcome", "code") == [None, "error", -32602]
+    deployed(log).cancel(SECRETS["argument"])
+    tool, task = log.records()
+    assert brief(tool, "outcome", "code", "feature") == ["refused", -32602, None]
+    assert brief(task, "task", "outcome", "code") == [None, "error", -32602]
     assert SECRETS["argument"] not in json.dumps(log.lines)
 
 
@@ -314,16 +307,9 @@ def test_the_answer_leaves_whatever_prevents_the_last_line(log, error):
     assert "audit_failed" in [event for event, _ in client.observer.events]
 
 
-def test_a_call_without_audit_records_makes_none(log):
-    assert Deployment(server).send(call("plain")).status == 200
-    assert log.lines == []
-
-
 @pytest.fixture
-def door(tmp_path):
-    catalog = tmp_path / "catalog.json"
-    catalog.write_text(json.dumps(catalog_lists({"orders": server})))
-    return FrontDoor("door", catalog)
+def door():
+    return make_front_door({"orders": server})
 
 
 def test_a_forwarded_call_has_one_record_which_its_owner_writes(log):
@@ -511,24 +497,13 @@ def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outc
     assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 
 
-def client_at_limit(log):
-    """Return a client whose caller has as many open tasks as the limit allows. The log is empty."""
+@pytest.mark.parametrize(("tool", "steps"), [("lasting", None), ("charges", ["charge"])])
+def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason_and_the_steps(log, tool, steps):
     client = deployed(log, max_open=1)
     client.start("lasting")
     log.lines.clear()
-    return client
-
-
-def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log):
-    client_at_limit(log).post_call("lasting")
+    client.post_call(tool)
     [record] = log.records()
-    assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
-
-
-def test_a_call_that_is_refused_after_a_step_has_one_record_with_the_step(log):
-    client_at_limit(log).post_call("charges")
-    assert log.phases == ["begun", "ended"]
-    [record] = log.records()
-    assert brief(record, "outcome", "status", "reason", "steps") == [
-        *("refused", 429, "task_limit_reached", ["charge"])
+    assert brief(record, "outcome", "status", "reason", "feature", "steps") == [
+        *("refused", 429, "task_limit_reached", tool, steps)
     ]

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from mcp_roundtrip import Completion, DefinitionError, Server
+from mcp_roundtrip import Completion, Server
 from mcp_roundtrip_testing import Player
 
 server = Server("completions")
@@ -76,6 +76,19 @@ def test_a_prefix_is_completed():
     }
 
 
+@pytest.mark.parametrize(
+    ("argument", "typed", "suggest", "values"),
+    [
+        ("tone", "ke", None, ["keen"]),  # a choice of a Literal
+        ("language", "x", None, []),
+        ("language", "", lambda value: {"python"}, ["python"]),
+    ],
+)
+def test_suggestions_come_from_the_type_or_from_any_iterable(argument, typed, suggest, values):
+    found = complete(P, argument, typed, suggesting(suggest))["result"]["completion"]
+    assert (found["values"], found["total"], found["hasMore"]) == (values, len(values), False)
+
+
 def test_a_completion_gets_the_other_arguments():
     found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
     assert found["result"]["completion"] == {"values": ["python-fl"], "total": 7, "hasMore": True}
@@ -84,15 +97,6 @@ def test_a_completion_gets_the_other_arguments():
 def test_at_most_100_suggestions_are_sent():
     completion = complete(TEMPLATE, "owner", "a")["result"]["completion"]
     assert (len(completion["values"]), completion["hasMore"]) == (100, True)
-
-
-def test_choices_of_a_literal_are_suggested():
-    assert complete(PROMPT, "tone", "ke")["result"]["completion"]["values"] == ["keen"]
-
-
-def test_an_argument_without_a_completion_has_no_suggestions():
-    found = complete(P, "language", "x", suggesting(None))["result"]["completion"]
-    assert (found["values"], found["hasMore"]) == ([], False)
 
 
 @pytest.mark.parametrize(
@@ -150,24 +154,3 @@ def test_a_completion_that_raises_is_a_logged_internal_error():
 )
 def test_a_malformed_suggestion_is_an_internal_error(suggest):
     assert complete(P, "language", "", suggesting(suggest))["error"]["code"] == -32603
-
-
-def test_suggestions_may_be_a_set():
-    found = complete(P, "language", "", suggesting(lambda value: {"python"}))["result"]["completion"]
-    assert (found["values"], found["total"]) == (["python"], 1)
-
-
-def test_an_argument_has_at_most_one_completion():
-    other = suggesting(languages)
-    with pytest.raises(DefinitionError):
-        other.completion("p", "language")(languages)
-
-
-def test_a_completion_requires_an_existing_argument():
-    other = Server("other")
-    other.prompt("p")(lambda: "x")
-    for reference, argument in [("unknown", "x"), ("p", "x")]:
-        with pytest.raises(DefinitionError):
-            other.completion(reference, argument)(languages)
-    with pytest.raises(DefinitionError):
-        server.completion("review", "language")(lambda: [])

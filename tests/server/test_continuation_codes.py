@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, DefinitionError, Server, ToolError
+from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.round import META_PARKED_CALL
@@ -89,14 +89,6 @@ def test_the_call_continues_in_another_session_and_repeats_no_step(client, throu
     assert ran == ["tea", "3 tea"]
 
 
-def test_programs_find_the_code_among_the_arguments_of_the_next_call(client):
-    asked = client.call("order", item="tea")
-    [added] = [asked["_meta"][META_PARKED_CALL]["arguments"]]
-    assert added == {"continuation_code": code_in(text(asked))}
-    repeated = client.by().connected().call("order", item="tea", **added)
-    assert client.token(text(repeated)) == client.token(text(asked))
-
-
 def test_the_code_stays_the_same_until_the_call_ends(client):
     first = client.text("order", item="tea")
     client.answer(first, count=3)
@@ -111,10 +103,12 @@ def test_a_call_of_the_model_continues_with_answers_and_code():
     assert ran == ["tea"]
 
 
-def test_the_order_and_the_spelling_of_the_arguments_do_not_matter(client):
-    asked = client.text("order", item="tea", note="")
-    repeated = client.by().connected().call("order", note="", continuation_code=code_in(asked), item="tea")
-    assert client.token(text(repeated)) == client.token(asked)
+def test_the_code_is_among_the_arguments_of_the_next_call_whose_order_and_spelling_do_not_matter(client):
+    asked = client.call("order", item="tea", note="")
+    added = asked["_meta"][META_PARKED_CALL]["arguments"]
+    assert added == {"continuation_code": code_in(text(asked))}
+    repeated = client.by().connected().call("order", note="", **added, item="tea")
+    assert client.token(text(repeated)) == client.token(text(asked))
 
 
 def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client):
@@ -132,11 +126,6 @@ def test_an_empty_code_is_none(client, code):
     assert client.token(client.text("order", item="tea", continuation_code=code))
 
 
-def test_a_session_finds_the_call_without_the_code():
-    client = Deployment(server, user=None, version=LEGACY_VERSION, capabilities={}).connected()
-    assert client.token(client.text("order", item="tea")) == client.token(client.text("order", item="tea"))
-
-
 def test_the_argument_is_dropped_from_a_lenient_tool_too(client):
     asked = client.text("lenient", item="tea")
     client.answer(asked, count=3)
@@ -152,18 +141,8 @@ def is_refused(client, result):
 
 
 GUESSES = [
-    "x",
-    "A" * 32,
-    "A" * 31,
-    "A" * 10_000,
-    "../C",
-    "#",
-    7,
-    True,
-    ["x"],
-    {"$ne": None},
-    "\u0000",
-    "é" * 32,
+    *("x", "A" * 32, "A" * 31, "A" * 10_000, "../C", "#", "\u0000", "é" * 32),
+    *(7, True, ["x"], {"$ne": None}),
 ]
 
 
@@ -248,22 +227,13 @@ def test_the_log_has_no_code(client, capsys):
     assert code_in(asked) not in logged
 
 
-def test_no_parameter_of_a_tool_that_asks_has_the_name_of_the_argument():
+def test_a_tool_that_asks_nothing_may_have_the_argument_itself_and_otherwise_refuses_it(client):
     made = Server("x")
-
-    def asks(ctx: Context, continuation_code: str) -> str:
-        return continuation_code
-
-    with pytest.raises(DefinitionError, match="continuation_code"):
-        made.tool(asks)
 
     @made.tool
     def plain(continuation_code: str) -> str:
         return continuation_code
 
-    client = Deployment(made, user=None, capabilities={})
-    assert client.text("plain", continuation_code="A" * 32) == "A" * 32
-
-
-def test_a_tool_that_asks_nothing_refuses_the_argument(client):
+    own = Deployment(made, user=None, capabilities={})
+    assert own.text("plain", continuation_code="A" * 32) == "A" * 32
     assert "unknown argument" in client.error_text("add", a=1, b=2, continuation_code="A" * 32)

@@ -34,7 +34,6 @@ def shop(seen=None):
 
     @server.tool
     def order(ctx: Context, item: str = "tea") -> str:
-        """Ask, and then pay."""
         ran.append("order")
         if not ctx.confirm("sure", f"Order {item}?"):
             return "nothing"
@@ -42,20 +41,17 @@ def shop(seen=None):
 
     @server.tool(task="required")
     def export(ctx: Context) -> str:
-        """Become a task."""
         ran.append("export")
         ctx.run_as_task()
         return ctx.step("write", lambda: "written")
 
     @server.tool
     def fail(text: str) -> str:
-        """Fail."""
         ran.append("fail")
         raise ToolError(text) if text else RuntimeError
 
     @server.tool
     async def order_later(ctx: AsyncContext) -> str:
-        """Ask in an async function."""
         ran.append("order_later")
         return str(await ctx.confirm("sure", "Order?"))
 
@@ -126,13 +122,10 @@ def test_a_hook_runs_around_each_round_and_learns_how_it_ended():
     server, seen = recorded(lambda call: (call.is_first_pass, call.outcome))
     Player(server).call("order", sure=True)
     assert seen == [(True, "input_required"), (False, "complete")]
-
-
-def test_a_hook_runs_in_replays():
-    server, seen = recorded()
+    seen.clear()
     Player(server, always_replay=True).call("order", sure=True)
     assert len(seen) > 2
-    assert seen[-1] == "complete"
+    assert seen[-1] == (False, "complete")
 
 
 def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
@@ -168,6 +161,7 @@ def test_no_hook_runs_around_lists_completions_and_discovery(server):
     for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
         assert "result" in player.request(method)
     assert seen == []
+    assert not hasattr(FrontDoor, "around")
 
 
 def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server, seen):
@@ -195,21 +189,19 @@ def test_a_hook_runs_around_the_passes_of_a_parked_call(version):
 def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app():
     server, seen = recorded(lambda call: (call.name, call.is_first_pass, call.outcome))
     app = Deployment(server, capabilities=APPS, has_table=False)
-    assert text(app.answer_in_app(app.call("order"), sure=True)) == "paid tea"
-    assert seen == [("order", True, "input_required"), ("order", False, "complete")]
-
-
-def test_a_refusal_after_answers_from_an_app_reaches_the_app(server):
-    app = Deployment(server, capabilities=APPS, has_table=False)
     asked = app.call("order")
+    assert text(app.answer_in_app(asked, sure=True)) == "paid tea"
+    assert seen == [("order", True, "input_required"), ("order", False, "complete")]
     server.around(closed)
     assert text(app.answer_in_app(asked, sure=True)) == "The shop is closed."
 
 
-def test_a_hook_runs_for_clients_that_open_with_initialize():
-    server, seen = recorded(lambda call: (call.protocol_version, call.outcome))
-    legacy(server).call("fail", text="no luck")
-    assert seen == [("2025-11-25", "tool_error")]
+def test_a_hook_runs_for_clients_that_open_with_initialize_and_sees_the_caller():
+    server, seen = recorded(lambda call: (call.protocol_version, call.outcome, call.principal, call.scopes))
+    legacy(server, user="ada").call("fail", text="no luck")
+    [(version, outcome, principal, scopes)] = seen
+    assert (version, outcome) == ("2025-11-25", "tool_error")
+    assert (principal.subject, scopes) == ("ada", frozenset())
 
 
 def test_a_hook_also_runs_around_features_that_are_registered_below_it():
@@ -218,10 +210,6 @@ def test_a_hook_also_runs_around_features_that_are_registered_below_it():
     server.tool("late")(lambda: "done")
     Player(server).call("late")
     assert seen == ["late"]
-
-
-def test_a_front_door_runs_no_hooks():
-    assert not hasattr(FrontDoor, "around")
 
 
 @pytest.mark.parametrize(
@@ -233,47 +221,36 @@ def test_a_front_door_runs_no_hooks():
         ("order", {}, ("input_required", None)),
     ],
 )
-def test_a_hook_learns_the_outcome_and_the_type_of_the_error(tool, arguments, expected):
-    server, seen = recorded(lambda call: (call.outcome, call.error_type))
-    Player(server).send(tool, arguments, None, None)
-    assert seen == [expected]
-
-
-def test_a_call_above_the_limit_of_tasks_runs_no_hooks():
-    server, seen = recorded()
-
-    def full(call: Any, run: Any) -> None:
-        raise ProtocolError(-32603, "Too many tasks", http_status=429)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mcp_roundtrip.server.task_carrier.require_room", full)
-        played = Player(server, WITH_TASKS).send("export", {}, None, None)
-    assert played.status == 429
-    assert seen == []
-
-
-def test_before_its_yield_a_hook_knows_no_outcome(server, seen):
+def test_after_its_yield_a_hook_knows_the_outcome_and_the_type_of_the_error(
+    server, seen, tool, arguments, expected
+):
     @server.around
     def look(call: Call) -> Iterator[None]:
         seen.append((call.outcome, call.error_type))
         yield
+        seen.append((call.outcome, call.error_type))
 
-    Player(server).read("orders://7")
-    assert seen == [(None, None)]
+    Player(server).send(tool, arguments, None, None)
+    assert seen == [(None, None), expected]
 
 
-def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run():
+def test_a_call_above_the_limit_of_tasks_runs_no_hooks():
+    server, seen = recorded()
+    deployment = Deployment(server, max_open=1)
+    deployment.start("export")
+    seen.clear()
+    assert deployment.send_call("export").status == 429
+    assert seen == []
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("order", {}), ("fail", {"text": 7})])
+def test_a_tool_error_of_a_hook_reaches_the_model_and_nothing_is_validated_or_run(tool, arguments):
     ran = Seen()
-    played = Player(refusing(ToolError("The shop is closed."), ran)).send("order", {}, None, None)
+    played = Player(refusing(ToolError("The shop is closed."), ran)).send(tool, arguments, None, None)
     assert played.result["isError"] is True
     assert played.text == "The shop is closed."
     assert played.outcome == "tool_error"
     assert ran == []
-
-
-def test_a_hook_refuses_before_the_arguments_are_validated():
-    server = refusing(ToolError("The shop is closed."))
-    assert Player(server).send("fail", {"text": 7}, None, None).outcome == "tool_error"
 
 
 def test_a_protocol_error_of_a_hook_becomes_the_json_rpc_error_with_its_status():
@@ -384,30 +361,31 @@ def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server, seen):
     assert seen == ["closed"]
 
 
-def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves():
+def raises_after(call: Call) -> Iterator[None]:
+    yield
+    raise OSError("no route to the collector")
+
+
+async def raises_after_async(call: Call) -> AsyncIterator[None]:
+    yield
+    raise OSError
+
+
+def yields_twice(call: Call) -> Iterator[None]:
+    yield
+    yield
+
+
+@pytest.mark.parametrize("hook", [raises_after, raises_after_async, yields_twice])
+def test_a_mistake_after_the_yield_is_logged_and_the_answer_still_leaves(hook):
     server, seen = recorded()
-
-    @server.around
-    def report(call: Call) -> Iterator[None]:
-        yield
-        raise OSError("no route to the collector")
-
-    player = Player(server)
-    assert player.read("orders://7").contents[0]["text"] == "7"
-    [(_, fields)] = [each for each in player.observer.events if each[0] == "hook_failed"]
-    assert fields == {"resource": "orders://{number}", "hook": "report"}
-    assert seen == ["complete"]
-
-
-def test_a_second_yield_is_logged_and_the_answer_still_leaves(server):
-    @server.around
-    def twice(call: Call) -> Iterator[None]:
-        yield
-        yield
-
+    server.around(hook)
     player = Player(server)
     assert player.read("orders://7").contents[0]["text"] == "7"
     assert [event for event, _ in player.observer.failures] == ["hook_failed"]
+    [fields] = [fields for event, fields in player.observer.events if event == "hook_failed"]
+    assert fields == {"resource": "orders://{number}", "hook": hook.__name__}
+    assert seen == ["complete"]
 
 
 def test_a_hook_cannot_change_the_call(server):
@@ -505,17 +483,6 @@ def test_an_async_hook_refuses_and_the_next_call_runs(error):
     assert "sure" in Player(server).send("order_later", {}, None, None).asked
 
 
-def test_an_async_hook_that_fails_after_its_yield_is_logged(server):
-    @server.around
-    async def fails(call: Call) -> AsyncIterator[None]:
-        yield
-        raise OSError
-
-    player = Player(server)
-    assert player.read("orders://7").contents[0]["text"] == "7"
-    assert [event for event, _ in player.observer.failures] == ["hook_failed"]
-
-
 def test_exceptions_of_hooks_are_redacted_in_the_log(capsys):
     server, secret = shop(), "argument-4711"
 
@@ -550,35 +517,19 @@ def adding(**fields):
     return server, errors
 
 
-def test_fields_are_in_the_lines_of_the_log_below_one_member(capsys):
+def test_fields_are_in_the_lines_of_the_log_below_one_member_until_the_request_ends(capsys):
     server, errors = adding(tenant="a", message="mine", size=3, ratio=0.5, beta=True)
-    observer: Any = LogObserver()
-    observer.begin("request-1")
-    Player(server, observer=observer).read("orders://7")
-    [line] = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
-    assert line["message"] == "request_completed"
-    assert line["fields"] == {"tenant": "a", "message": "mine", "size": 3, "ratio": 0.5, "beta": True}
-    assert errors == []
-
-
-def test_fields_end_with_the_request(capsys):
-    server, _ = adding(tenant="a")
     observer: Any = LogObserver()
     player = Player(server, observer=observer)
     for request in ("with", "without"):
         observer.begin(request)
         player.read("orders://7")
         server.hooks.clear()
-    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
-    assert ["fields" in line for line in lines] == [True, False]
-
-
-def test_fields_are_in_the_audit_record():
-    server, _ = adding(tenant="a")
-    audited = AuditLines()
-    Player(server, ports={"audit": audited.log}).read("orders://7")
-    [record] = audited.records()
-    assert record["fields"] == {"tenant": "a"}
+    first, second = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert first["message"] == "request_completed"
+    assert first["fields"] == {"tenant": "a", "message": "mine", "size": 3, "ratio": 0.5, "beta": True}
+    assert "fields" not in second
+    assert errors == []
 
 
 def test_the_audit_record_begins_before_the_hooks():
@@ -676,11 +627,3 @@ def test_a_hook_is_registered_once():
     server.around(closed)
     with pytest.raises(DefinitionError, match="closed is registered twice"):
         server.around(closed)
-
-
-def test_a_hook_sees_the_caller_and_the_client():
-    server, seen = recorded(lambda call: (call.principal, call.scopes, call.client and call.client["name"]))
-    Deployment(server, user="ada").call("fail", text="x")
-    [(principal, scopes, _)] = seen
-    assert principal.subject == "ada"
-    assert scopes == frozenset()

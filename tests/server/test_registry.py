@@ -22,32 +22,18 @@ def test_the_decorator_returns_the_function_unchanged():
     def two(a: int) -> int:
         return a
 
-    assert one(1) == two(1) == 1
-    assert list(server.tools) == ["one", "other.name"]
+    @server.tool("sum", title="Sum")
+    def three(a: int) -> int:
+        return a
+
+    assert one(1) == two(1) == three(1) == 1
+    assert list(server.tools) == ["one", "other.name", "sum"]
 
 
 @pytest.mark.parametrize("name", ["", "with space", "a/b", "ü", "x" * 129, "a\n"])
 def test_names_against_the_recommendation_of_the_specification_are_refused(name):
     with pytest.raises(DefinitionError):
         Server("x").tool(name=name or " ")(lambda: None)
-
-
-def test_a_second_tool_with_the_same_name_is_refused():
-    server = Server("x")
-    server.tool(name="same")(lambda: None)
-    with pytest.raises(DefinitionError, match="same"):
-        server.tool(name="same")(lambda: None)
-
-
-def test_a_sync_context_in_an_async_tool_and_vice_versa_is_refused():
-    async def asynchronous(ctx: Context) -> None: ...
-
-    def synchronous(ctx: AsyncContext) -> None: ...
-
-    with pytest.raises(DefinitionError, match="AsyncContext"):
-        Server("x").tool(asynchronous)
-    with pytest.raises(DefinitionError, match="Context"):
-        Server("x").tool(synchronous)
 
 
 SCHEMA: dict[str, Any] = {
@@ -61,24 +47,7 @@ def raw(ctx: Context, arguments: dict[str, Any]) -> int:
     return int(arguments["n"])
 
 
-def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict():
-    server = Server("x")
-    server.tool(input_schema=SCHEMA, description="Takes n.")(raw)
-    playing = Player(server)
-    listed = playing.request("tools/list")["result"]["tools"][0]
-    assert listed["inputSchema"] == SCHEMA
-    assert listed["description"] == "Takes n."
-    assert playing.call("raw", {"n": 2}).structured == 2
-    assert playing.call("raw", {"n": 0}).failed
-
-
-def test_a_schema_with_a_remote_reference_is_refused():
-    remote = {"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}
-    with pytest.raises(DefinitionError):
-        Server("x").tool(input_schema=remote)(raw)
-
-
-def test_mirrored_parameters_are_listed_as_declared():
+def test_mirrored_parameters_are_listed_as_declared_and_a_number_is_refused():
     mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
 
     def typed(a: Annotated[str, McpHeader("A")]) -> None: ...
@@ -88,17 +57,9 @@ def test_mirrored_parameters_are_listed_as_declared():
     server.tool(typed)
     for tool in server.tools.values():
         assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
-
-
-def test_checking_definitions_refuses_headers_that_clients_refuse():
-    mirrored = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
-
-    def typed(a: Annotated[float, McpHeader("A")]) -> None: ...
-
+    number = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
     with pytest.raises(DefinitionError, match="x-mcp-header"):
-        Server("x").tool(input_schema=mirrored)(raw)
-    with pytest.raises(DefinitionError, match="x-mcp-header"):
-        server_of(typed).check_definitions()
+        Server("y").tool(input_schema=number)(raw)
 
 
 def test_the_output_schema_comes_from_the_return_type():
@@ -195,17 +156,6 @@ def test_a_prompt_a_resource_and_a_completion_may_be_any_callable():
     assert completed["result"]["completion"]["values"] == ["4", "a"]
 
 
-def test_the_name_may_be_the_first_argument():
-    server = Server("x")
-
-    @server.tool("sum", title="Sum")
-    def total(a: int) -> int:
-        return a
-
-    assert list(server.tools) == ["sum"]
-    assert total(1) == 1
-
-
 class Service:
     def bound(self, a: int) -> int:
         return a
@@ -222,28 +172,24 @@ def test_an_unsupported_callable_is_refused_with_the_remedy(function):
             register(function)
 
 
-def test_a_lambda_needs_a_name():
+def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict_which_needs_no_annotation():
     server = Server("x")
-    for register in (server.tool, server.prompt, server.resource("docs://a")):
-        with pytest.raises(DefinitionError, match="a lambda has no name; pass name="):
-            register(lambda: "a")
-    server.tool("a")(lambda: "a")
-    assert Player(server).call("a").text == "a"
-
-
-def test_the_parameter_of_a_tool_with_its_own_schema_needs_no_annotation():
-    server = Server("x")
+    server.tool(input_schema=SCHEMA, description="Takes n.")(raw)
 
     @server.tool(input_schema=SCHEMA)
-    def raw(ctx: Context, arguments) -> int:  # type: ignore[no-untyped-def]
+    def bare(ctx: Context, arguments) -> int:
         return int(arguments["n"])
 
     @server.tool(input_schema=SCHEMA)
-    async def later(arguments, ctx: AsyncContext) -> int:  # type: ignore[no-untyped-def]
+    async def later(arguments, ctx: AsyncContext) -> int:
         return int(arguments["n"])
 
-    assert Player(server).call("raw", {"n": 2}).structured == 2
-    assert Player(server).call("later", {"n": 2}).structured == 2
+    playing = Player(server)
+    listed = playing.request("tools/list")["result"]["tools"][0]
+    assert (listed["inputSchema"], listed["description"]) == (SCHEMA, "Takes n.")
+    for name in ("raw", "bare", "later"):
+        assert playing.call(name, {"n": 2}).structured == 2
+        assert playing.call(name, {"n": 0}).failed
 
 
 ALIAS = Annotated[Context | None, "documented"]
@@ -281,11 +227,6 @@ def test_an_unknown_capability_is_refused(requires):
     for register in (server.tool, server.prompt, partial(server.resource, "docs://{a}/{b}")):
         with pytest.raises(DefinitionError, match="write one of elicitation, "):
             register(requires=[requires])(add)
-
-
-def test_a_capability_in_place_of_a_list_is_refused_with_the_list():
-    with pytest.raises(DefinitionError, match=r"write requires=\['sampling'\]"):
-        Server("x").tool(requires="sampling")(add)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -10,7 +11,6 @@ from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, T
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
-from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
 from support.client_requests import refused
 from support.deployment import Deployment
@@ -155,9 +155,6 @@ def test_a_question_ends_the_round_and_its_answer_completes_the_call():
     assert asked.asked.keys() == {"name"}
     assert asked.state
     assert asked.answer(name="Ada").text == "Hello, Ada!"
-
-
-def test_every_round_has_a_different_state():
     first = player().call("two_rounds")
     second = first.answer(one="a")
     assert first.state != second.state
@@ -257,14 +254,12 @@ def test_the_number_of_rounds_is_a_setting():
     assert asked.answer(one="a").failed
 
 
-def test_a_tool_error_reaches_the_model_unchanged():
-    failed = player().call("raises", {"kind": "tool error"})
-    assert failed.failed
-    assert failed.text == "No such city: Atlantis"
-
-
-def test_a_tool_error_inside_exception_groups_reaches_the_model():
-    assert player().call("raises", {"kind": "grouped"}).text == "from a branch"
+@pytest.mark.parametrize(
+    ("kind", "said"), [("tool error", "No such city: Atlantis"), ("grouped", "from a branch")]
+)
+def test_a_tool_error_reaches_the_model_unchanged(kind, said):
+    failed = player().call("raises", {"kind": kind})
+    assert (failed.failed, failed.text) == (True, said)
 
 
 def test_any_other_exception_gives_only_a_correlation_id():
@@ -314,16 +309,12 @@ def test_drift_names_the_key_in_the_error_and_in_the_log():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"a": "many"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
+    "arguments", [{}, {"a": "hunter2"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
 )
-def test_invalid_arguments_are_a_tool_error_for_the_model(arguments):
+def test_invalid_arguments_are_a_tool_error_for_the_model_that_does_not_repeat_them(arguments):
     failed = player().call("add", arguments)
-    assert failed.failed
-    assert failed.status == 200
-
-
-def test_a_schema_error_does_not_repeat_the_argument():
-    assert "hunter2" not in player().call("add", {"a": "hunter2"}).text
+    assert (failed.failed, failed.status) == (True, 200)
+    assert "hunter2" not in failed.text
 
 
 @pytest.mark.parametrize(
@@ -348,16 +339,11 @@ def test_malformed_params_are_invalid_params(params):
     assert refused(client.send(client.body("tools/call", **params), mcp_name=mirrored)) == (400, -32602)
 
 
-def test_required_capabilities_of_a_tool_are_checked_before_it_runs():
+def test_a_missing_capability_is_named():
     refused = player(capabilities={}).call("needs_sampling")
-    assert refused.error["code"] == -32021
+    assert (refused.status, refused.error["code"]) == (400, -32021)
     assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
-    assert refused.status == 400
-
-
-def test_an_unsupported_question_is_an_error_with_the_missing_capability():
-    without_table: Any = {"tasks": None}
-    refused = player(capabilities={"elicitation": {"url": {}}}, ports=without_table).call("greet")
+    refused = player(capabilities={"elicitation": {"url": {}}}, ports={"tasks": None}).call("greet")
     assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
@@ -457,23 +443,13 @@ def test_a_state_is_bound_to_the_principal():
     assert alice.send("greet", {}, given, state).text == "Hello, A!"
 
 
-class FailingStates:
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def seal(self, *args: Any, **kwargs: Any) -> str:
-        raise self.error
-
-    def open(self, *args: Any) -> Any:
-        raise self.error
-
-
 @pytest.mark.parametrize(
     "error", [KeyServiceError("ThrottlingException"), SettingsError("MCP_STATE_KEY_ARN", "is not set")]
 )
 @pytest.mark.parametrize("state", [None, "x"])
 def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(error, state):
-    client = Deployment(server, user=None, replaced_ports={"state_codec": lambda: FailingStates(error)})
+    failing = Mock(**{"seal.side_effect": error, "open.side_effect": error})
+    client = Deployment(server, user=None, replaced_ports={"state_codec": lambda: failing})
     params = {} if state is None else {"requestState": state}
     failed = client.post_call("greet", **params)["error"]
     assert failed["code"] == -32603
@@ -510,18 +486,12 @@ def test_only_a_large_state_causes_a_warning():
         assert warnings == ([{"tool": "hoards", "characters": len(state)}] if warned else [])
 
 
-def test_notifications_precede_the_response_on_one_stream():
-    played = player(log_level="info").call("reports")
-    assert [notification["method"] for notification in played.notifications] == [
-        "notifications/progress",
-        "notifications/message",
-    ]
-    assert played.text == "done"
-
-
-def test_without_a_log_level_no_log_message_is_sent():
-    played = player().call("reports")
-    assert [notification["method"] for notification in played.notifications] == ["notifications/progress"]
+def test_notifications_precede_the_response_on_one_stream_and_only_a_log_level_asks_for_messages():
+    for level, expected in (("info", ["progress", "message"]), (None, ["progress"])):
+        played = player(log_level=level).call("reports")
+        methods = [notification["method"] for notification in played.notifications]
+        assert methods == [f"notifications/{each}" for each in expected]
+        assert played.text == "done"
 
 
 def test_a_checkpoint_is_an_input_required_result_with_only_a_state():
@@ -532,14 +502,6 @@ def test_a_checkpoint_is_an_input_required_result_with_only_a_state():
     assert shed.result["resultType"] == "input_required"
     assert "inputRequests" not in shed.result
     assert shed.respond().structured == ["A", "B"]
-
-
-def test_a_state_is_valid_in_every_environment_with_the_key():
-    key, clock = LocalKey.generate(), FakeClock()
-
-    state = player(key=key, clock=clock).call("greet").state
-    given = {"name": {"action": "accept", "content": {"value": "Ada"}}}
-    assert player(key=key, clock=clock).send("greet", {}, given, state).text == "Hello, Ada!"
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

@@ -354,19 +354,12 @@ def test_clients_request_the_narrowest_scopes_at_first_or_the_configured_ones():
         assert requested_at_sign_in(databases(), through_door=True, door_options=door_options) == chosen
 
 
-def test_malformed_scopes_are_refused_at_import():
-    server = Server("x")
+@pytest.mark.parametrize("scope", ["two words", '"', "é"])
+def test_malformed_scopes_are_refused_at_import(scope):
     with pytest.raises(DefinitionError):
-        server.tool(scopes=["two words"])(lambda: "")
+        Server("x").tool(scopes=[scope])(lambda: "")
     with pytest.raises(DefinitionError):
-        server.prompt(scopes="read")(lambda: "")
-    for wrong in ({"scopes": ['"']}, {"scopes": ["a"], "cache_scope": "public"}):
-        with pytest.raises(DefinitionError):
-            server.resource("x://y", **wrong)(lambda: "")
-    with pytest.raises(DefinitionError):
-        Server("x", scopes={"a": ["b"], "b": ["a"]})
-    with pytest.raises(DefinitionError):
-        Deployment(databases(), through_door=True, door_options={"initial_scopes": ["é"]})
+        Deployment(databases(), through_door=True, door_options={"initial_scopes": [scope]})
 
 
 def test_a_task_continues_after_its_caller_lost_the_scopes():

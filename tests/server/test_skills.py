@@ -120,53 +120,37 @@ def test_a_directory_has_its_direct_children(deployment):
     ]
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
+REFUSED = {
+    "resources/directory/read": [
         *("skill://acme", "skill://", "skill:", "x", "", OPEN, f"{OPEN}/", "skill://acme/refunds/"),
         *("skill://acme/refunds/fil", "skill://acme/refunds/../refunds", "skill://none"),
     ],
-)
-def test_a_uri_that_is_no_directory_is_refused(deployment, uri):
-    assert deployment.error("resources/directory/read", uri=uri)["code"] == -32602
+    "skills/get": [
+        *("skill://acme/refunds", PICTURE, "skill://none/SKILL.md", "/SKILL.md", "", 1, None),
+        *("skill://acme/SKILL.md", "SKILL.md", "skill://acme/refunds/x/SKILL.md", "x" * 9_000),
+    ],
+    "resources/read": [
+        f"skill://acme/refunds/{path}"
+        for path in (
+            *("../owner.json", "..%2f..%2fcatalog.json", "%2e%2e/%2e%2e/catalog.json", "files", "files/", ""),
+            *("files/../SKILL.md", "/etc/passwd", "SKILL.md%00", "SKILL.md?x", "SKILL.md#x", "a" * 8_000),
+            *("files\\a.png", "./SKILL.md", "files//a.png", "skill.md"),
+        )
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    "uri",
-    [
-        *(
-            "skill://acme/refunds",
-            "skill://acme/refunds/files/a.png",
-            "skill://none/SKILL.md",
-            "/SKILL.md",
-            "",
-        ),
-        *("skill://acme/SKILL.md", "SKILL.md", "skill://acme/refunds/x/SKILL.md", 1, None, "x" * 9_000),
-    ],
+    ("method", "uri"), [(method, uri) for method, uris in REFUSED.items() for uri in uris]
 )
-def test_a_uri_that_is_no_skill_is_refused(deployment, uri):
-    assert deployment.error("skills/get", uri=uri)["code"] == -32602
+def test_a_uri_that_is_no_directory_no_skill_or_no_file_of_the_manifest_is_refused(deployment, method, uri):
+    assert deployment.error(method, uri=uri)["code"] == -32602
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("../owner.json", "..%2f..%2fcatalog.json", "%2e%2e/%2e%2e/catalog.json", "files", "files/", ""),
-        *("files/../SKILL.md", "/etc/passwd", "SKILL.md%00", "SKILL.md?x", "SKILL.md#x", "a" * 8_000),
-        *("files\\a.png", "./SKILL.md", "files//a.png", "skill.md"),
-    ],
-)
-def test_a_path_other_than_those_in_the_manifest_is_not_found(deployment, path):
-    assert deployment.error("resources/read", uri=f"skill://acme/refunds/{path}")["code"] == -32602
-
-
-def test_another_spelling_of_a_uri_means_the_same_skill(deployment):
+def test_another_spelling_of_a_uri_means_the_same_skill_and_other_resources_keep_the_scheme(deployment):
     other = "SKILL://acme/%72efunds/SKILL.md"
     assert deployment.result("skills/get", uri=other)["skill"]["uri"] == OPEN
     assert read(deployment, other)["uri"] == OPEN
-
-
-def test_other_resources_with_the_scheme_are_read(deployment):
     assert read(deployment, "skill://acme/refunds/live")["text"] == "now"
 
 
