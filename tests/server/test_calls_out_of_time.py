@@ -58,28 +58,24 @@ def rounds(player):
     return [fields["outcome"] for fields in completed if "outcome" in fields]
 
 
-def test_a_client_without_a_known_defect_gets_a_round_without_questions():
-    player = slow(meta=FOLLOWS)
-    assert player.call("work").structured == 6
-    assert rounds(player) == ["checkpoint", "complete"]
-
-
-def test_it_gets_one_also_if_its_call_could_become_a_task():
-    player = slow(WITH_TASKS, {"task": "optional"}, meta=FOLLOWS)
-    assert player.call("work").structured == 6
-    assert rounds(player) == ["checkpoint", "complete"]
-
-
-def test_a_client_that_breaks_on_such_rounds_gets_all_the_time_there_is():
-    player = slow(meta=BREAKS)
-    assert player.call("work").structured == 6
-    assert rounds(player) == ["complete"]
-
-
-def test_its_call_becomes_a_task_where_client_and_tool_allow_that():
-    player = slow(WITH_TASKS, {"task": "optional"}, meta=BREAKS)
-    assert player.call("work").task.result["structuredContent"] == 6
-    assert rounds(player) == ["task"]
+@pytest.mark.parametrize(
+    ("meta", "capabilities", "tool", "expected"),
+    [
+        (FOLLOWS, EVERYTHING, {}, ["checkpoint", "complete"]),
+        (FOLLOWS, WITH_TASKS, {"task": "optional"}, ["checkpoint", "complete"]),
+        (BREAKS, EVERYTHING, {}, ["complete"]),
+        (BREAKS, WITH_TASKS, {"task": "optional"}, ["task"]),
+    ],
+    ids=["a round", "a round although it may become a task", "all the time there is", "a task"],
+)
+def test_a_client_gets_a_round_without_questions_unless_it_breaks_on_such_rounds(
+    meta, capabilities, tool, expected
+):
+    player = slow(capabilities, tool, meta=meta)
+    played = player.call("work")
+    result = played.task.result if expected == ["task"] else played.result
+    assert result["structuredContent"] == 6
+    assert rounds(player) == expected
 
 
 @pytest.mark.parametrize(("tool", "client"), [({}, WITH_TASKS), ({"task": "optional"}, EVERYTHING)])

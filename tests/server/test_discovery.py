@@ -85,9 +85,6 @@ def test_a_filter_that_is_not_an_object_is_refused(requested):
     status, failure = error(requested)
     assert (status, failure["code"]) == (400, INVALID_PARAMS)
     assert "notifications" in failure["message"]
-
-
-def test_a_missing_filter_is_refused():
     assert Deployment(SERVER).error(SUBSCRIPTIONS_LISTEN)["code"] == INVALID_PARAMS
 
 

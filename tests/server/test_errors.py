@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, ProtocolError, Server
+from mcp_roundtrip import (
+    AsyncContext,
+    Context,
+    Elicit,
+    MissingClientCapability,
+    ProtocolError,
+    Server,
+    ToolError,
+)
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.deployment import legacy
@@ -157,12 +165,19 @@ def too_late(play):
     return [fields for event, fields in play.observer.events if event == "asked_after_steps"]
 
 
-def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask():
-    play = Player(asking(), {})
-    error = play.call("order").error
+@pytest.mark.parametrize(
+    ("tool", "ports", "asked", "lost"),
+    [
+        ("order", {}, ["advice"], ["reserve", "when"]),
+        ("branches", NO_TABLE, ["a/q", "b/q"], ["a/work", "b/work"]),
+    ],
+)
+def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask(tool, ports, asked, lost):
+    play = Player(asking(), {}, ports=ports)
+    error = play.call(tool).error
     assert "had done part of its work" in error["message"]
     assert "reserve" not in error["message"]
-    assert too_late(play) == [{"tool": "order", "asked": ["advice"], "after": ["reserve", "when"]}]
+    assert too_late(play) == [{"tool": tool, "asked": asked, "after": lost}]
 
 
 def test_the_log_omits_steps_that_are_in_the_clients_state():
@@ -171,12 +186,6 @@ def test_the_log_omits_steps_that_are_in_the_clients_state():
     assert "'advice'" in error["message"]
     assert "had done" not in error["message"]
     assert too_late(play) == []
-
-
-def test_the_log_names_the_lost_steps_of_all_branches():
-    play = Player(asking(), {}, ports=NO_TABLE)
-    assert "had done" in play.call("branches").error["message"]
-    assert too_late(play) == [{"tool": "branches", "asked": ["a/q", "b/q"], "after": ["a/work", "b/work"]}]
 
 
 def test_the_log_names_the_lost_steps_of_a_task():
@@ -195,3 +204,33 @@ def test_the_log_names_the_lost_steps_of_a_task():
 
 def test_legacy_clients_are_warned_not_to_repeat_a_call_after_a_step():
     assert "do not call it again" in legacy(asking()).text("order")
+
+
+def failing_branches(*kinds):
+    """Return a player of a tool with a branch per kind. A branch raises an exception of its kind, or asks."""
+
+    async def tool(ctx: AsyncContext) -> None:
+        async def branch(ctx: AsyncContext, kind: type[Exception] | None) -> None:
+            if kind is None:
+                await ctx.list_roots()
+                await ctx.elicit("q", "?", str)
+            else:
+                raise kind(kind.__name__)
+
+        async with asyncio.TaskGroup() as group:
+            for number, kind in enumerate(kinds):
+                group.create_task(branch(ctx.branch(f"b{number}"), kind))
+
+    return Player(server_of(tool), capabilities={})
+
+
+def test_errors_of_several_branches_are_joined_and_different_ones_are_a_failed_tool():
+    class Other(ToolError):
+        pass
+
+    refused = failing_branches(None, None).call("tool")
+    assert refused.error["data"] == {"requiredCapabilities": {"roots": {}}}
+    assert failing_branches(ToolError, Other).call("tool").text == "ToolError\nOther"
+    play = failing_branches(ToolError, RuntimeError)
+    assert play.call("tool").failed
+    assert play.observer.failures[0][0] == "tool_raised"

@@ -19,6 +19,10 @@ from support.messages import call
 from support.servers import server_of
 
 
+def one() -> str:
+    return "x"
+
+
 def forwarded(*members, **named):
     """Return the context of a call that a front door forwarded."""
     return LambdaContext(custom=Forwarded(*members, **named).custom())
@@ -70,9 +74,6 @@ def test_the_longest_server_name_fits_into_a_client_context(letter):
     [("a", "b", True), ("a", "a", False), (None, "b", False), ("a", None, False)],
 )
 def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, deployed, differ):
-    def one() -> str:
-        return "x"
-
     owner = Deployment(server_of(one), user=None, config={"catalog_digest": lambda: deployed})
     owner.invoke(call("one"), forwarded(catalog_digest=cataloged))
     assert ("catalog_drift" in owner.events) is differ
@@ -104,15 +105,6 @@ def test_log_lines_before_the_body_of_a_tool_have_the_flow():
     assert len(flows) == 1
 
 
-def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door():
-    def fails() -> None:
-        raise RuntimeError
-
-    context = forwarded(None, "front-door-1")
-    answer = Deployment(server_of(fails), user=None).invoke(call("fails"), context)
-    assert "front-door-1" in answer["result"]["content"][0]["text"]
-
-
 @pytest.mark.parametrize(
     ("remaining_ms", "waits_s"),
     [(60_000, 26), (28_000, 26), (27_999, 26), (26_999, 25), (24_050, 23), (900, 1)],
@@ -121,10 +113,14 @@ def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(remainin
     assert owner_timeout_s(remaining_ms) == waits_s
 
 
-def test_an_owner_responds_with_the_name_of_the_front_door():
-    def one() -> str:
-        return "x"
+def test_an_owner_responds_with_the_name_and_the_correlation_id_of_the_front_door():
+    def fails() -> None:
+        raise RuntimeError
 
     door = {"name": "door", "version": "2"}
-    answer = Deployment(server_of(one), user=None).invoke(call("one"), forwarded(server_info=door))
-    assert answer["result"]["_meta"] == {"io.modelcontextprotocol/serverInfo": door}
+    context = forwarded(None, "front-door-1", door)
+    owner = Deployment(server_of(one, fails), user=None)
+    for tool, said in (("one", "x"), ("fails", "front-door-1")):
+        result = owner.invoke(call(tool), context)["result"]
+        assert said in result["content"][0]["text"]
+        assert result["_meta"] == {"io.modelcontextprotocol/serverInfo": door}

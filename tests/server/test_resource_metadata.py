@@ -43,12 +43,9 @@ def test_the_metadata_is_served_without_a_token_to_every_origin(path, origin):
     }
 
 
-def test_a_head_request_gets_the_headers_of_a_get_and_no_body():
+def test_a_head_request_gets_the_headers_and_a_preflight_request_allows_headers_of_browsers():
     answer = ask(ROOT, "HEAD")
     assert (answer.status, answer.body, answer.headers) == (200, "", ask(ROOT).headers)
-
-
-def test_a_preflight_request_allows_headers_of_browsers():
     answer = ask(SUFFIXED, "OPTIONS", {"origin": "https://anywhere.test"})
     assert (answer.status, answer.body) == (204, "")
     assert answer.headers["access-control-allow-origin"] == "*"

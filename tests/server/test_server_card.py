@@ -92,11 +92,13 @@ def test_the_card_is_served_without_a_caller_to_every_origin(origin):
 
 
 @pytest.mark.parametrize("title", [None, "x" * 1_500])
-def test_a_server_without_a_description_has_a_valid_card(title):
+def test_a_server_without_a_description_has_a_valid_card_whose_log_line_names_no_caller(title):
     plain = Server("databases", title=title, version="1" * 300, legacy_clients=False)
-    card = json.loads(ask(client=CLIENT.by(server=plain)).body)
+    client = CLIENT.by(server=plain, observer=RecordingObserver())
+    card = json.loads(ask(client=client).body)
     jsonschema.validate(card, CARD)
     assert card["remotes"][0]["supportedProtocolVersions"] == ["2026-07-28"]
+    assert client.observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
 
 
 def test_a_client_that_has_the_current_card_gets_no_body():
@@ -109,12 +111,9 @@ def test_a_client_that_has_the_current_card_gets_no_body():
     assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
 
 
-def test_a_head_request_gets_the_headers_of_a_get_and_no_body():
+def test_a_head_request_gets_the_headers_and_a_preflight_request_allows_a_conditional_one():
     answer = ask("HEAD")
     assert (answer.status, answer.body, answer.headers) == (200, "", ask().headers)
-
-
-def test_a_preflight_request_allows_a_conditional_request():
     answer = ask("OPTIONS", headers={"origin": "https://anywhere.test"})
     assert (answer.status, answer.body) == (204, "")
     assert "If-None-Match" in answer.headers["access-control-allow-headers"]
@@ -133,16 +132,7 @@ def test_a_preflight_request_allows_a_conditional_request():
 )
 def test_no_other_request_gets_the_card(method, path):
     assert ask(method, path).status in (401, 405)
-
-
-def test_no_card_is_served_without_a_name():
-    assert ask(client=Deployment(server)).status == 405
-
-
-def test_a_request_for_the_card_is_logged_without_a_caller():
-    client = CLIENT.by(observer=RecordingObserver())
-    ask(client=client)
-    assert client.observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
+    assert ask(client=Deployment(server)).status == 405, "a card needs a name"
 
 
 def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked():

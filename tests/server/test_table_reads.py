@@ -10,45 +10,44 @@ from support.deployment import Deployment
 from support.faulty_store import FaultyStore, Operation
 from support.messages import META
 
-BREAKS = {**META, META_CLIENT_CAPABILITIES: FORMS, META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI"}}
+BREAKS = {"name": "Anthropic/ClaudeAI"}
+"""A client that cannot continue a call in rounds without questions."""
 
 
-def reads(capabilities, tool="asks", **params):
-    """Return how often a call that needs no answer reads the table."""
-    server = Server("reads")
+server = Server("reads")
 
-    @server.tool
-    def asks(ctx: Context) -> str:
-        return "done"
 
-    @server.tool(channels=("default",))
-    def asks_for_defaults(ctx: Context) -> str:
-        return "done"
+@server.tool
+def asks(ctx: Context) -> str:
+    return "done"
 
-    @server.tool
-    def plain() -> str:
-        return "done"
 
+@server.tool(channels=("default",))
+def asks_for_defaults(ctx: Context) -> str:
+    return "done"
+
+
+@server.tool
+def plain() -> str:
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("tool", "meta", "reads"),
+    [
+        *(
+            ("asks", {META_CLIENT_CAPABILITIES: capabilities}, 1)
+            for capabilities in ({}, FORMS, {"elicitation": {"url": {}}}, {"sampling": {}})
+        ),
+        ("asks", {META_CLIENT_CAPABILITIES: EVERYTHING}, 0),
+        ("plain", {META_CLIENT_CAPABILITIES: {}}, 0),
+        ("asks_for_defaults", {META_CLIENT_CAPABILITIES: FORMS}, 0),
+        ("asks_for_defaults", {META_CLIENT_CAPABILITIES: FORMS, META_CLIENT_INFO: BREAKS}, 1),
+        ("asks_for_defaults", {META_CLIENT_CAPABILITIES: {}}, 1),
+    ],
+)
+def test_only_a_call_that_its_client_may_have_to_repeat_reads_once(tool, meta, reads):
     operations: list[Operation] = []
-    client = Deployment(server, capabilities=capabilities, store=FaultyStore(before=operations.append))
-    assert text(client.post_call(tool, **params)["result"]) == "done"
-    return [each.name for each in operations].count("get")
-
-
-@pytest.mark.parametrize("capabilities", [{}, FORMS, {"elicitation": {"url": {}}}, {"sampling": {}}])
-def test_a_call_that_a_client_may_have_to_repeat_reads_once(capabilities):
-    assert reads(capabilities) == 1
-
-
-def test_a_call_of_a_client_that_shows_all_questions_reads_nothing():
-    assert reads(EVERYTHING) == 0
-
-
-def test_a_tool_without_a_context_reads_nothing():
-    assert reads({}, "plain") == 0
-
-
-def test_a_tool_whose_questions_never_wait_reads_nothing_unless_its_client_cannot_continue():
-    assert reads(FORMS, "asks_for_defaults") == 0
-    assert reads(FORMS, "asks_for_defaults", meta=BREAKS) == 1
-    assert reads({}, "asks_for_defaults") == 1
+    client = Deployment(server, store=FaultyStore(before=operations.append))
+    assert text(client.post_call(tool, meta={**META, **meta})["result"]) == "done"
+    assert [each.name for each in operations].count("get") == reads
