@@ -92,6 +92,7 @@ def test_initialize_negotiates_a_version_and_starts_a_session(requested, agreed)
     }
     response = client.request("initialize", **params)
     assert response.headers.keys() == {"content-type", "mcp-session-id"}
+    assert legacy(Server("bare")).result("initialize", **params)["capabilities"] == {"tools": {}}
 
 
 INITIALIZE = {
@@ -116,27 +117,24 @@ def test_an_incomplete_initialize_is_invalid_params(params):
     assert legacy(server, version=None).refusal("initialize", **params) == (200, -32602)
 
 
-def test_a_header_of_an_older_version_gets_the_supported_versions():
+@pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
+def test_a_header_of_an_unknown_version_gets_the_supported_versions(version):
     modern = Server("modern", legacy_clients=False)
     supported = {server: ["2026-07-28", "2025-11-25", "2025-06-18"], modern: ["2026-07-28"]}
     for each, versions in supported.items():
-        response = legacy(each, version="2024-11-05").request("tools/list")
-        error = json.loads(response.body)["error"]
-        assert (error["code"], error["data"]["supported"]) == (-32022, versions)
-
-
-def test_initialize_declares_the_offered_capabilities():
-    assert legacy(Server("bare")).result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
+        response = legacy(each, version=version).request("tools/list")
+        assert refused(response) == (400, -32022)
+        assert json.loads(response.body)["error"]["data"]["supported"] == versions
+    for method in ("initialize", "tools/list"):
+        assert legacy(modern).refusal(method) == (400, -32022)
 
 
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
-def test_notifications_are_accepted(client, method):
+def test_notifications_are_accepted_pings_answered_and_batches_refused(client, method):
     response = client.send({"jsonrpc": "2.0", "method": method})
     assert (response.status, response.body) == (202, "")
-
-
-def test_a_ping_has_an_empty_result(client):
     assert client.result("ping") == {}
+    assert refused(client.send([client.body("ping")])) == (400, -32600)
 
 
 def test_list_items_have_only_members_of_the_legacy_version(client):
@@ -167,17 +165,11 @@ def test_tools_are_called(client):
     assert client.error_text("add", a="one", b=2)
     assert client.error_text("fails") == "no luck"
     assert client.error("tools/call", name="nothing")["code"] == -32602
+    assert client.error_text("large"), "a result over the limit"
+    assert "tasks" in client.error_text("takes_long")
     result = client.call("numbers", region="us")
     assert "structuredContent" not in result
     assert json.loads(text(result)) == [1, 2]
-
-
-def test_a_result_over_the_limit_is_a_legacy_error(client):
-    assert client.error_text("large")
-
-
-def test_a_tool_that_requires_tasks_is_listed_and_its_call_is_an_error(client):
-    assert "tasks" in client.error_text("takes_long")
 
 
 def test_progress_precedes_the_response(client):
@@ -233,16 +225,6 @@ def test_modern_methods_and_stateful_methods_do_not_exist(client, method):
     assert client.error(method)["code"] == -32601
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_there_is_no_stream_and_no_session_to_end(client, method):
-    response = client.send("", http_method=method, mcp_session_id="x")
-    assert (response.status, response.headers["allow"]) == (405, "POST")
-
-
-def test_batches_are_refused(client):
-    assert refused(client.send([client.body("ping")])) == (400, -32600)
-
-
 STRAY = {
     "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "extensions": {"x.test/y": {}}},
@@ -270,19 +252,9 @@ def test_a_request_with_a_modern_header_and_without_metadata_is_malformed(method
     assert refused(response) == (400, -32022 if method == "initialize" else -32602)
 
 
-@pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
-def test_an_unknown_version_is_refused(version):
-    assert legacy(server, version=version).refusal("tools/list") == (400, -32022)
-
-
 def test_a_modern_client_gets_no_legacy_members():
     for method in ("initialize", "ping"):
         assert Deployment(server, user=None).refusal(method) == (404, -32601)
-
-
-def test_legacy_clients_get_the_supported_versions_if_they_are_not_served():
-    for method in ("initialize", "tools/list"):
-        assert legacy(Server("modern", legacy_clients=False)).refusal(method) == (400, -32022)
 
 
 def test_the_methods_of_earlier_versions_are_imported_with_their_first_request():

@@ -54,36 +54,18 @@ async def test_its_user_answers_on_a_page_and_the_same_call_returns_the_result(a
     assert answered.structured_content["place"] == "Hyderabad, Sindh, Pakistan"
 
 
-async def test_a_question_that_it_cannot_show_is_on_a_page(app):
+async def test_it_lists_and_reads_what_else_there_is_and_takes_defaults_and_errors(app):
     async with Client(app.url("/mcp"), mode="legacy") as client:
-        result = await client.call_tool("provision_database", {"name": "orders"})
-    assert not result.is_error
-    [block] = result.content
-    assert isinstance(block, types.TextContent)
-    assert app.url("/mcp/questions?token=") in block.text
-
-
-async def test_what_has_a_default_is_not_asked(app):
-    async with Client(app.url("/mcp"), mode="legacy") as client:
-        result = await client.call_tool("summarize", {"text": "Whales are mammals. They live in the sea."})
-    assert result.structured_content is not None
-    assert result.structured_content["model"] == "sumbasic"
-
-
-async def test_it_lists_and_reads_what_else_there_is(app):
-    async with Client(app.url("/mcp"), mode="legacy") as client:
+        await client.session.send_ping()
         assert (await client.list_prompts()).prompts
         assert (await client.list_resource_templates()).resource_templates
         resource = (await client.list_resources()).resources[0]
         assert (await client.read_resource(resource.uri)).contents
+        summary = await client.call_tool("summarize", {"text": "Whales are mammals. They live in the sea."})
         with pytest.raises(MCPError) as missing:
             await client.read_resource("nowhere://x")
-    assert missing.value.code == -32002
-
-
-async def test_a_ping_and_an_unknown_tool_are_answered(app):
-    async with Client(app.url("/mcp"), mode="legacy") as client:
-        await client.session.send_ping()
         with pytest.raises(MCPError) as unknown:
             await client.call_tool("nothing", {})
-    assert unknown.value.code == types.INVALID_PARAMS
+    assert summary.structured_content is not None
+    assert summary.structured_content["model"] == "sumbasic"
+    assert (missing.value.code, unknown.value.code) == (-32002, types.INVALID_PARAMS)

@@ -24,6 +24,7 @@ from mcp_roundtrip import (
 from mcp_roundtrip_testing import FakeClock
 from support.client_requests import refused, text
 from support.deployment import legacy
+from support.documents import code_blocks
 from support.json_values import any_json
 from support.servers import server_of
 
@@ -65,10 +66,6 @@ def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_c
     message = serving(size, guess).by(version=version).error_text("size", name="db")
     assert "How large is db?" in message
     assert "2026-07-28" in message
-
-
-def test_without_the_channel_default_a_default_is_not_used():
-    assert "Which number?" in serving(guess, channels=()).error_text("guess")
 
 
 @pytest.mark.parametrize("options", [{}, {"channels": ("default",)}])
@@ -160,11 +157,17 @@ def test_prompts_and_resources_say_it_in_an_error_of_the_protocol():
     def read(ctx: Context, name: str) -> str:
         return ctx.elicit("title", f"Which title has {name}?", str)
 
+    @server.resource("page://{name}")
+    def visit(ctx: Context, name: str) -> str:
+        ctx.elicit_url("open", f"Open {name}", "https://x.test", done=lambda: False)
+        return "done"
+
     client = legacy(server)
     error = client.error("prompts/get", name="greeting")
     assert (error["code"], "Who are you?" in error["message"]) == (-32603, True)
     error = client.error("resources/read", uri="greeting://Ada")
     assert (error["code"], "Which title has Ada?" in error["message"]) == (-32603, True)
+    assert client.error("resources/read", uri="page://x")["code"] == -32042
 
 
 def test_prompts_and_resources_fall_back_where_the_server_says_so():
@@ -175,23 +178,21 @@ def test_prompts_and_resources_fall_back_where_the_server_says_so():
     assert "nobody" in json.dumps(legacy(server).result("prompts/get", name="greeting"))
 
 
-def test_a_call_that_cannot_resume_later_is_not_postponed():
+def test_a_call_that_cannot_resume_later_is_not_postponed_and_an_explicit_checkpoint_is_an_error():
     clock = FakeClock()
 
     def slow(ctx: Context) -> str:
         ctx.step("one", lambda: clock.advance(1e12))
         return str(ctx.step("two", lambda: 2))
 
-    assert serving(slow).by(clock=clock).text("slow") == "2"
-
-
-def test_an_explicit_checkpoint_without_time_ends_in_an_error():
-    def slow(ctx: Context) -> str:
+    def stops(ctx: Context) -> str:
         ctx.step("one", lambda: None)
         ctx.checkpoint(needs_ms=float("inf"))
         return "done"
 
-    assert serving(slow).error_text("slow")
+    client = serving(slow, stops).by(clock=clock)
+    assert client.text("slow") == "2"
+    assert client.error_text("stops")
 
 
 def through_model(*tools, **options):
@@ -298,15 +299,12 @@ def test_answers_that_are_no_object_are_an_error(answers):
 
 def test_null_counts_as_no_answers_and_for_the_other_members_of_one():
     client = through_model(size)
-    assert "How large" in client.text("size", name="db", input_responses=None)
+    for none in (None, {"other": {}}):
+        assert "How large" in client.text("size", name="db", input_responses=none)
     answered = {"size": {"action": "accept", "content": {"vcpus": 2}, "_meta": None}, "keep": {"value": True}}
     assert '"vcpus":2' in client.text("size", name="db", input_responses=answered)
     declined = {"size": {"action": "decline", "content": None}}
     assert client.error_text("size", name="db", input_responses=declined)
-
-
-def test_answers_to_questions_that_were_not_asked_are_ignored():
-    assert "How large" in through_model(size).text("size", name="db", input_responses={"other": {}})
 
 
 def test_several_questions_are_asked_at_once():
@@ -350,13 +348,11 @@ def test_effects_after_the_last_question_are_fine():
     assert through_model(early).text("early", input_responses={"name": "Ada"}) == "Hello, Ada!"
 
 
-def test_the_argument_is_the_toolkits_own():
+def test_a_schema_cannot_have_the_argument_if_the_model_may_answer():
     def taken(input_responses: str) -> str:
         return input_responses
 
-    serving(taken).call("taken", input_responses="x")
-    with pytest.raises(DefinitionError):
-        through_model(taken)
+    assert serving(taken).text("taken", input_responses="x") == "x"
     raw = {"type": "object", "properties": {"input_responses": {}}}
     with pytest.raises(DefinitionError):
         Server("x").tool(input_schema=raw, channels=("model",))(lambda arguments: "x")
@@ -417,18 +413,6 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice):
     [reference] = {each for each in page.references if each in asked["url"]}
     page.visited.add(reference)
     assert client.text("connect", account="bank") == "bank is connected"
-
-
-def test_the_message_of_the_error_has_each_question_and_its_url():
-    def connect(ctx: Context) -> str:
-        first = ElicitUrl("bank", "Connect your bank", "https://bank.test/a?token=1#x", lambda: False)
-        ctx.ask(first, ElicitUrl("shop", "Connect your shop", "https://shop.test/b", lambda: False))
-        return "connected"
-
-    error = serving(connect).call_error("connect")
-    assert len(error["data"]["elicitations"]) == 2
-    for asked in error["data"]["elicitations"]:
-        assert f"{asked['message']}: {asked['url']}" in error["message"]
 
 
 def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments():
@@ -517,7 +501,7 @@ def test_several_urls_are_required_at_once_and_one_after_the_other():
     done: set[str] = set()
 
     def url(name: str) -> ElicitUrl:
-        return ElicitUrl(name, f"Open {name}", f"https://x.test/{name}", lambda: name in done)
+        return ElicitUrl(name, f"Open {name}", f"https://x.test/{name}?token=1#x", lambda: name in done)
 
     def both(ctx: Context) -> str:
         ctx.ask(url("a"), url("b"))
@@ -528,7 +512,9 @@ def test_several_urls_are_required_at_once_and_one_after_the_other():
 
     def asked() -> list[str]:
         error = client.call_error("both")
-        return [each["url"][-1] for each in error["data"]["elicitations"]]
+        elicitations = error["data"]["elicitations"]
+        assert all(f"{each['message']}: {each['url']}" in error["message"] for each in elicitations)
+        return [each["url"].partition("?")[0][-1] for each in elicitations]
 
     assert asked() == ["a", "b"]
     done.add("a")
@@ -633,12 +619,12 @@ def test_a_client_that_says_it_opens_no_urls_is_sent_to_none():
     assert "error" in client.post("tools/call", **params), "it may have declared URLs"
 
 
-def test_prompts_and_resources_send_to_urls_too():
-    server = Server("pages")
-
-    @server.resource("page://{name}")
-    def read(ctx: Context, name: str) -> str:
-        ctx.elicit_url("open", f"Open {name}", "https://x.test", done=lambda: False)
-        return "done"
-
-    assert legacy(server).error("resources/read", uri="page://x")["code"] == -32042
+def test_the_example_of_the_guide_is_asked_through_the_model_and_answered_as_shown():
+    shown: dict[str, Any] = {}
+    [program, *_] = code_blocks("docs/guides/asking.md", "python")
+    arguments = json.loads(code_blocks("docs/explanation/questions.md", "json")[-1])
+    exec(program, shown)
+    client = legacy(shown["server"])
+    assert "How many CPUs has orders?" in client.text("new_database", name=arguments["name"])
+    done = client.call("new_database", **arguments)
+    assert done["structuredContent"] == {"name": "orders", "vcpus": 4}

@@ -5,7 +5,7 @@ the tool knows about the client can come from an earlier request.
 """
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mcp_types as types
 import pytest
@@ -15,9 +15,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_roundtrip_tools.catalog.__main__ import main
 from support.sam_applications import FRONT_DOOR, front_door_template, write_application
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    pass
 
 pytest_plugins = ["support.typescript_client"]
 

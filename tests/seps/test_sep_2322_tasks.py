@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError
+from mcp_roundtrip import Context, ProtocolError, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
@@ -80,11 +80,6 @@ def greet(ctx: Context) -> str:
 @server.tool
 def several() -> list[int]:
     return [1, 2]
-
-
-@server.tool
-def sizes() -> dict[str, int]:
-    return {"small": 1}
 
 
 def dialect(server, **facets):
@@ -210,11 +205,6 @@ def test_a_created_task_is_nested_and_has_the_shorter_ttl(deployment, asked, giv
     assert deployment.status(task["taskId"]) == "failed"
 
 
-def test_a_task_member_that_is_null_requests_no_task(deployment):
-    null = deployment.result("tools/call", name="at_once", task=None)
-    assert null == deployment.call("at_once")
-
-
 @pytest.mark.parametrize("task", [True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}])
 def test_malformed_task_metadata_is_invalid(deployment, task):
     for name in ("compute", "greet"):
@@ -226,20 +216,17 @@ def test_the_client_decides_whether_there_is_a_task(deployment):
     result = deployment.result("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)
     assert "task" not in result
     assert text(result) == "x"
+    assert deployment.result("tools/call", name="at_once", task=None) == deployment.call("at_once")
 
 
-def test_a_tool_that_must_be_a_task_differs_from_one_that_cannot_be(deployment):
-    assert deployment.call_error("echo")["code"] == -32601
-    assert deployment.error("tools/call", name="greet", task={})["code"] == -32601
-    assert deployment.error("tools/call", name="nothing", task={})["code"] == -32602
-
-
-def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment):
-    malformed: dict[str, Any] = {"arguments": 1, "requestState": 2}
-    assert deployment.error("tools/call", name="echo", **malformed)["code"] == -32601
-    assert deployment.error("tools/call", name="greet", task={}, **malformed)["code"] == -32601
-    assert deployment.error("tools/call", name="none", **malformed)["message"] == "Unknown tool: none"
-    assert deployment.error("tools/call", name="greet", **malformed)["code"] == -32602
+@pytest.mark.parametrize("params", [{}, {"arguments": 1, "requestState": 2}])
+def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment, params):
+    assert deployment.error("tools/call", name="echo", **params)["code"] == -32601
+    assert deployment.error("tools/call", name="greet", task={}, **params)["code"] == -32601
+    for task in ({}, {"task": {}}):
+        unknown = deployment.error("tools/call", name="none", **task, **params)
+        assert (unknown["code"], unknown["message"]) == (-32602, "Unknown tool: none")
+    assert not params or deployment.error("tools/call", name="greet", **params)["code"] == -32602
 
 
 def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(deployment):
@@ -249,13 +236,6 @@ def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(
     asked = other.result("tools/call", name="greet", _meta=meta)
     done = other.result("tools/call", name="greet", _meta=meta, **next_round(asked, name="Ada"))
     assert text(done) == "Hello, Ada!"
-
-
-def test_in_a_task_a_client_is_asked_on_the_page_what_it_did_not_declare(deployment):
-    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
-    created = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]
-    deployment.run_workers()
-    assert PAGE in deployment.poll(created["taskId"])["statusMessage"]
 
 
 @pytest.fixture
@@ -389,21 +369,14 @@ def test_the_result_has_the_outstanding_requests_until_they_are_answered(deploym
     assert deployment.clock() == began, "without waiting"
 
 
-def test_the_result_names_its_task(deployment):
+def test_a_task_ends_with_the_result_or_the_error_of_its_tool(deployment):
     task_id = ended(deployment, "compute", label="x")
     result = outcome(deployment, task_id)
-    assert result["resultType"] == "complete"
+    assert (deployment.status(task_id), result["resultType"]) == ("completed", "complete")
     assert result["_meta"][META_RELATED_TASK] == {"taskId": task_id}
-
-
-def test_a_tool_error_fails_the_task_and_is_its_result(deployment):
     task_id = ended(deployment, "fails")
-    assert deployment.status(task_id) == "failed"
     result = outcome(deployment, task_id)
-    assert (result["isError"], text(result)) == (True, "no luck")
-
-
-def test_a_protocol_error_fails_the_task_and_is_the_response(deployment):
+    assert (deployment.status(task_id), result["isError"], text(result)) == ("failed", True, "no luck")
     task_id = ended(deployment, "breaks")
     assert deployment.status(task_id) == "failed"
     error = deployment.error("tasks/result", taskId=task_id)
@@ -455,22 +428,15 @@ def test_an_unanswered_task_fails_when_its_ttl_ends(deployment):
     assert deployment.error("tasks/result", taskId=task_id)["code"] == -32603
 
 
-def test_the_acknowledgement_names_the_task_and_the_task_continues(deployment):
-    task_id = parked(deployment)
-    acknowledged = respond(deployment, task_id, echo_input=accepted({"input": "x"}))["result"]
-    assert acknowledged == {"_meta": {META_RELATED_TASK: {"taskId": task_id}}}
-    assert deployment.status(task_id) == "working"
-
-
 def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     task_id, other = parked(deployment), parked(deployment)
     responses = {"echo_input": accepted({"input": "x"})}
     related = {META_RELATED_TASK: {"taskId": task_id}}
-    deployment.post("tasks/input_response", taskId=other, inputResponses=responses, _meta=related)
+    params = {"taskId": other, "inputResponses": responses}
+    assert deployment.result("tasks/input_response", **params, _meta=related) == {"_meta": related}
     assert deployment.status(task_id) == "working"
     assert deployment.status(other) == "input_required"
-    error = deployment.error("tasks/input_response", taskId=other, inputResponses=responses)
-    assert error["code"] == -32602
+    assert deployment.error("tasks/input_response", **params)["code"] == -32602
 
 
 @pytest.mark.parametrize(
@@ -502,12 +468,13 @@ def test_answers_to_no_question_are_ignored(deployment):
     assert deployment.poll(task_id) == before
 
 
-def test_a_client_can_cancel_instead_of_answering(deployment):
+def test_a_client_can_cancel_once_instead_of_answering(deployment):
     task_id = parked(deployment)
     cancelled = deployment.result("tasks/cancel", taskId=task_id)
     assert (cancelled["taskId"], cancelled["status"]) == (task_id, "cancelled")
     assert deployment.poll(task_id) == cancelled
-    assert deployment.error("tasks/result", taskId=task_id)["code"] == -32602
+    for method in ("tasks/result", "tasks/cancel"):
+        assert deployment.error(method, taskId=task_id)["code"] == -32602
 
 
 @pytest.mark.parametrize("name", ["at_once", "fails", "breaks"])
@@ -516,12 +483,6 @@ def test_an_ended_task_cannot_be_cancelled(deployment, name):
     before = deployment.poll(task_id)
     assert deployment.error("tasks/cancel", taskId=task_id)["code"] == -32602
     assert deployment.poll(task_id) == before
-
-
-def test_a_cancelled_task_cannot_be_cancelled_again(deployment):
-    task_id = parked(deployment)
-    deployment.post("tasks/cancel", taskId=task_id)
-    assert deployment.error("tasks/cancel", taskId=task_id)["code"] == -32602
 
 
 def test_other_methods_ignore_related_task_metadata(deployment):
@@ -575,20 +536,6 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients():
     assert "tasks" in deployment.error_text("echo")
 
 
-def test_an_unknown_dialect_is_refused(tmp_path):
-    unknown: Any = "sep-1686"
-    with pytest.raises(DefinitionError):
-        Server("x", legacy_tasks=unknown)
-    (tmp_path / "catalog.json").write_text('{"tools": []}')
-    with pytest.raises(DefinitionError):
-        FrontDoor("x", tmp_path / "catalog.json", legacy_tasks=unknown)
-
-
-def test_a_dialect_for_clients_that_are_not_served_is_refused():
-    with pytest.raises(DefinitionError):
-        Server("x", legacy_tasks="sep-2322", legacy_clients=False)
-
-
 def test_the_dialect_is_imported_only_if_it_is_used():
     code = """
 import sys
@@ -618,20 +565,10 @@ INITIALIZE: dict[str, Any] = {
 CAPABILITIES: dict[str, Any] = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 
 
-@pytest.mark.parametrize(
-    ("requested", "agreed"),
-    [(LEGACY_VERSION, LEGACY_VERSION), ("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY_VERSION)],
-)
-def test_initialize_negotiates_a_version_and_starts_a_session(deployment, requested, agreed):
-    result = deployment.result("initialize", **{**INITIALIZE, "protocolVersion": requested})
-    assert result == {
-        "protocolVersion": agreed,
-        "capabilities": CAPABILITIES if agreed == LEGACY_VERSION else {"tools": {}},
-        "serverInfo": {"name": "legacy", "version": "1.0.0"},
-        "instructions": "Ask me.",
-    }
-    response = deployment.request("initialize", **INITIALIZE)
-    assert response.headers.keys() == {"content-type", "mcp-session-id"}
+def test_initialize_declares_tasks_in_the_versions_that_have_them(deployment):
+    for version, capabilities in ((LEGACY_VERSION, CAPABILITIES), ("2025-06-18", {"tools": {}})):
+        result = deployment.result("initialize", **{**INITIALIZE, "protocolVersion": version})
+        assert (result["protocolVersion"], result["capabilities"]) == (version, capabilities)
     assert deployment.send({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
     assert deployment.result("ping") == {}
 
@@ -654,15 +591,6 @@ def test_listed_tools_declare_their_task_support(deployment):
         **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
     }
     assert deployment.error("tools/list", cursor="x")["code"] == -32602
-
-
-def test_structured_content_is_an_object_or_text(deployment):
-    tools = {tool["name"]: tool for tool in deployment.result("tools/list")["tools"]}
-    assert "outputSchema" in tools["sizes"]
-    assert "outputSchema" not in tools["several"]
-    result = deployment.call("several")
-    assert "structuredContent" not in result
-    assert json.loads(text(result)) == [1, 2]
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/update", "server/discover", "logging/setLevel"])
