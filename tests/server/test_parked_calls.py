@@ -306,18 +306,19 @@ def test_the_last_answer_that_is_possible_counts(deployment):
     assert "Send it, charged 3" in deployment.text("order", item="tea")
 
 
-def test_a_declined_question_ends_the_call(deployment):
-    deployment.answer(deployment.text("confirm"), sure=None)
-    assert deployment.error_text("confirm") == "The user declined to answer 'sure'."
-    assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
-    assert effects == []
-
-
-def test_a_tool_error_after_a_question_is_the_result(deployment):
-    deployment.answer(deployment.text("refuse"), sure=True)
+@pytest.mark.parametrize(
+    ("tool", "answer", "said", "ran"),
+    [
+        ("confirm", None, "The user declined to answer 'sure'.", []),
+        ("refuse", True, "It is sold out.", ["refused"]),
+    ],
+)
+def test_a_declined_question_and_a_tool_error_end_the_call(deployment, tool, answer, said, ran):
+    deployment.answer(deployment.text(tool), sure=answer)
     for _ in range(2):
-        assert deployment.text("refuse") == "It is sold out."
-    assert effects == ["refused"]
+        assert deployment.error_text(tool) == said
+    assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
+    assert effects == ran
 
 
 @pytest.mark.parametrize("capabilities", [{}, FORMS], ids=["nothing", "forms"])
@@ -350,7 +351,7 @@ def test_a_question_through_the_model_after_a_step_continues(deployment):
     assert effects == ["prepared"]
 
 
-def test_a_repeated_call_waits_less_than_clients_do_and_then_gives_the_same_link_again(deployment):
+def test_a_repeated_call_waits_less_than_clients_do_and_returns_the_same_link_or_the_result(deployment):
     asked = deployment.text("confirm")
     began = deployment.clock()
     again = deployment.text("confirm")
@@ -358,10 +359,6 @@ def test_a_repeated_call_waits_less_than_clients_do_and_then_gives_the_same_link
     assert deployment.token(again) == deployment.token(asked)
     assert deployment.outcome == "waiting_for_answer"
     assert 1 < waited_s < 4, "openai-agents gives up a request after five seconds"
-
-
-def test_an_answer_while_a_call_waits_is_in_the_result_of_that_call(deployment):
-    asked = deployment.text("confirm")
     pauses = count()
     waiting = deployment.by(while_waiting=lambda: next(pauses) == 1 and deployment.answer(asked, sure=True))
     assert waiting.text("confirm") == "tea True 1"
@@ -423,24 +420,19 @@ def test_a_call_that_cannot_become_a_task_runs_to_its_end(deployment):
     assert deployment.text("provision") == "created 2"
 
 
-def test_two_users_with_the_same_tool_and_arguments_never_see_each_others_call(deployment):
+def test_another_user_and_other_arguments_make_another_call(deployment):
     bob = deployment.by(user="bob")
     asked_alice, asked_bob = deployment.text("confirm"), bob.text("confirm")
-    assert deployment.token(asked_alice) != deployment.token(asked_bob)
+    asked_milk = deployment.text("confirm", item="milk")
+    assert len({deployment.token(each) for each in (asked_alice, asked_bob, asked_milk)}) == 3
     deployment.answer(asked_alice, sure=True)
-    assert bob.token(bob.text("confirm")) == deployment.token(asked_bob)
-    assert deployment.text("confirm") == "tea True 1"
-    assert bob.token(bob.text("confirm")) == deployment.token(asked_bob)
+    for _ in range(2):
+        assert bob.token(bob.text("confirm")) == deployment.token(asked_bob)
+        assert deployment.token(deployment.text("confirm", item="milk")) == deployment.token(asked_milk)
+        assert deployment.text("confirm") == "tea True 1"
     bob.answer(asked_bob, sure=False)
     assert bob.text("confirm") == "tea False 2"
     assert deployment.text("confirm") == "tea True 1"
-
-
-def test_other_arguments_are_another_call(deployment):
-    tea, milk = deployment.text("confirm", item="tea"), deployment.text("confirm", item="milk")
-    deployment.answer(milk, sure=True)
-    assert deployment.text("confirm", item="milk") == "milk True 1"
-    assert deployment.token(deployment.text("confirm", item="tea")) == deployment.token(tea)
 
 
 def test_anonymous_callers_are_told_apart_by_their_sessions():
@@ -514,19 +506,13 @@ def test_a_call_that_asks_nothing_is_not_limited_and_writes_nothing(deployment, 
     assert updates(operations) == []
 
 
-def test_a_call_that_is_out_of_time_needs_room_only_while_it_runs(deployment, monkeypatch):
+def test_a_call_that_is_out_of_time_needs_room_only_while_it_runs_and_continues(deployment, monkeypatch):
     """Nothing runs it until it is made again."""
     deployment.table.max_open = 1
-    asked = deployment.text("asks_before_steps")
-    deployment.answer(asked, sure=True)
+    deployment.answer(deployment.text("asks_before_steps"), sure=True)
     monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
     assert "needs more time" in deployment.text("asks_before_steps")
     assert "asks the user" in deployment.text("confirm")
-
-
-def test_a_call_that_is_out_of_time_is_not_limited_and_continues(deployment, monkeypatch):
-    wait_at_the_limit(deployment)
-    monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
     assert "needs more time" in deployment.text("only_steps")
     assert deployment.text("only_steps") == "done"
 
@@ -577,26 +563,42 @@ def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deploymen
     assert others == ["pass 2"] == [deployment.text("confirm_slowly")]
 
 
-def rounds_of(client, tool, **arguments):
-    """Return a function that answers the questions of a result, and makes the next round of the call."""
-
-    def next_result(asked, **answers):
-        return client.post_call(tool, arguments, **next_round(asked, **answers))["result"]
-
-    return next_result
+def next_result(client, tool, asked, /, arguments=None, **answers):
+    """Answer the questions of a result by forms, and return the result of the next round."""
+    return client.post_call(tool, arguments or {}, **next_round(asked, **answers))["result"]
 
 
 @modern
-def test_a_client_with_forms_answers_the_questions_of_a_waiting_call_by_forms(deployment):
-    deployment.text("order", item="tea")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rounds", "said"),
+    [
+        (
+            "order",
+            {"item": "tea"},
+            [(["size"], {"size": {"vcpus": 2}}), (["send"], {"send": True})],
+            '["reserved 1","charged 2 2","sent 3"]',
+        ),
+        (
+            "confirm_all",
+            {},
+            [(["first", "second"], {"first": True}), (["second"], {"second": False})],
+            "[true,false]",
+        ),
+        ("relayed", {}, [(["number"], {"number": 3})], "xxx"),
+    ],
+    ids=["one after the other", "one of two", "asked through the model"],
+)
+def test_a_client_with_forms_answers_the_questions_of_a_waiting_call(
+    deployment, tool, arguments, rounds, said
+):
+    deployment.text(tool, **arguments)
     client = deployment.by(capabilities=FORMS)
-    answer = rounds_of(client, "order", item="tea")
-    asked = client.call("order", item="tea")
-    assert [*asked["inputRequests"]] == ["size"]
-    asked_again = answer(asked, size={"vcpus": 2})
-    assert [*asked_again["inputRequests"]] == ["send"]
-    assert answer(asked_again, send=True)["structuredContent"] == ["reserved 1", "charged 2 2", "sent 3"]
-    assert effects == ["reserved", "charged 2", "sent"]
+    result = client.call(tool, **arguments)
+    for asked, answers in rounds:
+        assert [*result["inputRequests"]] == asked
+        result = next_result(client, tool, result, arguments, **answers)
+    assert text(result) == said
+    assert len(effects) == len(set(effects)), "no step runs twice"
 
 
 @modern
@@ -605,7 +607,7 @@ def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
     client = deployment.by(capabilities=FORMS)
     asked = client.call("order", item="tea")
     deployment.answer(shown, size={"vcpus": 1})
-    late = rounds_of(client, "order", item="tea")(asked, size={"vcpus": 9})
+    late = next_result(client, "order", asked, {"item": "tea"}, size={"vcpus": 9})
     assert late["isError"] is True
     assert "charged 1" in deployment.text("order", item="tea")
     assert "charged 9" not in effects
@@ -643,30 +645,11 @@ def asks_twice_in_app(ctx: Context) -> str:
 def test_another_client_is_asked_the_next_question_although_it_shows_no_views(deployment):
     deployment.by(capabilities=APPS).call("asks_twice_in_app")
     by_form = deployment.by(capabilities=FORMS)
-    answer = rounds_of(by_form, "asks_twice_in_app")
-    asked = answer(by_form.call("asks_twice_in_app"), one=True)
+    asked = next_result(by_form, "asks_twice_in_app", by_form.call("asks_twice_in_app"), one=True)
     assert [*asked["inputRequests"]] == ["two"]
     assert "Two?" in deployment.text("asks_twice_in_app"), "a client without forms gets the link"
-    assert text(answer(asked, two=False)) == "True False"
+    assert text(next_result(by_form, "asks_twice_in_app", asked, two=False)) == "True False"
     assert effects == ["a", "b"]
-
-
-@modern
-def test_a_client_with_forms_answers_what_was_asked_through_the_model(deployment):
-    deployment.text("relayed")
-    client = deployment.by(capabilities=FORMS)
-    assert text(rounds_of(client, "relayed")(client.call("relayed"), number=3)) == "xxx"
-    assert effects == ["prepared"]
-
-
-@modern
-def test_a_client_may_answer_the_questions_of_a_waiting_call_one_by_one(deployment):
-    deployment.text("confirm_all")
-    client = deployment.by(capabilities=FORMS)
-    answer = rounds_of(client, "confirm_all")
-    asked = answer(client.call("confirm_all"), first=True)
-    assert [*asked["inputRequests"]] == ["second"]
-    assert answer(asked, second=False)["structuredContent"] == [True, False]
 
 
 def play(deployment, crash_in=None, killed_call=0, is_done=False):
@@ -743,12 +726,9 @@ def test_a_table_that_is_not_available_is_an_internal_error(deployment):
     assert broken.failures == ["task_table_unavailable"]
 
 
-def test_arguments_that_no_item_can_hold_are_an_error(deployment):
+def test_arguments_and_answers_that_no_item_can_hold_are_an_error_and_the_question_stays_open(deployment):
     assert "too large" in deployment.error_text("confirm", item="x" * 500_000)
     assert deployment.tasks == []
-
-
-def test_an_answer_of_a_model_that_no_item_can_hold_is_an_error_and_the_question_stays_open(deployment):
     deployment.text("relayed")
     assert "too large" in deployment.error_text("relayed", input_responses={"number": "x" * 500_000})
     assert deployment.text("relayed", input_responses={"number": 3}) == "xxx"

@@ -1,0 +1,129 @@
+"""Views of tools: how they are listed, read and declared, and which tools have the view for questions."""
+
+import pytest
+
+from mcp_roundtrip import Context, DefinitionError, Server
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION, UI_MIME_TYPE
+from support.client_requests import APPS
+from support.deployment import Deployment
+
+DOCUMENT = "<!doctype html><title>Forecast</title>"
+QUESTIONS = "ui://mcp-roundtrip/questions"
+
+server = Server("shop", channels=("app", "default"))
+
+
+@server.tool
+def order(ctx: Context, item: str) -> dict[str, int]:
+    return {"ordered": ctx.elicit("count", f"How many {item}?", int)}
+
+
+@server.tool(ui=DOCUMENT)
+def forecast() -> dict[str, int]:
+    return {"celsius": 3}
+
+
+@server.tool
+def plain() -> str:
+    return "plain"
+
+
+def app(server=server, **facets):
+    """Return a client that shows views."""
+    return Deployment(server, **{"capabilities": APPS, "has_table": False, **facets}).connected()
+
+
+@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
+def version(request):
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
+def client(request, version):
+    return app(version=version, through_door=request.param)
+
+
+def read(client, uri):
+    """Return the only contents of a view."""
+    [content] = client.result("resources/read", uri=uri)["contents"]
+    return content
+
+
+def test_the_list_names_the_views_and_the_answer_tool(client):
+    tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
+    views = {name: tool.get("_meta", {}).get("ui", {}).get("resourceUri") for name, tool in tools.items()}
+    own = "ui://shop/forecast"
+    assert views == {"order": QUESTIONS, "forecast": own, "plain": None, "answer_questions": None}
+    assert tools["order"]["_meta"]["ui/resourceUri"] == QUESTIONS
+    assert tools["answer_questions"]["_meta"]["ui"]["visibility"] == ["app"]
+    assert "outputSchema" not in tools["order"]
+    assert "outputSchema" in tools["forecast"]
+
+
+def test_views_are_read_by_their_uri_and_not_listed(client):
+    for uri, start in ((QUESTIONS, "<!doctype html>"), ("ui://shop/forecast", DOCUMENT)):
+        content = read(client, uri)
+        assert (content["uri"], content["mimeType"]) == (uri, UI_MIME_TYPE)
+        assert content["text"].startswith(start)
+        assert "csp" not in content["_meta"]["ui"]
+    assert client.result("resources/list")["resources"] == []
+    assert client.result("resources/templates/list")["resourceTemplates"] == []
+    for uri in ("ui://shop/order", "ui://other/forecast", "ui://", "docs://x"):
+        assert client.error("resources/read", uri=uri)["code"] in (-32601, -32602, -32002)
+
+
+@pytest.mark.parametrize("through_door", [False, True])
+def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(through_door):
+    scoped = Server("scoped", scopes={})
+    scoped.tool("secret", ui=DOCUMENT, scopes=("read",))(forecast)
+    scoped.tool("open", ui=DOCUMENT)(forecast)
+    allowed = app(scoped, through_door=through_door, scopes=("read",))
+    for name, scope in (("secret", "private"), ("open", "public")):
+        assert allowed.result("resources/read", uri=f"ui://scoped/{name}")["cacheScope"] == scope
+    refused = allowed.by(scopes=()).error("resources/read", uri="ui://scoped/secret")
+    assert refused["message"] == "Insufficient scope"
+
+
+def test_clients_that_show_views_learn_that_the_server_has_them(client, version):
+    if version == PROTOCOL_VERSION:
+        discovered = client.result("server/discover")
+        assert discovered["cacheScope"] == "private"
+    else:
+        discovered = client.initialize()
+    capabilities = discovered["capabilities"]
+    assert capabilities["extensions"]["io.modelcontextprotocol/ui"] == {"elicitation": {}}
+    assert capabilities["resources"] == {}
+
+
+def test_other_clients_see_no_views():
+    client = app(capabilities={})
+    listed = client.result("tools/list")["tools"]
+    assert "answer_questions" not in {tool["name"] for tool in listed}
+    assert [tool for tool in listed if "_meta" in tool] == []
+    discovered = client.result("server/discover")
+    assert "resources" not in discovered["capabilities"]
+    assert discovered["cacheScope"] == "public"
+    assert client.error("resources/list")["code"] == -32601
+
+
+def test_a_view_may_be_a_file(tmp_path):
+    path = tmp_path / "view.html"
+    path.write_text(f"\n{DOCUMENT}")
+    one = Server("one")
+    one.tool(ui=path)(plain)
+    assert read(app(one), "ui://one/plain")["text"].strip() == DOCUMENT
+
+
+def test_the_name_of_the_answer_tool_is_reserved():
+    with pytest.raises(DefinitionError, match="registered twice"):
+        Server("one").tool("answer_questions")(plain)
+
+
+def test_a_tool_with_a_view_of_its_authors_own_is_not_asked_in_a_view():
+    own = Server("own", channels=("app",))
+
+    @own.tool(meta={"ui": {"resourceUri": "ui://own/x"}})
+    def shown(ctx: Context) -> int:
+        return ctx.elicit("count", "How many?", int)
+
+    assert app(own).call_error("shown")["code"] == -32021
