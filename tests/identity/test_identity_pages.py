@@ -40,7 +40,7 @@ class Deployment:
         issuer = str(self.settings.token_issuer)
         jwks_uri = issuer.removesuffix("/") + JWKS_PATHS[provider]
         keys = key_set(provider, {**RSA.jwk(), "kid": self.page.token.header["kid"]})
-        documents: dict[str, Any] = {
+        documents = {
             f"{issuer.removesuffix('/')}/.well-known/openid-configuration": {
                 "issuer": issuer,
                 "jwks_uri": jwks_uri,

@@ -113,18 +113,6 @@ def test_a_server_without_time_continues_in_the_next_round():
     assert ran == ["a", "b", "c"]
 
 
-def test_a_tool_can_request_a_checkpoint():
-    def report(ctx: Context) -> str:
-        found = ctx.step("search", lambda: "found")
-        ctx.checkpoint(needs_ms=20_000)
-        return found
-
-    short = Player(lambda: server_of(report), remaining_ms=10_000)
-    first = short.send("report", {}, None, None)
-    assert "inputRequests" not in first.result
-    assert first.respond().text == "found"
-
-
 NOT_REQUESTED = {
     "not_requested_info": {
         "action": "accept",
@@ -169,12 +157,6 @@ def test_unexpected_information_beside_the_expected_is_ignored(weather):
     asked = weather.call("get_weather", {"location": "New York"})
     responses = {**NOT_REQUESTED, "github_login": {"action": "accept", "content": {**NAME, "extra": 1}}}
     assert asked.respond(responses).text == "octocat: New York"
-
-
-@pytest.mark.parametrize("responses", [[], "text", 1])
-def test_responses_other_than_an_object_are_a_protocol_error(weather, responses):
-    asked = weather.request("tools/call", name="get_weather", arguments={}, inputResponses=responses)
-    assert asked["error"]["code"] == -32602
 
 
 DIALOGUE = json.loads(Path(__file__).with_name("azure_devops_dialogue.json").read_text("utf-8"))

@@ -144,7 +144,7 @@ class AdversarialClient(RuleBasedStateMachine):
         super().__init__()
         shop.price = 5
         self.play = Player(server)
-        self.issued: list[Issued] = []
+        self.issued = []
 
     @rule(price=st.integers(5, 7))
     def change_price(self, price: int) -> None:
@@ -188,7 +188,7 @@ class AdversarialClient(RuleBasedStateMachine):
 def answers_to(shown):
     """Return valid answers to the questions."""
     texts = {"note", "to", "else", "account", "a/when", "b/when"}
-    values: dict[str, Any] = {key: {"value": "x" if key in texts else True} for key in shown}
+    values = {key: {"value": "x" if key in texts else True} for key in shown}
     if "terms" in values:
         values["terms"] = {"agreed": True}
     return {key: {"action": "accept", "content": content} for key, content in values.items()}

@@ -18,8 +18,8 @@ from support.client_requests import APPS, QUESTIONS, accepted, answer_arguments,
 from support.deployment import Deployment
 
 server = Server("shop", scopes={"shop:all": ["shop:write"]})
-effects: list[str] = []
-visited: set[str] = set()
+effects = []
+visited = set()
 
 
 @server.tool

@@ -1,6 +1,5 @@
 """A forgotten `await` is a tool error; the log has its key and line."""
 
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from mcp_roundtrip import AsyncContext, NotAwaited, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player
 
 NEUTRAL = "The tool failed. Quote {} to its operator."
-DELETED: list[str] = []
+DELETED = []
 
 server = Server("forgetful")
 
@@ -45,7 +44,7 @@ async def discards_call(ctx: AsyncContext) -> str:
 @server.tool
 async def swallows_error(ctx: AsyncContext) -> str:
     try:
-        made: Coroutine[Any, Any, None] = ctx.step("sure", int)
+        made = ctx.step("sure", int)
         return f"made {made}"
     except Exception:
         return "continued"

@@ -131,7 +131,7 @@ def test_a_process_that_is_killed_beside_its_effect_leaves_one_record_with_an_un
 
 
 def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(deployment):
-    lost: list[str] = []
+    lost = []
 
     def fault(name: str, answer: Callable[[], Response]) -> Response:
         response = answer()

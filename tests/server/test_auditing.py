@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from support.front_doors import make_front_door
 
 from mcp_roundtrip import Call, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator
@@ -21,7 +22,6 @@ from support.audit_lines import AuditLines
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
-from support.front_doors import make_front_door
 from support.lambda_context import LambdaContext
 from support.messages import META, call, headers, http_event, message
 
@@ -207,9 +207,11 @@ def test_lists_and_polls_have_no_record(log):
     assert log.lines == []
 
 
-def test_caller_client_and_used_scopes_are_in_the_record(log):
+def test_caller_client_scopes_and_trace_are_in_the_record(log):
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+    body = call("protected", meta={**META, "traceparent": f"00-{trace_id}-b7ad6b7169203331-01"})
     claims = {"iss": "https://id", "sub": "alice", "client_id": "app", "scope": "orders:write profile"}
-    event = http_event(call("protected"), authorizer={"jwt": {"claims": claims}})
+    event = http_event(body, authorizer={"jwt": {"claims": claims}})
     deployed(log).invoke(event, LambdaContext(aws_request_id="invocation-7"))
     [record] = log.records()
     caller = {"kind": "jwt", "issuer": "https://id", "client_id": "app", "subject": "alice"}
@@ -219,11 +221,6 @@ def test_caller_client_and_used_scopes_are_in_the_record(log):
     assert brief(record, "stack", "function", "correlation_id", "xray_trace_id") == [
         *("shop", "orders", "invocation-7", "1-5f-2a")
     ]
-
-
-def test_the_trace_of_the_client_is_in_the_record(log):
-    trace_id = "0af7651916cd43dd8448eb211c80319c"
-    player(log, meta={"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}).call("plain")
     assert [line["trace_id"] for line in log.lines] == [trace_id, trace_id]
 
 
@@ -312,28 +309,16 @@ def door():
     return make_front_door({"orders": server})
 
 
-def test_a_forwarded_call_has_one_record_which_its_owner_writes(log):
-    deployed(log, through_door=True).call("plain")
-    assert [brief(record, "feature", "outcome") for record in log.records()] == [["plain", "complete"]]
-
-
-def test_the_front_door_records_what_it_refuses_or_answers_itself(log):
+def test_the_owner_records_a_forwarded_call_and_the_front_door_what_it_answers_itself(log):
     client = deployed(log, through_door=True)
-    client.post_call("protected")
-    client.post_call("unknown")
+    client.call("plain")
+    assert [brief(record, "feature", "outcome") for record in log.records()] == [["plain", "complete"]]
     task_id = client.start("lasting")
     log.lines.clear()
     client.cancel(task_id)
     assert [brief(record, "method", "task", "outcome") for record in log.records()] == [
         ["tasks/cancel", task_id, "complete"]
     ]
-
-
-CALLS = {
-    "tools/call": ({"name": "protected", "arguments": {}}, "protected"),
-    "prompts/get": ({"name": "greeting", "arguments": {"name": SECRETS["argument"]}}, "greeting"),
-    "resources/read": ({"uri": "orders://17"}, "orders://{number}"),
-}
 
 
 ALICE = {"jwt": {"claims": {"iss": "https://id", "sub": "alice", "scope": "orders:read"}}}
@@ -350,18 +335,29 @@ def cannot_forward(*given: Any) -> Any:
     raise ForwardingFailed("TooManyRequestsException")
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/tools/orders"])
-@pytest.mark.parametrize("method", CALLS)
-def test_a_call_that_cannot_be_forwarded_has_a_record_of_the_front_door(door, log, method, path):
-    params, feature = CALLS[method]
-    send_through(door, log, message(method, **params), path, cannot_forward)
+GREETING = message("prompts/get", name="greeting", arguments={"name": SECRETS["argument"]})
+NOT_FORWARDED = [
+    *((path, call("protected"), ["tools/call", "protected", None]) for path in ("/mcp", "/tools/orders")),
+    *((path, GREETING, ["prompts/get", "greeting", None]) for path in ("/mcp", "/tools/orders")),
+    *(
+        (path, message("resources/read", uri="orders://17"), ["resources/read", "orders://{number}", None])
+        for path in ("/mcp", "/tools/orders")
+    ),
+    ("/tools/orders", message("tasks/cancel", taskId="A" * 32), ["tasks/cancel", None, "A" * 32]),
+    ("/tools/orders", call(SECRETS["argument"]), ["tools/call", None, None]),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "said"), NOT_FORWARDED)
+def test_a_request_that_cannot_be_forwarded_has_a_record_of_the_front_door(door, log, path, body, said):
+    send_through(door, log, body, path, cannot_forward)
     assert log.phases == ["ended"]
     [record] = log.records()
-    assert brief(record, "method", "feature", "outcome", "code", "reason") == [
-        *(method, feature, "error", -32603, "forwarding_failed")
-    ]
+    assert brief(record, "method", "feature", "task") == said
+    assert brief(record, "outcome", "code", "reason") == ["error", -32603, "forwarding_failed"]
     assert record["principal"]["subject"] == "alice"
     assert record["client"]["name"] == META[META_CLIENT_INFO]["name"]
+    assert SECRETS["argument"] not in str(record)
 
 
 @pytest.mark.parametrize(
@@ -394,20 +390,13 @@ def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(door, 
             fetched.append("keys")
             return Caller(None)
 
-    fetched: list[str] = []
+    fetched = []
     body = call("plain")
     request = HttpRequest("POST", headers(body), json.dumps(body), path="/tools/orders")
     ports = make_ports(forward=cannot_forward, audit=log.log, auth=Fetching())
     door.endpoint.respond(request, ports, Invocation("id", deadline_ms))
     assert fetched == ["keys"][: int(deadline_ms > 0)]
     assert brief(log.records()[0], "feature", "reason") == ["plain", "forwarding_failed"]
-
-
-def test_an_unread_change_of_a_task_that_cannot_be_forwarded_has_one_line(door, log):
-    body = message("tasks/cancel", taskId="A" * 32)
-    send_through(door, log, body, "/tools/orders", cannot_forward)
-    assert log.phases == ["ended"]
-    assert brief(log.records()[0], "method", "task", "outcome") == ["tasks/cancel", "A" * 32, "error"]
 
 
 def test_an_unread_call_to_an_owner_without_a_function_has_a_record(door, log):
@@ -426,13 +415,6 @@ def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(door, log
     assert (response.status, response.body) == (expected.status, expected.body)
 
 
-def test_an_unread_call_of_an_unknown_tool_is_recorded_without_its_name(door, log):
-    send_through(door, log, call(SECRETS["argument"]), "/tools/orders", cannot_forward)
-    [record] = log.records()
-    assert brief(record, "method", "feature", "reason") == ["tools/call", None, "forwarding_failed"]
-    assert SECRETS["argument"] not in str(record)
-
-
 def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(door, log):
     def lose_answer(name: str, event: Any, custom: Mapping[str, Any], timeout_s: int) -> Any:
         ports = make_ports(audit=log.log)
@@ -449,7 +431,7 @@ def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_
     ]
 
 
-passes: list[str] = []
+passes = []
 
 
 @server.tool(task="required")

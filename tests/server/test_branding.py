@@ -22,7 +22,7 @@ ICON = {
     "theme": "dark",
 }
 WEBSITE = "https://shop.example/docs"
-OPTIONS: dict[str, Any] = {"icons": [MappingProxyType(ICON)], "website_url": WEBSITE}
+OPTIONS = {"icons": [MappingProxyType(ICON)], "website_url": WEBSITE}
 BRANDING = {"icons": [ICON], "websiteUrl": WEBSITE}
 
 server = Server("shop", **OPTIONS)

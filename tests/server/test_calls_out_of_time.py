@@ -1,8 +1,5 @@
 """What becomes of a call that runs out of time, by what its client can follow."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from mcp_roundtrip import Context, Server
@@ -20,7 +17,7 @@ TASKS_ONLY = {"extensions": {TASKS_EXTENSION: {}}}
 ANSWERS_NONE = [{}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, TASKS_ONLY]
 
 
-NO_OPTIONS: Mapping[str, Any] = {}
+NO_OPTIONS = {}
 
 
 def serving(body, **options):

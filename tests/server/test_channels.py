@@ -1,7 +1,6 @@
 """How the questions of a call reach somebody, through a whole server."""
 
 import json
-from collections.abc import Mapping
 from itertools import permutations
 from typing import Any, get_args
 
@@ -135,7 +134,7 @@ def test_a_required_form_may_go_through_a_channel():
     assert player.call("never_asks").error["code"] == -32021, "it has no context, so it has no channels"
 
 
-UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
+UI = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 
 capabilities = st.builds(
     lambda elicitation, ui: {**({} if elicitation is None else {"elicitation": elicitation}), **ui},

@@ -1,6 +1,6 @@
 """Questions on a page or in a view reach only their caller, behind each event source and AuthMode."""
 
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -12,7 +12,7 @@ from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES
 from support.question_page import QuestionPage
 
-BEHIND: Final = {
+BEHIND = {
     AuthMode.NONE: HTTP_SOURCES,
     AuthMode.BEARER: HTTP_SOURCES,
     AuthMode.JWT: ("http_api", *GATEWAYS),
@@ -22,7 +22,7 @@ BEHIND: Final = {
 """The event sources that can identify callers in this way."""
 
 # The session id identifies an anonymous caller, and 2026-07-28 has no sessions.
-DEPLOYMENTS: Final = [
+DEPLOYMENTS = [
     pytest.param({"source": source, "mode": mode, "version": version}, id=f"{source}-{mode}-{version}")
     for mode in AuthMode
     for source in BEHIND[mode]
@@ -31,7 +31,7 @@ DEPLOYMENTS: Final = [
 
 server = Server("shop")
 
-CHARGED: list[int] = []
+CHARGED = []
 
 
 @server.tool

@@ -14,7 +14,7 @@ from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from support.client_requests import code_in, text
 from support.deployment import Deployment
 
-ran: list[str] = []
+ran = []
 server = Server("shop")
 
 
@@ -215,7 +215,7 @@ def test_a_code_sent_twice_at_the_same_time_runs_each_step_once():
 
 
 def test_the_log_has_no_code(client, capsys):
-    observer: Any = LogObserver()
+    observer = LogObserver()
     logging = client.by(observer=observer)
     observer.begin("request-1")
     asked = logging.text("order", item="tea")

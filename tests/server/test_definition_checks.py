@@ -1,7 +1,5 @@
 """Names and schemas that the APIs of models refuse."""
 
-from typing import Any
-
 import pytest
 
 from mcp_roundtrip.server.definition_checks import MAX_TOOL_NAME, exceeded_limits
@@ -10,7 +8,7 @@ from mcp_roundtrip.server.definition_checks import MAX_TOOL_NAME, exceeded_limit
 def nested(key, *, within):
     """Return a schema with a property of this name below a keyword."""
     inner = {"type": "object", "properties": {key: {"type": "string"}}}
-    below: dict[str, Any] = {
+    below = {
         "properties": {"properties": {"a": inner}},
         "items": {"properties": {"a": {"type": "array", "items": inner}}},
         "anyOf": {"properties": {"a": {"anyOf": [{"type": "null"}, inner]}}},
@@ -41,7 +39,7 @@ def test_data_that_looks_like_a_schema_has_no_properties():
 
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf", "enum", "not"])
 def test_a_keyword_is_refused_at_the_top_level_only(keyword):
-    value: Any = {} if keyword == "not" else [{}]
+    value = {} if keyword == "not" else [{}]
     [problem] = exceeded_limits("t", {"type": "object", keyword: value})
     assert f"models refuse {keyword} at the top level" in problem
     assert list(exceeded_limits("t", {"type": "object", "properties": {"a": {keyword: value}}})) == []

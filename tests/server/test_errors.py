@@ -1,7 +1,6 @@
 """The error reply and the log record of an exception raised by a feature."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -39,7 +38,7 @@ def raising(error):
     return server
 
 
-FORBIDDEN: list[tuple[Exception, str]] = [
+FORBIDDEN = [
     (ProtocolError(-32002, "x"), "raise ResourceNotFound"),
     (ProtocolError(-32042, "x"), "ctx.elicit_url"),
     (ProtocolError(-32021, "x"), "raise MissingClientCapability"),
@@ -129,7 +128,7 @@ async def work(ctx):
     await ctx.elicit("q", "?", int)
 
 
-NO_TABLE: Any = {"tasks": None}
+NO_TABLE = {"tasks": None}
 """With a table, the page asks in place of the client."""
 
 ELICITATION = "client capabilities that this request does not declare: elicitation.form."

@@ -420,7 +420,7 @@ def test_a_hook_does_not_change_what_a_replay_records():
     assert first.entries == second.entries
 
 
-tenant: ContextVar[str] = ContextVar("tenant", default="nobody's")
+tenant = ContextVar("tenant", default="nobody's")
 
 
 def plain_tenant(call: Call) -> Iterator[None]:
@@ -492,7 +492,7 @@ def test_exceptions_of_hooks_are_redacted_in_the_log(capsys):
             yield
         raise LookupError(call.arguments["item"])
 
-    observer: Any = LogObserver()
+    observer = LogObserver()
     observer.begin("request-1")
     asked = Player(server, observer=observer).call("order", {"item": secret})
     observer.begin("request-2")
@@ -519,7 +519,7 @@ def adding(**fields):
 
 def test_fields_are_in_the_lines_of_the_log_below_one_member_until_the_request_ends(capsys):
     server, errors = adding(tenant="a", message="mine", size=3, ratio=0.5, beta=True)
-    observer: Any = LogObserver()
+    observer = LogObserver()
     player = Player(server, observer=observer)
     for request in ("with", "without"):
         observer.begin(request)

@@ -90,7 +90,7 @@ def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have():
 
 
 def test_log_lines_before_the_body_of_a_tool_have_the_flow():
-    tags: dict[str, dict[str, str]] = {}
+    tags = {}
 
     class Tagged(RecordingObserver):
         def record(self, event: str, **fields: Any) -> None:

@@ -15,8 +15,8 @@ lists = st.lists(st.text(max_size=20), max_size=40, unique=True)
 
 def read_pages(kind, names, size):
     """Return the pages and the cursors between them."""
-    pages: list[list[str]] = []
-    cursors: list[str] = []
+    pages = []
+    cursors = []
     cursor = None
     while not pages or cursor is not None:
         part, cursor = find_page(kind, names, cursor, size)

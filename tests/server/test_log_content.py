@@ -62,22 +62,23 @@ def validated_resource(card: Annotated[str, BeforeValidator(strict)]) -> str:
 
 
 server.completion("validated_prompt", "card")(strict)
-deployments: list[str] = []
 
 
-def stricter(value: Any) -> Any:
-    return strict(value) if deployments else value
+strict_from = []
+"""Not empty after the deployment of a version with a stricter validator."""
 
 
 @server.tool(task="required")
-def lasting(ctx: Context, card: Annotated[str, BeforeValidator(stricter)]) -> str:
-    deployments.append("one that is stricter")
+def lasting(
+    ctx: Context, card: Annotated[str, BeforeValidator(lambda value: strict(value) if strict_from else value)]
+) -> str:
+    strict_from.append("this pass")
     ctx.run_as_task()
     return card
 
 
 def playing(capabilities=EVERYTHING, **options):
-    observer: Any = LogObserver()
+    observer = LogObserver()
     observer.begin("request-1")
     meta = {"com.example/token": SECRETS["bearer"]}
     return Player(server, capabilities, observer=observer, log_level="debug", meta=meta, **options)
@@ -140,7 +141,7 @@ def test_exceptions_before_a_call_starts_are_redacted(capsys, method, params):
 
 
 def test_an_unreadable_event_of_a_worker_is_redacted(capsys):
-    deployments.clear()
+    strict_from.clear()
     deployment = Deployment(server, observer=LogObserver())
     deployment.start("lasting", **SECRET)
     with pytest.raises(LookupError):
@@ -159,9 +160,6 @@ def test_each_request_is_one_log_line_with_flow_round_and_outcome(capsys):
     assert len({line["flow"] for line in lines}) == 1
     assert [line["tool"] for line in lines] == ["order"] * 3
     assert [line.get("questions", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
-
-
-def test_a_declined_question_is_counted(capsys):
     playing().call("order", {"card": "x"}).answer(address=DECLINE)
     last = logged(capsys)[-1]
     assert (last["declined"], last["declines"], last["rounds"]) == (1, [1.0], [2.0])

@@ -125,7 +125,7 @@ def test_a_request_of_the_official_types_is_served_with_its_nulls(method, params
 
 def shape(response):
     """Return the last message of a response; a state differs in each one."""
-    message: Any = read_messages(response)[-1]
+    message = read_messages(response)[-1]
     if "requestState" in message.get("result", {}):
         message["result"]["requestState"] = ""
     return message

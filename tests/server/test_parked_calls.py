@@ -1,7 +1,6 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from threading import Barrier
@@ -20,7 +19,7 @@ from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 
 server = Server("parked")
-effects: list[str] = []
+effects = []
 is_signed_in = False
 
 
@@ -90,7 +89,7 @@ def large(ctx: Context) -> str:
     return "".join(f"{number:x}" for number in range(200_000))
 
 
-during_pass: list[Callable[[], object]] = []
+during_pass = []
 
 
 @server.tool

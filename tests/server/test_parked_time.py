@@ -16,7 +16,7 @@ CLAUDE = {"io.modelcontextprotocol/clientInfo": {"name": "Anthropic/ClaudeAI", "
 
 server = Server("slow")
 clock = FakeClock()
-ran: list[int] = []
+ran = []
 
 
 def work(number: int) -> int:

@@ -1,11 +1,9 @@
 """How a call is asked, and how it continues: the tables, which lists and calls share."""
 
-from collections.abc import Sequence
 from itertools import product
 
 import pytest
 
-from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip.server.plan import (
     ClientAbilities,
     Plan,
@@ -14,7 +12,7 @@ from mcp_roundtrip.server.plan import (
     presenter_of_repeated,
 )
 
-ALL: Sequence[Fallback] = ("app", "page", "model", "default")
+ALL = ("app", "page", "model", "default")
 CLAUDE_CODE = ClientAbilities(forms=True, urls=True, apps=False, state="follows", stores_calls=True)
 CLAUDE_AI = ClientAbilities(forms=False, urls=False, apps=True, state="fails", stores_calls=True)
 NOTHING = ClientAbilities(forms=False, urls=False, apps=False, state="may_follow", stores_calls=True)

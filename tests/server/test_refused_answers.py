@@ -87,7 +87,7 @@ def refusals(play):
 
 SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "short"}}
 
-MALFORMED: list[tuple[str, Any, str]] = [
+MALFORMED = [
     ("form", {"action": "Accept", "content": {"name": SECRET}}, "q.action"),
     ("form", {"action": "accept", "content": SECRET}, "q.content"),
     ("form", SECRET, "q"),
@@ -118,7 +118,7 @@ def test_a_malformed_answer_is_an_error_that_names_the_member(tool, answer, memb
     assert asked.respond({"q": GOOD[tool]}).result["resultType"] == "complete", "nothing is lost"
 
 
-GOOD: dict[str, Any] = {
+GOOD = {
     "form": accepted({"name": "ada"}),
     "url": {"action": "accept"},
     "sampling": SAMPLED,

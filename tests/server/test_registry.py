@@ -36,7 +36,7 @@ def test_names_against_the_recommendation_of_the_specification_are_refused(name)
         Server("x").tool(name=name or " ")(lambda: None)
 
 
-SCHEMA: dict[str, Any] = {
+SCHEMA = {
     "type": "object",
     "properties": {"n": {"type": "integer", "minimum": 1}},
     "required": ["n"],

@@ -20,7 +20,6 @@ from support.charging_shop import (
     charged,
     clocks,
     concurrent,
-    count_calls_of_creation,
     finish,
     server,
 )
@@ -153,25 +152,6 @@ def test_the_log_of_a_repetition_has_the_flow(deployment):
     deployment.observer.tags.clear()
     client.become_task()
     assert deployment.observer.tags == {"flow": deployment.tasks[0].flow_id}
-
-
-@pytest.mark.parametrize("is_done", [False, True])
-@pytest.mark.parametrize("max_open", [0, 1])
-def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open, is_done):
-    for call in range(count_calls_of_creation(max_open)):
-        charged.clear()
-        deployment = Deployment(server, max_open=max_open)
-        client = Client(deployment)
-        with suppress(WorkerKilled):
-            client.become_task(CrashingStore(deployment.store, call, is_done=is_done))
-        deployment.clock.advance(31)  # the lost process may have dispatched no worker
-        task = client.repeat_first()
-        if task["resultType"] == "input_required":  # the lost request has stored nothing
-            task = deployment.retry("optional", task, sure=True)
-        assert client.become_task()["taskId"] == task["taskId"]
-        deployment.run_workers()
-        assert deployment.status(task["taskId"]) == "completed"
-        assert len(charged) == len(deployment.tasks) == 1
 
 
 @pytest.mark.parametrize("is_done", [False, True])

@@ -6,7 +6,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import Player
 from support.deployment import legacy
 
-RAN: list[str] = []
+RAN = []
 
 
 def make_server(channels):

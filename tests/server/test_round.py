@@ -60,7 +60,7 @@ def forever(ctx: Context) -> None:
     ctx.elicit_url("never", "Sign in", "https://x.test/page?mcp_link=token#top", done=lambda: False)
 
 
-PAGES: set[Any] = set()
+PAGES = set()
 
 
 @server.tool

@@ -1,7 +1,6 @@
 """Scopes of features: which features a caller may call, and which are hidden from it."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -82,7 +81,7 @@ def completing(kind, name, argument):
     return message("completion/complete", ref=ref, argument={"name": argument, "value": ""})
 
 
-REQUESTS: dict[str, tuple[Mapping[str, Any], str]] = {
+REQUESTS = {
     "a tool": (call("write"), "db:write billing"),
     "a prompt": (message("prompts/get", name="migrate", arguments={"table": "t"}), "db:write"),
     "a resource": (message("resources/read", uri="db://rows/7"), "db:read"),
@@ -240,8 +239,8 @@ def listed(client: Deployment, method: str) -> tuple[list[str], str]:
 
 def test_pages_are_private_and_cursors_are_bound_to_the_scopes():
     client = caller(WRITER, databases(hide_unauthorized=True, page_size=1))
-    names: list[str] = []
-    cursor: dict[str, str] = {}
+    names = []
+    cursor = {}
     while True:
         result = client.result("tools/list", **cursor)
         assert result["cacheScope"] == "private"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import jsonschema
 import pytest
@@ -17,7 +16,7 @@ from support.project import ROOT
 NAME = "com.example/databases"
 PATH = "/mcp/server-card"
 
-CARD: dict[str, Any] = {
+CARD = {
     "type": "object",
     "required": ["$schema", "name", "version", "description", "remotes"],
     "additionalProperties": False,

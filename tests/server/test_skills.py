@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from support.skills import matches, skill_file, with_manifest, write_skills
 
 OPEN, ADMIN = "skill://acme/refunds/SKILL.md", "skill://admin/SKILL.md"
 PICTURE, NESTED = "skill://acme/refunds/files/a.png", "skill://acme/refunds/files/audit/SKILL.md"
-FILES: Mapping[str, str | bytes] = {
+FILES = {
     "acme/refunds/SKILL.md": "\ufeff" + skill_file("refunds", "Refund an order.", "license: MIT"),
     "acme/refunds/files/a.png": b"\x89PNG",
     "acme/refunds/files/b c.unknown": "text\r\n",

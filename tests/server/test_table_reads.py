@@ -7,7 +7,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_CLIE
 from mcp_roundtrip_testing import EVERYTHING
 from support.client_requests import FORMS, text
 from support.deployment import Deployment
-from support.faulty_store import FaultyStore, Operation
+from support.faulty_store import FaultyStore
 from support.messages import META
 
 BREAKS = {"name": "Anthropic/ClaudeAI"}
@@ -47,7 +47,7 @@ def plain() -> str:
     ],
 )
 def test_only_a_call_that_its_client_may_have_to_repeat_reads_once(tool, meta, reads):
-    operations: list[Operation] = []
+    operations = []
     client = Deployment(server, store=FaultyStore(before=operations.append))
     assert text(client.post_call(tool, meta={**META, **meta})["result"]) == "done"
     assert [each.name for each in operations].count("get") == reads

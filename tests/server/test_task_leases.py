@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Server, StepInterrupted
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
@@ -10,7 +10,7 @@ from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
 from support.lambda_context import LambdaContext
-from support.task_tools import in_another_process, meanwhile, ran, run_step
+from support.task_tools import meanwhile, ran, run_step
 
 LEASE_S = 60
 BEAT_S = LEASE_S / 3
@@ -46,15 +46,6 @@ async def two_async_branches(ctx: AsyncContext) -> str:
         return await branch.elicit("name", "Who?", str)
 
     return str(await ctx.gather({"asks": asks, "runs": runs}))
-
-
-@server.tool(task="required")
-def careful_step(ctx: Context) -> str:
-    ctx.run_as_task(ttl_ms=24 * 3_600_000)
-    try:
-        return ctx.step("first", run_step, "first", at_most_once=True)
-    except StepInterrupted:
-        return "interrupted"
 
 
 @server.tool(task="required")
@@ -124,16 +115,6 @@ def task():
     return StartedTask()
 
 
-@pytest.mark.parametrize("call", range(6))
-def test_a_killed_workers_retry_continues_without_a_poll(task, call):
-    first = task.lose_worker(call)
-    killed_at = task.clock()
-    task.clock.advance(RETRY_S)
-    task.invoke(first)
-    assert task.status == "completed"
-    assert task.clock() - killed_at < 90
-
-
 def test_a_killed_worker_is_replaced_by_the_first_poll_after_its_lease(task):
     task.lose_worker(3)
     task.clock.advance(LEASE_S)
@@ -174,28 +155,6 @@ def test_a_step_that_outlasts_the_lease_by_far_keeps_the_task(tool):
     assert not task.deployment.sent, "no poll dispatched another worker"
     assert ran == ["first", "second"]
     assert task.status == "completed"
-
-
-def test_two_deliveries_of_one_invocation_run_the_task_once(task):
-    delivered_twice = LambdaContext(task.clock)
-
-    def second_delivery():
-        pauses = []
-
-        def pause(duration_ms):
-            pauses.append(duration_ms)
-            for _ in range(3):
-                task.clock.advance(BEAT_S)
-                task.timer.fire()  # the heartbeats of the first delivery
-
-        task.invoke(delivered_twice, replaced_ports={"pause_ms": pause})
-        assert pauses == [LEASE_S * 1_000 + 1]
-
-    meanwhile.append(second_delivery)
-    task.invoke(delivered_twice)
-    assert ran == ["first", "second"]
-    assert task.status == "completed"
-    assert task.recorded() == ["task_not_claimed"]
 
 
 def test_a_retry_that_comes_early_waits_for_the_end_of_the_lost_workers_lease(task):
@@ -274,49 +233,6 @@ def test_an_async_worker_that_was_stopped_writes_nothing_and_starts_no_step(tool
     assert ran == ["first"]
     assert task.recorded() == ["lease_lost"]
     assert not task.deployment.failures
-
-
-@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("call", range(1, 7))  # claim, query, get, put, get, put, complete
-@pytest.mark.parametrize("tool", ["two_steps", "careful_step"])
-def test_a_worker_that_was_stopped_in_a_request_writes_nothing_and_starts_no_step(tool, call, is_done):
-    task, left = StartedTask(tool), []
-
-    def take_over():
-        task.clock.advance(LEASE_S + 1)
-        task.timer = HeartbeatTimer()
-        task.deployment.poll(task.id)
-        if task.deployment.sent:
-            task.deployment.sent.pop()
-            task.invoke()
-        assert task.status == "completed"
-        left.extend(task.rows())
-
-    def stopped():
-        in_another_process(take_over)
-        ran.append("continues")
-
-    task.invoke(store=CrashingStore(task.store, call, is_done, on_reached=stopped))
-    if left:  # the tool makes so many calls
-        assert task.rows() == left
-        assert not {"first", "second"} & set(ran[ran.index("continues") :])
-        assert ran.count("first") <= (1 if tool == "careful_step" else 2)
-
-
-def test_a_nonrepeatable_step_of_a_stopped_worker_is_not_run_again():
-    task = StartedTask("careful_step")
-    meanwhile.append(task.take_over)
-    task.invoke()
-    assert ran == ["first"]
-    assert task.deployment.text_of(task.id) == "interrupted"
-
-
-def test_a_stopped_worker_whose_task_nobody_took_continues(task):
-    meanwhile.append(lambda: task.clock.advance(10 * LEASE_S))
-    task.invoke()
-    assert task.status == "completed"
-    assert ran == ["first", "second"]
-    assert "lease_lost" not in task.recorded()
 
 
 @pytest.mark.parametrize("tool", ["two_steps", "two_async_steps"])

@@ -1,7 +1,6 @@
 """The limit of open tasks on the wire: HTTP 429 with a remedy."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -121,14 +120,6 @@ def test_a_refusal_names_the_steps_that_run_again(deployment):
     assert deployment.retry("becomes_task_after_answer", asked, size=1)["resultType"] == "task"
 
 
-def test_concurrent_calls_never_exceed_the_limit(deployment):
-    number = 4 * LIMIT
-    with ThreadPoolExecutor(number) as threads:
-        statuses = list(threads.map(lambda _: deployment.send_call("may_start_task").status, range(number)))
-    assert sorted(statuses) == [200] * LIMIT + [429] * (number - LIMIT)
-    assert len(deployment.sent) == LIMIT
-
-
 def test_a_cancelled_task_counts_until_the_running_step_ends(deployment):
     tasks = [deployment.start("observed") for _ in range(LIMIT)]
     statuses = []
@@ -143,17 +134,6 @@ def test_a_cancelled_task_counts_until_the_running_step_ends(deployment):
     assert statuses == [200, 429], "only the task whose worker had not started made room"
     assert "after" not in ran
     assert deployment.send_call("requires_task").status == 200
-
-
-@pytest.mark.parametrize("end", ["cancelled", "completed"])
-def test_an_ended_task_makes_room(deployment, end):
-    first, *_ = at_limit(deployment)
-    if end == "cancelled":
-        deployment.cancel(first)
-    else:
-        deployment.run_worker()
-    deployment.start("requires_task")
-    refusal(deployment, "requires_task")
 
 
 def test_a_legacy_client_gets_the_error_with_status_200():

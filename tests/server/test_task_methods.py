@@ -1,19 +1,13 @@
 """Tasks from the call to their end, with a store in memory and workers run by the test."""
 
 import json
-from collections import Counter
-from contextlib import suppress
-from itertools import count
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
-from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
-from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from mcp_roundtrip_testing.workers import NEVER
 from support.client_requests import accepted, next_round
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
@@ -244,74 +238,6 @@ def test_progress_is_the_status_message_while_the_task_works():
     ]
 
 
-@server.tool(task="required")
-def pays(ctx: Context) -> str:
-    ctx.run_as_task()
-    ctx.step("prepare", run_step, "prepare")
-    try:
-        ctx.step("charge", run_step, "charge", at_most_once=True)
-    except StepInterrupted:
-        ctx.step("look", run_step, "look")
-    ctx.elicit("sure", "Sure?", bool)
-    return ctx.step("ship", run_step, "ship")
-
-
-def play_with_crash(deployment, dies_at, *, is_done):
-    """Play `pays` to its end and kill the worker once. Return whether the call to kill it at occurred."""
-    task_id = deployment.start("pays")
-    died = False
-    for _ in range(8):
-        while deployment.sent:
-            dying = CrashingStore(deployment.store, NEVER if died else dies_at, is_done)
-            with suppress(WorkerKilled):
-                deployment.by(store=dying).run_worker()
-            died = died or dying.calls > dies_at
-            dies_at = dies_at if died else dies_at - dying.calls
-        task = deployment.poll(task_id)
-        if task["status"] == "completed":
-            assert task["result"]["isError"] is False
-            return died
-        if "inputRequests" in task:
-            deployment.update(task_id, **dict.fromkeys(task["inputRequests"], accepted(True)))
-        deployment.clock.advance(1000)  # the lease has expired, so a poll may dispatch a worker
-    raise AssertionError(f"the task was lost: {deployment.poll(task_id)}")
-
-
-@pytest.mark.parametrize("is_done", [False, True], ids=["before it is done", "after it is done"])
-def test_a_task_completes_if_a_worker_is_killed_at_any_call_of_the_store(is_done):
-    for dies_at in count():
-        ran.clear()
-        if not play_with_crash(Deployment(server), dies_at, is_done=is_done):
-            break
-        times = Counter(ran)
-        assert times["charge"] <= 1, dies_at
-        assert times["charge"] + times["look"] >= 1
-        assert times["ship"] >= 1
-        assert sum(times.values()) <= 5, "a journaled step did not run again"
-    assert dies_at > 10
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        lambda ctx: ctx.step("charge", run_step, "x", at_most_once=True),
-        lambda ctx: ctx.sleep("nap", 1),
-        lambda ctx: ctx.run_as_task(),
-    ],
-)
-def test_a_nonrepeatable_step_is_refused_outside_a_task(body):
-    plain = Server("plain")
-
-    @plain.tool
-    def works(ctx: Context) -> None:
-        body(ctx)
-
-    deployment = Deployment(plain)
-    assert deployment.call("works")["isError"]
-    assert deployment.failures == ["tool_raised"]
-    assert ran == []
-
-
 def test_a_step_result_over_the_item_limit_fails_the_task_with_a_remedy():
     deployment = Deployment(task_server(lambda ctx: ctx.step("much", lambda: "x" * 500_000)))
     failed = deployment.poll(deployment.run_task("works"))
@@ -347,19 +273,3 @@ def test_a_worker_that_runs_out_of_time_checkpoints_and_dispatches_the_next():
     assert deployment.text_of(deployment.run_task("works")) == "one two three"
     assert ran == names
     assert deployment.events.count("worker_finished") == 3
-
-
-def test_code_that_does_not_match_the_journal_fails_the_task_with_a_reason(deployment):
-    task_id = parked(deployment)
-    changed = Server("jobs")
-
-    @changed.tool(task="optional")
-    def provision(ctx: Context, name: str) -> str:
-        ctx.elicit("size", f"How small is {name}?", int)
-        return "done"
-
-    deployment.update(task_id, keep=accepted(True))
-    deployment.by(server=changed).run_workers()
-    failed = deployment.poll(task_id)
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert deployment.failures == ["drift"]

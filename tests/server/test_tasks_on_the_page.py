@@ -6,7 +6,6 @@ from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.worker import MAX_ASKED
-from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import ASKABLE, TASKS, TOKEN, code_in, text
 from support.deployment import Deployment
@@ -14,7 +13,7 @@ from support.faulty_store import FaultyStore
 from support.task_tools import ran, run_step
 
 server = Server("tasks")
-clocks: list[FakeClock] = []
+clocks = []
 
 
 @server.tool(task="required")

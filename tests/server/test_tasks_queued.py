@@ -46,17 +46,6 @@ def test_a_task_that_kills_every_worker_is_abandoned_and_logged():
     assert ("task_abandoned", {"task": task_id}) in deployment.observer.events
 
 
-def test_workers_lost_after_progress_do_not_count_as_attempts():
-    names = [f"{number:02}" for number in range(3 * MAX_ATTEMPTS)]
-    deployment, queue, task_id = queued(lambda ctx: [ctx.step(name, run_step, name) for name in names])
-    while deployment.task(task_id).status is Status.WORKING and queue.deliveries < 2 * len(names):
-        # claim, query, [reset attempts], read, journal; killed at the next call
-        queue.deliver(crashes_at=5)
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.COMPLETED
-    assert sorted(set(ran)) == names
-
-
 def test_a_message_received_during_the_lease_of_another_worker_is_redelivered():
     deployment, queue, task_id = queued(lambda ctx: ctx.step("work", int))
     [message] = queue.messages

@@ -6,8 +6,6 @@ Every result is validated with `support.tasks_schema`: members, types, and value
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,7 @@ from support.messages import META
 from support.task_tools import ran, run_step, task_server
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
-LEGACY: Mapping[str, Any] = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
+LEGACY = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
 """The declaration of 2025-11-25."""
 
 SAFE = re.compile(r"[A-Za-z0-9_-]+")
@@ -218,7 +216,7 @@ def test_an_acknowledgement_is_empty(deployment):
         assert acknowledged == {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}
 
 
-MALFORMED: list[Any] = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
+MALFORMED = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=str)

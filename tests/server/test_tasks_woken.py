@@ -5,11 +5,10 @@ from unittest.mock import Mock
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.worker_queue import MAX_DELAY_S, WorkerQueue
+from support.worker_queue import WorkerQueue
 
 HOUR_MS = 3_600_000
 
@@ -34,15 +33,6 @@ def queue():
 @pytest.fixture
 def woken(queue):
     return queue.deployment
-
-
-def test_a_task_sleeps_without_polls_and_ends(queue, woken):
-    task_id = woken.start("naps", times=3, nap_ms=HOUR_MS)
-    started_s = woken.clock()
-    queue.deliver_all()
-    assert woken.task(task_id).status is Status.COMPLETED
-    assert woken.clock() - started_s == 3 * HOUR_MS / 1_000
-    assert queue.deliveries == 3 * HOUR_MS / 1_000 / MAX_DELAY_S
 
 
 def test_a_poll_and_a_wake_up_at_the_same_time_dispatch_one_worker(queue, woken):
@@ -110,17 +100,6 @@ def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(
         with pytest.raises(WorkerKilled):
             queue.receive(wake_up, woken.by(store=CrashingStore(woken.store, call, is_done=True)))
     assert not woken.sent
-    queue.deliver_all()
-    assert woken.task(task_id).status is Status.COMPLETED
-
-
-def test_a_wake_up_that_cannot_dispatch_is_redelivered_until_it_can(queue, woken, monkeypatch):
-    task_id = woken.run_task("naps", times=1, nap_ms=60_000)
-    with monkeypatch.context() as patch:
-        patch.setattr(WorkerQueue, "dispatch", Mock(side_effect=StoreError("TooManyRequestsException")))
-        for _ in range(10):
-            queue.deliver()
-            assert len(queue.messages) == 1
     queue.deliver_all()
     assert woken.task(task_id).status is Status.COMPLETED
 

@@ -13,7 +13,7 @@ from mcp_roundtrip_testing import EVERYTHING
 from support.client_requests import FORMS
 from support.deployment import Deployment, legacy
 
-UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
+UI = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 
 
 def server(**options):
@@ -139,7 +139,7 @@ UI_EXTENSION = st.sampled_from(
 
 @given(ELICITATION, UI_EXTENSION, st.booleans())
 def test_every_tool_is_listed_for_every_client(elicitation, ui, signed_in):
-    capabilities: dict[str, Any] = {} if elicitation is None else {"elicitation": elicitation}
+    capabilities = {} if elicitation is None else {"elicitation": elicitation}
     if ui is not None:
         capabilities["extensions"] = {"io.modelcontextprotocol/ui": ui}
     listed = tools(capabilities, signed_in=signed_in)

@@ -5,7 +5,6 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from itertools import cycle
-from typing import Any
 
 import pytest
 from opentelemetry import trace
@@ -70,7 +69,7 @@ def deployment():
 
 def book(*views, metas=({}, {}, {})):
     """Make the three rounds of a call, each with its view of a deployment, and let a worker finish."""
-    params: dict[str, Any] = {"arguments": {"place": "Hyderabad"}}
+    params = {"arguments": {"place": "Hyderabad"}}
     answers = [("size", 4), ("name", "Ada"), ("", None)]
     for deployment, meta, (key, value) in zip(cycle(views), metas, answers, strict=False):
         declared = {**META, META_CLIENT_CAPABILITIES: ASKABLE, **meta}
@@ -80,9 +79,10 @@ def book(*views, metas=({}, {}, {})):
     views[0].run_worker()
 
 
-def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment):
+def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round_and_linked_to_their_rounds(deployment):
     book(deployment)
-    assert tree(deployment.tracer.spans) == [
+    spans = deployment.tracer.spans
+    assert tree(spans) == [
         "A tools/call book",
         "A   tools/call book",
         "A     pass book",
@@ -98,6 +98,12 @@ def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment):
         "A       step charge",
         "A       step charge",
     ]
+    first, passes = spans[1], deployment.tracer.named("pass book")
+    owners = [span for span in deployment.tracer.named("tools/call book") if span.parent is not None]
+    assert [each.context.span_id for span in owners[1:] for each in span.links] == [first.context.span_id] * 2
+    linked_ids = [each.context.span_id for span in passes for each in span.links]
+    assert linked_ids == [each.context.span_id for each in owners[1:]]
+    assert linked(deployment.tracer.named("work on book")[0], spans) == ["create task book"]
 
 
 def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment):
@@ -122,17 +128,6 @@ def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment):
         "mcp_roundtrip.field.size": 2,
         "mcp_roundtrip.field.ended": "tool_error",
     }
-
-
-def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(deployment):
-    book(deployment)
-    spans = deployment.tracer.spans
-    first, passes = spans[1], deployment.tracer.named("pass book")
-    owners = [span for span in deployment.tracer.named("tools/call book") if span.parent is not None]
-    assert [each.context.span_id for span in owners[1:] for each in span.links] == [first.context.span_id] * 2
-    linked_ids = [each.context.span_id for span in passes for each in span.links]
-    assert linked_ids == [each.context.span_id for each in owners[1:]]
-    assert linked(deployment.tracer.named("work on book")[0], spans) == ["create task book"]
 
 
 def test_the_documented_picture_is_that_of_real_spans(deployment):
@@ -165,14 +160,16 @@ def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployme
     assert passes[1].links[0].context.trace_id == int(TRACE, 16)
 
 
-def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled():
+def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled_and_log_lines_have_the_ids():
     root = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8"
     for sampled, is_parent in ((1, True), (0, False)):
         deployment = traced(make_server(), f"{root};Sampled={sampled}")
         deployment.post_call("refuse")
-        first = deployment.tracer.spans[0]
+        first, tags = deployment.tracer.spans[0], deployment.observer.tags
         assert (first.parent is not None) is is_parent
         assert (first.context.trace_id == int("5759e988bd862e3fe1be46a994272793", 16)) is is_parent
+        assert tags["trace_id"] == f"{first.context.trace_id:032x}"
+        assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.tracer.spans}
 
 
 def test_the_current_span_of_the_function_is_the_parent(deployment):
@@ -222,30 +219,24 @@ def test_a_message_has_the_attributes_of_the_conventions(deployment, tool, error
 
 def test_prompts_and_resources_are_named_without_the_values_of_a_request():
     server = Server("owner")
-    server.prompt(lambda_prompt)
-    server.resource("cards://{card}/limit")(lambda_resource)
+
+    @server.prompt
+    def greeting(card: str) -> str:
+        return card
+
+    @server.resource("cards://{card}/limit")
+    def limit(card: str) -> str:
+        return card
+
     deployment = traced(server)
-    deployment.post("prompts/get", name="lambda_prompt", arguments={"card": "visa-4111"})
+    deployment.post("prompts/get", name="greeting", arguments={"card": "visa-4111"})
     deployment.post("resources/read", uri="cards://visa-4111/limit")
     door, resource = deployment.tracer.spans[0], deployment.tracer.spans[3]
-    assert (door.name, door.attributes["gen_ai.prompt.name"]) == (
-        "prompts/get lambda_prompt",
-        "lambda_prompt",
-    )
-    assert (resource.name, resource.attributes["mcp.resource.uri"]) == (
-        "resources/read",
-        "cards://{card}/limit",
-    )
+    assert (door.name, door.attributes["gen_ai.prompt.name"]) == ("prompts/get greeting", "greeting")
+    assert resource.name == "resources/read"
+    assert resource.attributes["mcp.resource.uri"] == "cards://{card}/limit"
     check_conventions(resource, {"jsonrpc.request.id": True, "mcp.resource.uri": True})
     assert "visa-4111" not in "".join(span.to_json() for span in deployment.tracer.spans)
-
-
-def lambda_prompt(card: str) -> str:
-    return card
-
-
-def lambda_resource(card: str) -> str:
-    return card
 
 
 def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deployment):
@@ -256,13 +247,6 @@ def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deplo
     found = [value for value in ("Hyderabad", "Ada", "seat", "receipt", "visa", "eyJ") if value in text]
     assert found == []
     assert not any(span.events for span in deployment.tracer.spans), "exceptions quote arguments"
-
-
-def test_log_lines_have_the_ids_of_the_trace(deployment):
-    deployment.post_call("refuse")
-    tags = deployment.observer.tags
-    assert tags["trace_id"] == f"{deployment.tracer.spans[0].context.trace_id:032x}"
-    assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.tracer.spans}
 
 
 def test_a_session_of_an_earlier_client_is_a_digest(deployment):
@@ -301,19 +285,20 @@ def test_steps_of_async_tools_are_in_the_span_of_their_pass():
 
 
 def test_every_invocation_exports_its_spans_before_it_ends(deployment):
-    flushed: list[int] = []
+    flushed = []
     deployment.tracer.provider.force_flush = lambda timeout_millis=0: bool(flushed.append(timeout_millis))
     book(deployment)
     assert flushed == [FLUSH_MS] * 7, "three in the front door, three in the owner, one in the worker"
 
 
-def test_a_state_of_an_untraced_round_has_no_trace(deployment):
-    book(deployment.by(tracer=None))
+def test_a_round_that_is_not_traced_passes_the_trace_on_and_untraced_calls_work(deployment):
+    untraced = deployment.by(tracer=None)
+    book(untraced)
     assert deployment.tracer.spans == []
-
-
-def test_a_round_that_is_not_traced_passes_the_trace_on(deployment):
-    book(deployment, deployment.by(tracer=None), deployment)
+    book(
+        Deployment(make_server(), through_door=True, tracer=Tracer(trace.NoOpTracerProvider(), lambda: None))
+    )
+    book(deployment, untraced, deployment)
     first, third = deployment.tracer.named("pass book")
     assert first.context.trace_id == third.context.trace_id
 
@@ -355,8 +340,3 @@ def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_
     found = [f"mcp_roundtrip.{name}" for name in ours if f"mcp_roundtrip.{name}" in loaded]
     assert found + [name for name in loaded if name.startswith("opentelemetry")] == []
     assert {"mcp_roundtrip.server.task_carrier", "mcp_roundtrip.tasks.worker"} <= set(loaded)
-
-
-def test_without_a_provider_nothing_is_traced_and_calls_work():
-    provider = trace.NoOpTracerProvider()  # what the API has by default
-    book(Deployment(make_server(), through_door=True, tracer=Tracer(provider, lambda: None)))
