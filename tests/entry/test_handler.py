@@ -32,11 +32,6 @@ def remaining(ctx: Context) -> int:
     return ctx.remaining_ms
 
 
-@server.tool
-def request_id(ctx: Context) -> str:
-    return str(ctx.lambda_context.aws_request_id)
-
-
 def structured(event, context):
     response = server.lambda_handler(event, context)
     body = json.loads(response["body"]) if "body" in response else response
@@ -48,24 +43,9 @@ def forwarded(deadline_ms):
     return LambdaContext(CLOCK, 20_000, custom={"mcpDeadlineMs": deadline_ms})
 
 
-def test_a_bare_message_is_answered_with_a_bare_message():
-    answer = server.lambda_handler(message("tools/list"), LambdaContext())
-    assert answer["jsonrpc"] == "2.0"
-    assert [tool["name"] for tool in answer["result"]["tools"]] == ["remaining", "request_id"]
-
-
-def test_a_bare_notification_gets_no_response():
-    assert server.lambda_handler({"jsonrpc": "2.0", "method": "notifications/x"}, LambdaContext()) is None
-
-
 def test_a_direct_caller_is_anonymous_and_refused_if_callers_must_be_identified():
     closed = Deployment(Server("x"), mode=AuthMode.IAM)
     assert "error" in closed.invoke(message("tools/list"))
-
-
-def test_the_tool_gets_the_lambda_context():
-    answer = server.lambda_handler(call("request_id"), LambdaContext(aws_request_id="request-1"))
-    assert answer["result"]["content"][0]["text"] == "request-1"
 
 
 @pytest.mark.parametrize(
@@ -82,24 +62,6 @@ def test_the_tool_gets_the_lambda_context():
 )
 def test_the_budget_is_the_smallest_limit_minus_a_margin(event, context, remaining_ms):
     assert structured(event, context) == remaining_ms
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        [],
-        None,
-        "text",
-        {"Records": []},
-        {"version": "1.0", "httpMethod": "POST"},
-        {"version": "2.0", "requestContext": {}},
-        {"version": "2.0", "requestContext": None},
-    ],
-)
-def test_an_event_that_is_not_a_request_fails_the_invocation(event):
-    with pytest.raises(UnknownEventSource, match=r"payload 2\.0"):
-        server.lambda_handler(event, LambdaContext())
 
 
 def misconfigured() -> Ports:

@@ -240,18 +240,6 @@ def test_a_legacy_request_may_have_modern_fields(client):
     assert json.loads(response.body)["result"]["structuredContent"] == {"sum": 3}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_request_that_names_its_version_in_the_metadata_is_modern(version):
-    response = legacy(server, version=version).send(message("tools/list"), mcp_method="tools/list")
-    assert refused(response) == (400, -32020)
-
-
-@pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])
-def test_a_request_with_a_modern_header_and_without_metadata_is_malformed(method):
-    response = legacy(server, version="2026-07-28").send(message(method, meta=None))
-    assert refused(response) == (400, -32022 if method == "initialize" else -32602)
-
-
 def test_a_modern_client_gets_no_legacy_members():
     for method in ("initialize", "ping"):
         assert Deployment(server, user=None).refusal(method) == (404, -32601)

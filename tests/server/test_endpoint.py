@@ -118,43 +118,20 @@ def sent(event, to=client):
     return response_of(to.invoke(event))
 
 
-def test_a_base64_body_is_read():
-    body = message("tools/list")
-    encoded = b64encode(json.dumps(body).encode()).decode()
-    assert sent(http_event(encoded, headers=headers(body), base64=True)).status == 200
-    assert refused(sent(http_event("%%%", base64=True))) == (400, -32700)
-
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
         ("", -32700),
-        ("{", -32700),
-        ("NaN", -32700),
         ('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":NaN}}', -32700),
-        ('{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}', -32700),
         ("[" * 10_000, -32700),
-        ('{"a":' * 200 + "1" + "}" * 200, -32700),
-        ("[]", -32600),
         (json.dumps([message("tools/list")]), -32600),
         ("null", -32600),
-        ("3", -32600),
-        ('"x"', -32600),
-        ("{}", -32600),
-        (json.dumps(message("tools/list", id=None)), -32600),
         (json.dumps(message("tools/list", id=1.5)), -32600),
-        (json.dumps(message("tools/list", id=[1])), -32600),
         ('{"jsonrpc":"2.0","id":1,"result":{}}', -32600),
     ],
 )
 def test_a_body_that_is_not_a_message_is_refused(body, expected):
     assert refused(client.send(body, mcp_method="tools/list")) == (400, expected)
-
-
-def test_a_notification_is_accepted_without_a_body():
-    body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    response = sent(http_event(body, headers={}))
-    assert (response.status, response.body) == (202, "")
 
 
 @pytest.mark.parametrize(

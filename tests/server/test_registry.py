@@ -6,9 +6,7 @@ from typing import Annotated, Any, Optional
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
-from mcp_roundtrip.arguments.mcp_header import McpHeader
 from mcp_roundtrip_testing import Player
-from support.servers import server_of
 
 
 def test_the_decorator_returns_the_function_unchanged():
@@ -34,45 +32,6 @@ def test_the_decorator_returns_the_function_unchanged():
 def test_names_against_the_recommendation_of_the_specification_are_refused(name):
     with pytest.raises(DefinitionError):
         Server("x").tool(name=name or " ")(lambda: None)
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"n": {"type": "integer", "minimum": 1}},
-    "required": ["n"],
-}
-
-
-def raw(ctx: Context, arguments: dict[str, Any]) -> int:
-    return int(arguments["n"])
-
-
-def test_mirrored_parameters_are_listed_as_declared_and_a_number_is_refused():
-    mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
-
-    def typed(a: Annotated[str, McpHeader("A")]) -> None: ...
-
-    server = Server("x")
-    server.tool(input_schema=mirrored)(raw)
-    server.tool(typed)
-    for tool in server.tools.values():
-        assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
-    number = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
-    with pytest.raises(DefinitionError, match="x-mcp-header"):
-        Server("y").tool(input_schema=number)(raw)
-
-
-def test_the_output_schema_comes_from_the_return_type():
-    def numbers() -> list[int]:
-        return [1, 2]
-
-    def text() -> str:
-        return "x"
-
-    tools = Player(server_of(numbers, text)).request("tools/list")["result"]["tools"]
-    listed = {tool["name"]: tool for tool in tools}
-    assert listed["numbers"]["outputSchema"] == {"type": "array", "items": {"type": "integer"}}
-    assert "outputSchema" not in listed["text"]
 
 
 def add(a: int, b: int) -> int:
@@ -170,26 +129,6 @@ def test_an_unsupported_callable_is_refused_with_the_remedy(function):
     for register in (server.tool, server.tool(name="a"), server.prompt, server.resource("docs://{a}")):
         with pytest.raises(DefinitionError, match=r"; (write|register) "):
             register(function)
-
-
-def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict_which_needs_no_annotation():
-    server = Server("x")
-    server.tool(input_schema=SCHEMA, description="Takes n.")(raw)
-
-    @server.tool(input_schema=SCHEMA)
-    def bare(ctx: Context, arguments) -> int:
-        return int(arguments["n"])
-
-    @server.tool(input_schema=SCHEMA)
-    async def later(arguments, ctx: AsyncContext) -> int:
-        return int(arguments["n"])
-
-    playing = Player(server)
-    listed = playing.request("tools/list")["result"]["tools"][0]
-    assert (listed["inputSchema"], listed["description"]) == (SCHEMA, "Takes n.")
-    for name in ("raw", "bare", "later"):
-        assert playing.call(name, {"n": 2}).structured == 2
-        assert playing.call(name, {"n": 0}).failed
 
 
 ALIAS = Annotated[Context | None, "documented"]

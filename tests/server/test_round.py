@@ -1,6 +1,5 @@
 """`tools/call`, round by round, from the view of a client."""
 
-import asyncio
 from contextlib import suppress
 from typing import Any
 from unittest.mock import Mock
@@ -8,7 +7,6 @@ from unittest.mock import Mock
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
-from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
@@ -347,58 +345,6 @@ def test_a_missing_capability_is_named():
     assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
-def refused_states(playing, *tokens):
-    return [
-        dict(
-            playing.send("greet", {}, {"name": {"action": "accept", "content": {"value": "x"}}}, token).error
-        )
-        for token in tokens
-    ]
-
-
-def test_all_refused_states_get_the_same_error():
-    playing = player()
-    state = playing.call("greet").state
-    assert state is not None
-    foreign = player().call("greet").state
-    other_tool = playing.call("two_rounds").state
-    errors = refused_states(
-        playing,
-        "",
-        "x",
-        state + "-TAMPERED",
-        state[:-2],
-        state[:100],
-        "a.b.c",
-        foreign,
-        other_tool,
-        "x" * 300_000,
-    )
-    assert errors == [{"code": -32602, "message": INVALID_STATE}] * len(errors)
-    reasons = [fields["reason"] for event, fields in playing.observer.events if event == "state_refused"]
-    assert len(reasons) == len(errors)
-
-
-def test_a_state_expires_after_its_ttl():
-    clock = FakeClock()
-    asked = player(clock=clock).call("greet")
-    clock.advance(599)
-    assert asked.answer(name="Ada").text == "Hello, Ada!"
-    clock.advance(2)
-    assert asked.answer(name="Ada").error["message"] == INVALID_STATE
-
-
-def test_renewing_a_state_does_not_extend_the_flow():
-    clock = FakeClock()
-    asked = player(clock=clock, ports={"max_rounds": 100}).call("two_rounds")
-    for _ in range(6):
-        clock.advance(590)
-        asked = asked.respond()
-        assert asked.asked
-    clock.advance(590)
-    assert asked.respond().error["message"] == INVALID_STATE
-
-
 def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model():
     clock = FakeClock()
 
@@ -425,22 +371,6 @@ def test_a_state_is_bound_to_the_arguments():
     assert playing.send("confirm", {"amount": 200}, yes, state).error["message"] == INVALID_STATE
     assert playing.send("confirm", {"amount": "2"}, yes, state).error["message"] == INVALID_STATE
     assert playing.send("confirm", {"amount": 2.0}, yes, state).structured == 2
-
-
-def test_a_state_is_bound_to_the_principal():
-    def authorizer(subject: str) -> dict[str, Any]:
-        return {"jwt": {"claims": {"iss": "https://idp.test", "sub": subject}}}
-
-    auth = {"auth": EventAuthenticator(AuthMode.JWT)}
-    alice = player(authorizer=authorizer("alice"), ports=auth)
-    bob = player(authorizer=authorizer("bob"), ports=auth, key=alice.key, clock=alice.clock)
-    anonymous = player(key=alice.key, clock=alice.clock)
-    state = alice.call("greet").state
-    for other_caller in (bob, anonymous):
-        assert refused_states(other_caller, state)[0]["message"] == INVALID_STATE
-    assert refused_states(alice, anonymous.call("greet").state)[0]["message"] == INVALID_STATE
-    given = {"name": {"action": "accept", "content": {"value": "A"}}}
-    assert alice.send("greet", {}, given, state).text == "Hello, A!"
 
 
 @pytest.mark.parametrize(
@@ -527,26 +457,3 @@ def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm():
     playing = player_of(listens)
     assert playing.call("listens", say=said).failed
     assert playing.observer.failures == []
-
-
-@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
-@pytest.mark.parametrize("where", ["synchronous", "asynchronous", "in a task"])
-def test_a_tool_cannot_end_the_environment(kind, where):
-    def synchronous() -> None:
-        raise kind
-
-    async def asynchronous() -> None:
-        raise kind
-
-    async def in_a_task() -> None:
-        async def task() -> None:
-            raise kind
-
-        await asyncio.create_task(task())
-
-    async def innocent() -> str:
-        return "fine"
-
-    playing = player_of(synchronous, asynchronous, in_a_task, innocent)
-    assert playing.call(where.replace(" ", "_")).failed
-    assert playing.call("innocent").text == "fine"

@@ -16,7 +16,7 @@ from support.client_requests import accepted, refused, text
 from support.deployment import Deployment
 from support.event_sources import response_of
 from support.lambda_context import LambdaContext
-from support.messages import call, headers, http_event, message
+from support.messages import call, http_event, message
 
 IMPLIED = {"db:admin": ["db:write"], "db:write": ["db:read"]}
 READER, WRITER, NO_SCOPES = "db:read", "db:write billing", ""
@@ -116,28 +116,6 @@ def test_features_without_scopes_are_available_to_all_callers():
     assert client.text("ping") == "pong"
     assert client.result("prompts/get", name="hello")
     assert client.result("resources/read", uri="db://status")
-
-
-@pytest.mark.parametrize(
-    ("mode", "authorizer"),
-    [
-        (AuthMode.NONE, {}),
-        (AuthMode.NONE, callers.authorizer(AuthMode.JWT, "alice", (READER,))),
-        (AuthMode.IAM, {"iam": {"accountId": "1", "userId": "AROA:x", "scopes": READER}}),
-        (AuthMode.LAMBDA, {"lambda": {"user": "alice"}}),
-        (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scopes": 7}}),
-        (AuthMode.LAMBDA, {"lambda": {"user": "alice", "scp": READER}}),
-    ],
-)
-def test_a_caller_with_unknown_scopes_has_none(mode, authorizer):
-    client = caller(NO_SCOPES, mode=mode)
-    for tool, status in (("read", 403), ("ping", 200)):
-        request = HttpRequest("POST", headers(call(tool)), json.dumps(call(tool)), authorizer)
-        assert client.respond(request).status == status
-
-
-def test_scopes_of_a_lambda_authorizer_are_read_from_the_configured_key():
-    assert caller("db:admin other", mode=AuthMode.LAMBDA).text("read") == "row"
 
 
 def test_a_refusal_without_an_authorization_server_names_no_metadata():

@@ -14,8 +14,6 @@ from support.task_tools import meanwhile, ran, run_step
 
 LEASE_S = 60
 BEAT_S = LEASE_S / 3
-RETRY_S = 60
-"""Lambda's pause before it repeats a failed asynchronous invocation for the first time."""
 
 server = Server("leases")
 

@@ -261,9 +261,3 @@ def test_two_spellings_of_one_uri_cannot_both_be_registered(one, other):
     add(another, other)
     with pytest.raises(CatalogError, match="belongs to one function"):
         catalog_lists({"x": server, "y": another})
-
-
-@pytest.mark.parametrize("template", ["x://h/../{a}", "x://h/./{a}", "x://h/{a}/..", "x://h/%2e/{a}"])
-def test_a_template_that_matches_no_normalized_uri_is_refused_with_the_remedy(template):
-    with pytest.raises(DefinitionError, match="remove"):
-        add(Server("x"), template)
