@@ -55,7 +55,6 @@ LONGEST_FIRST = (
     "tools/run/test_main.py",
     "tools/run/test_start_checks.py",
     "tools/growth/test_new_function.py",
-    "legacy/test_legacy_official_client.py",
     "sam/test_least_privilege.py",
     "test_benchmarks.py",
     "tools/console/test_calls.py",
