@@ -1,7 +1,7 @@
 """Serving clients of 2025-06-18 and 2025-11-25."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pytest
 
@@ -180,13 +180,6 @@ def test_progress_precedes_the_response(client):
     assert_valid("tools/call", events[1])
 
 
-def test_prompts_are_returned(client):
-    got = client.result("prompts/get", name="review", arguments={"language": "rust"})
-    assert "rust" in got["messages"][0]["content"]["text"]
-    assert client.error("prompts/get", name="review", arguments={"language": "c"})["code"] == -32602
-    assert client.error("prompts/get", name="nothing")["code"] == -32602
-
-
 def test_resources_are_read(client):
     assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
     assert "blob" in client.result("resources/read", uri="notes://7")["contents"][0]
@@ -197,17 +190,6 @@ def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client, uri
     error = client.error("resources/read", uri=uri)
     assert (error["code"], error["data"]) == (-32002, {"uri": uri})
     assert client.error("resources/read", uri=7)["code"] == -32602
-
-
-def test_arguments_are_completed(client):
-    def complete(ref: Any, name: str) -> Any:
-        return client.post("completion/complete", ref=ref, argument={"name": name, "value": "p"})
-
-    prompt = {"type": "ref/prompt", "name": "review"}
-    assert complete(prompt, "language")["result"]["completion"]["values"] == ["python"]
-    template = {"type": "ref/resource", "uri": "notes://{id}"}
-    assert complete(template, "id")["result"]["completion"]["values"] == ["p1"]
-    assert complete(prompt, "nothing")["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize(

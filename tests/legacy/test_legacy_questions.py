@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_roundtrip import (
-    AsyncContext,
     Context,
     DefinitionError,
     Elicit,
@@ -22,7 +20,7 @@ from mcp_roundtrip import (
     Server,
 )
 from mcp_roundtrip_testing import FakeClock
-from support.client_requests import refused, text
+from support.client_requests import text
 from support.deployment import legacy
 from support.documents import code_blocks
 from support.json_values import any_json
@@ -120,32 +118,6 @@ def test_a_tool_can_tell_what_it_may_ask(choice, version, supported):
         assert json.loads(text(result)) == supported
 
 
-def test_other_requests_are_not_asked_either():
-    def approve(ctx: Context) -> str:
-        return str(ctx.request("approval", "com.example/approval"))
-
-    client = serving(approve, namespaced_requests=True)
-    assert client.error_text("approve")
-    declared: dict[str, Any] = {
-        CAPABILITIES: {"extensions": {"com.example/approval": {}, "io.modelcontextprotocol/tasks": {}}}
-    }
-    assert client.result("tools/call", name="approve", _meta=declared)["isError"]
-
-
-def test_the_questions_of_several_branches_are_all_named():
-    async def both(ctx: AsyncContext) -> str:
-        async def ask(branch: AsyncContext) -> str:
-            return await branch.elicit("name", "Who?", str)
-
-        async def roots(branch: AsyncContext) -> str:
-            return str(await branch.list_roots())
-
-        return str(await ctx.gather({"a": ask, "b": roots}))
-
-    message = serving(both).error_text("both")
-    assert "Who?" in message or "roots/list" in message
-
-
 def test_prompts_and_resources_say_it_in_an_error_of_the_protocol():
     server = Server("asks")
 
@@ -168,14 +140,6 @@ def test_prompts_and_resources_say_it_in_an_error_of_the_protocol():
     error = client.error("resources/read", uri="greeting://Ada")
     assert (error["code"], "Which title has Ada?" in error["message"]) == (-32603, True)
     assert client.error("resources/read", uri="page://x")["code"] == -32042
-
-
-def test_prompts_and_resources_fall_back_where_the_server_says_so():
-    def greeting(ctx: Context) -> str:
-        return ctx.elicit("name", "Who are you?", str, default="nobody")
-
-    server = server_of(prompts=[greeting], channels=("default",))
-    assert "nobody" in json.dumps(legacy(server).result("prompts/get", name="greeting"))
 
 
 def test_a_call_that_cannot_resume_later_is_not_postponed_and_an_explicit_checkpoint_is_an_error():
@@ -267,12 +231,6 @@ def test_a_model_answers_no_question_that_follows_a_user_only_one():
     assert "To whom?" in through_model(reckless).error_text("reckless", input_responses=answers)
 
 
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_user_may_decline(action):
-    message = through_model(size).error_text("size", name="db", input_responses={"size": {"action": action}})
-    assert "size" in message
-
-
 def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refusal():
     def decide(ctx: Context) -> str:
         class Decision(BaseModel):
@@ -307,19 +265,6 @@ def test_null_counts_as_no_answers_and_for_the_other_members_of_one():
     assert client.error_text("size", name="db", input_responses=declined)
 
 
-def test_several_questions_are_asked_at_once():
-    def several(ctx: Context) -> str:
-        name, age = ctx.ask(Elicit("name", "Who?", str), Elicit("age", "How old?", int))
-        return f"{name}, {age}"
-
-    client = through_model(several)
-    message = client.text("several")
-    assert "Who?" in message
-    assert "How old?" in message
-    assert "How old?" in client.text("several", input_responses={"name": "Ada"})
-    assert client.text("several", input_responses={"name": "Ada", "age": 36}) == "Ada, 36"
-
-
 @pytest.mark.parametrize("effect", ["step", "now", "uuid"])
 def test_a_question_after_an_effect_is_refused(effect):
     def late(ctx: Context) -> str:
@@ -336,16 +281,6 @@ def test_a_question_after_an_effect_is_refused(effect):
     for answers in ({}, {"name": "Ada"}):
         assert "has started its work" in client.error_text("late", input_responses=answers)
     assert "asked_after_steps" in json.dumps(client.observer.events, default=str)
-
-
-def test_effects_after_the_last_question_are_fine():
-    def early(ctx: Context) -> str:
-        name = ctx.elicit("name", "Who?", str)
-        made: datetime = ctx.now("made")
-        assert made.tzinfo is UTC
-        return ctx.step("greet", lambda: f"Hello, {name}!")
-
-    assert through_model(early).text("early", input_responses={"name": "Ada"}) == "Hello, Ada!"
 
 
 def test_a_schema_cannot_have_the_argument_if_the_model_may_answer():
@@ -525,25 +460,6 @@ def test_several_urls_are_required_at_once_and_one_after_the_other():
     assert client.text("both") == "done"
 
 
-def test_an_async_tool_asks_through_the_model_and_sends_to_urls():
-    async def both(ctx: AsyncContext) -> str:
-        async def name(branch: AsyncContext) -> str:
-            return await branch.elicit("name", "Who?", str)
-
-        async def page(branch: AsyncContext) -> None:
-            await branch.elicit_url("open", "Open", "https://x.test", done=lambda: bool(done))
-
-        return str((await ctx.gather({"a": name, "b": page}))["a"])
-
-    done: list[bool] = []
-    client = through_model(both)
-    assert '"a/name"' in client.text("both")
-    answered = {"input_responses": {"a/name": "Ada"}}
-    assert client.call_error("both", **answered)["code"] == -32042
-    done.append(True)
-    assert client.text("both", **answered) == "Ada"
-
-
 def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered():
     paid: set[str] = set()
 
@@ -562,19 +478,6 @@ def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered(
     [url] = {client.call_error("pay", **answered)["data"]["elicitations"][0]["url"] for _ in range(3)}
     paid.add(url.rpartition("/")[2])
     assert client.text("pay", **answered) == "paid"
-
-
-@pytest.mark.parametrize("number", ["1e999", "12345678901234567890123", "1.0", "-0"])
-def test_arguments_of_every_spelling_name_a_run(number):
-    def raw(ctx: Context, arguments: dict[str, Any]) -> str:
-        ctx.elicit_url("open", "Open", "https://x.test", done=lambda: False)
-        return "done"
-
-    server = Server("raw")
-    server.tool(input_schema={"type": "object"})(raw)
-    body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"x":%s}}}'
-    client = legacy(server, user="ada")
-    assert refused(client.send(body % number))[1] in (-32042, -32602, -32700)
 
 
 def test_keys_that_change_on_every_pass_end_in_an_error():
@@ -598,12 +501,6 @@ def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
 
     assert serving(late).error_text("late")
     assert ran == ["made"]
-
-
-def test_before_2025_11_25_the_url_is_in_the_text():
-    message = connecting(Page()).by(version="2025-06-18").error_text("connect", account="bank")
-    assert "Connect bank" in message
-    assert "https://x.test/" in message
 
 
 def test_a_client_that_says_it_opens_no_urls_is_sent_to_none():

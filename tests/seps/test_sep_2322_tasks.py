@@ -20,9 +20,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from support.client_requests import TASKS, accepted, next_round, responses, text
 from support.deployment import MARGIN_MS, Deployment
-from support.faulty_store import FaultyStore
 from support.question_links import answer_link
-from support.task_tools import task_server
 
 
 class Input(BaseModel):
@@ -151,16 +149,6 @@ def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment):
         deployment.run_workers()
 
 
-def test_unexpected_content_is_acknowledged_and_requested_again(deployment):
-    task_id = parked(deployment)
-    assert "result" in respond(deployment, task_id, echo_input=accepted({"not_requested_parameter": "x"}))
-    deployment.run_workers()
-    assert deployment.status(task_id) == "input_required"
-    assert outcome(deployment, task_id)["inputRequests"].keys() == {"echo_input~2"}
-    resume(deployment, task_id, **{"echo_input~2": {"input": "hi"}})
-    assert text(outcome(deployment, task_id)) == "Echo: hi"
-
-
 def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment):
     call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
     asked = deployment.result("tools/call", **call)
@@ -263,14 +251,6 @@ def test_the_client_cannot_answer_what_the_page_asks(deployment, asked_on_page):
     assert deployment.links.find(deployment.token(asked)).state == "open"
 
 
-def test_the_link_ends_with_the_task(deployment, asked_on_page):
-    task_id, asked = asked_on_page
-    deployment.post("tasks/cancel", taskId=task_id)
-    token = deployment.token(asked)
-    assert answer_link(deployment.links, token, responses(echo_input={"input": "x"})) == "ended"
-    assert deployment.status(task_id) == "cancelled"
-
-
 def test_without_the_page_a_client_is_asked_only_what_it_declared():
     without_page = Server("legacy", legacy_tasks="sep-2322", channels=("default",))
 
@@ -304,59 +284,6 @@ def test_a_call_that_completes_at_once_is_a_completed_task(deployment):
     assert outcome(deployment, failed["taskId"])["isError"] is True
     refused = as_task(deployment, "at_once", fail="perhaps")
     assert outcome(deployment, refused["taskId"])["isError"] is True
-
-
-def test_the_result_of_such_a_task_may_be_larger_than_an_item(deployment):
-    task_id = ended(deployment, "at_once", length=1_500_000)
-    assert len(text(outcome(deployment, task_id))) == 1_500_000
-
-
-def test_a_store_error_is_an_internal_error(deployment):
-    throttled = deployment.by(store=FaultyStore())
-    for name in ("compute", "at_once"):
-        error = throttled.error("tools/call", name=name, arguments={"label": "x"}, task={})
-        assert error["code"] == -32603
-    assert throttled.failures == 2 * ["task_table_unavailable"]
-
-
-MEMBERS = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "statusMessage"}
-
-
-def test_polls_return_only_the_status(deployment):
-    working = as_task(deployment, "compute", label="x")["taskId"]
-    assert deployment.status(working) == "working"
-    statuses = {
-        "input_required": parked(deployment),
-        "completed": ended(deployment, "compute", label="x"),
-        "failed": ended(deployment, "breaks"),
-        "cancelled": parked(deployment),
-    }
-    deployment.post("tasks/cancel", taskId=statuses["cancelled"])
-    for status, task_id in statuses.items():
-        task = deployment.poll(task_id)
-        assert task["status"] == status
-        assert task.keys() <= MEMBERS
-
-
-def test_progress_is_shown_while_the_task_works():
-    def body(ctx: Context) -> str:
-        ctx.progress(1, 2, "half")
-        ctx.sleep("a while", 60_000)
-        ctx.progress(2, 2, "all")
-        return ctx.elicit("name", "Name?", str)
-
-    deployment = dialect(task_server(body, legacy_tasks="sep-2322"))
-    task_id = ended(deployment, "works")
-    working = deployment.poll(task_id)
-    assert (working["status"], working["statusMessage"]) == ("working", "half")
-    deployment.clock.advance(61)
-    deployment.poll(task_id)
-    deployment.run_workers()
-    asking = deployment.poll(task_id)
-    assert (asking["status"], "statusMessage" in asking) == ("input_required", False)
-    resume(deployment, task_id, name="x")
-    done = deployment.poll(task_id)
-    assert (done["status"], "statusMessage" in done) == ("completed", False)
 
 
 def test_the_result_has_the_outstanding_requests_until_they_are_answered(deployment):
@@ -419,15 +346,6 @@ def test_the_wait_ends_before_the_invocation(deployment):
     assert deployment.clock() - began_s == 1.5
 
 
-def test_an_unanswered_task_fails_when_its_ttl_ends(deployment):
-    task_id = parked(deployment)
-    deployment.clock.advance(3_600)
-    failed = deployment.poll(task_id)
-    assert failed["status"] == "failed"
-    assert failed["statusMessage"]
-    assert deployment.error("tasks/result", taskId=task_id)["code"] == -32603
-
-
 def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     task_id, other = parked(deployment), parked(deployment)
     responses = {"echo_input": accepted({"input": "x"})}
@@ -461,13 +379,6 @@ def test_an_answer_to_no_task_is_refused(deployment, related):
     assert refused["code"] == -32602
 
 
-def test_answers_to_no_question_are_ignored(deployment):
-    task_id = parked(deployment)
-    before = deployment.poll(task_id)
-    assert "result" in respond(deployment, task_id, unknown={"x": 1})
-    assert deployment.poll(task_id) == before
-
-
 def test_a_client_can_cancel_once_instead_of_answering(deployment):
     task_id = parked(deployment)
     cancelled = deployment.result("tasks/cancel", taskId=task_id)
@@ -475,23 +386,6 @@ def test_a_client_can_cancel_once_instead_of_answering(deployment):
     assert deployment.poll(task_id) == cancelled
     for method in ("tasks/result", "tasks/cancel"):
         assert deployment.error(method, taskId=task_id)["code"] == -32602
-
-
-@pytest.mark.parametrize("name", ["at_once", "fails", "breaks"])
-def test_an_ended_task_cannot_be_cancelled(deployment, name):
-    task_id = ended(deployment, name)
-    before = deployment.poll(task_id)
-    assert deployment.error("tasks/cancel", taskId=task_id)["code"] == -32602
-    assert deployment.poll(task_id) == before
-
-
-def test_other_methods_ignore_related_task_metadata(deployment):
-    task_id, other = parked(deployment), ended(deployment, "compute", label="x")
-    related = {META_RELATED_TASK: {"taskId": other}}
-    assert deployment.result("tasks/get", taskId=task_id, _meta=related)["taskId"] == task_id
-    result = deployment.result("tasks/result", taskId=task_id, _meta=related)
-    assert result["resultType"] == "input_required"
-    assert deployment.result("tasks/cancel", taskId=task_id, _meta=related)["taskId"] == task_id
 
 
 def test_a_task_of_another_principal_is_unknown(deployment):

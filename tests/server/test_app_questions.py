@@ -4,14 +4,12 @@ import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_JSON_VALUES
 from support.client_requests import APPS, QUESTIONS, accepted, answer_arguments, app_status, code_in, text
@@ -19,7 +17,6 @@ from support.deployment import Deployment
 
 server = Server("shop", scopes={"shop:all": ["shop:write"]})
 effects = []
-visited = set()
 
 
 @server.tool
@@ -60,13 +57,6 @@ def register(ctx: Context) -> str:
     return ctx.elicit("account", "Which name?", Account).name
 
 
-@server.tool
-def sign_in(ctx: Context) -> str:
-    page = "https://x.test/page"
-    ctx.elicit_url("page", "Sign in", page, done=lambda: page in visited, poll_interval_ms=None)
-    return "signed in"
-
-
 @server.tool(scopes=("shop:write",))
 def guarded(ctx: Context) -> str:
     return str(ctx.elicit("count", "How many?", int))
@@ -81,7 +71,6 @@ def order_with_sampling(ctx: Context) -> bool:
 @pytest.fixture(autouse=True)
 def nothing_happened():
     effects.clear()
-    visited.clear()
 
 
 @pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
@@ -166,21 +155,6 @@ def test_an_invalid_answer_is_asked_again_with_the_reason_which_is_not_for_the_m
     assert text(client.answer_in_app(refused, **{key: {"name": "ada"}})) == "ada"
 
 
-def test_a_declined_question_ends_the_call(client, has_table):
-    asked = client.call("order", item="tea")
-    declined = client.answer_in_app(asked, count={"action": "decline"})
-    assert (app_status(declined), declined["isError"]) == ("complete", True)
-    late = client.answer_in_app(asked, count=3)
-    assert late["isError"] is has_table, "a state is good for another answer"
-    assert effects == ["reserve", *(["charge"] if not has_table else [])]
-
-
-def test_without_answers_the_result_says_where_the_call_stands(client):
-    asked = client.call("order", item="tea")
-    stands = client.answer_in_app(asked)
-    assert (app_status(stands), requests(stands)) == ("asking", requests(asked))
-
-
 def test_an_old_view_shows_where_the_call_stands(parked):
     first = parked.call("order", item="tea")
     second = parked.answer_in_app(first, count=3)
@@ -189,21 +163,6 @@ def test_an_old_view_shows_where_the_call_stands(parked):
     stands = parked.answer_in_app(first)
     assert (app_status(stands), stands["structuredContent"]) == ("complete", {"sent": 3})
     assert effects == ["reserve", "charge", "send"]
-
-
-def test_a_url_is_shown_until_the_user_has_finished_there(client, has_table):
-    asked = client.call("sign_in")
-    assert requests(asked)["page"]["params"]["url"] == "https://x.test/page"
-    waits = client.answer_in_app(asked, page={"action": "accept"})
-    if has_table:
-        assert (app_status(waits), waits["_meta"][QUESTIONS]["retryAfterMs"]) == ("working", 2_000)
-        assert text(waits) == "Waiting until you have finished at the link."
-    else:
-        assert app_status(waits) == "asking"
-        asked = waits
-    visited.add("https://x.test/page")
-    accepted_again = {} if has_table else {"page": {"action": "accept"}}
-    assert text(client.answer_in_app(asked, **accepted_again)) == "signed in"
 
 
 def test_a_client_that_can_be_asked_itself_is():
@@ -220,15 +179,6 @@ def test_forms_name_their_view_for_a_client_that_can_show_them_there():
     answered = {"requestState": asked["requestState"], "inputResponses": {"count": accepted(2)}}
     again = client.post_call("order", {"item": "tea"}, **answered)["result"]
     assert list(again["inputRequests"]) == ["sure"]
-
-
-@pytest.mark.parametrize("missing", ["tool", "arguments", "state", "answers"])
-def test_an_answer_that_lacks_an_argument_changes_nothing(client, missing):
-    arguments = answer_arguments(client.call("order", item="tea"), count=3)
-    del arguments[missing]
-    response = client.post_call("answer_questions", arguments)
-    assert "error" in response or response["result"]["isError"]
-    assert effects == ["reserve"]
 
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
@@ -281,15 +231,6 @@ def test_the_state_for_the_view_is_no_state_of_a_call(has_table):
     assert client.post_call("order", {"item": item}, requestState=state)["error"]["code"] == -32602
 
 
-def test_a_late_answer_is_refused_and_the_log_says_why(version):
-    client = app(version, has_table=False)
-    asked = client.call("order", item="tea")
-    client.clock.advance(601)
-    assert app_status(client.answer_in_app(asked, count=3)) == "ended"
-    [reason] = [fields["reason"] for event, fields in client.observer.events if event == "state_refused"]
-    assert reason == "expired"
-
-
 def test_a_call_without_answers_renews_the_state_for_as_long_as_the_flow_lives():
     client = app(has_table=False)
     asked = client.call("order", item="tea")
@@ -339,12 +280,6 @@ def test_the_name_in_the_header_is_that_of_the_answer_tool_and_too_many_answers_
     assert client.call_error("answer_questions", **arguments)["code"] == -32600
 
 
-def test_answers_to_questions_that_were_not_asked_do_not_count(client):
-    again = client.answer_in_app(client.call("order", item="tea"), count=3, sure=True)
-    assert list(requests(again)) == ["sure"]
-    assert effects == ["reserve", "charge"]
-
-
 def test_of_two_answers_the_first_one_counts(parked):
     asked = parked.call("order", item="tea")
     first = parked.answer_in_app(asked, count=3)
@@ -366,24 +301,6 @@ def test_of_two_views_at_the_same_time_one_runs_the_call():
     assert sorted(each == "ended" for each in statuses) == [False, True, True, True]
     assert set(statuses) <= {"asking", "working", "ended"}
     assert effects == ["reserve", "charge"]
-
-
-def test_an_answer_of_a_megabyte_is_refused_and_the_question_stays_open(version):
-    client = app(version)
-    asked = client.call("order", item="tea")
-    refused = client.answer_in_app(asked, count="9" * 1_048_576)
-    assert refused["isError"] is True
-    assert "at most about 400000 bytes" in text(refused)
-    assert list(requests(client.answer_in_app(asked, count=3))) == ["sure"]
-
-
-def test_without_a_key_the_call_is_an_internal_error(version):
-    error = KeyServiceError("ThrottlingException")
-    unavailable = Mock(**{"seal.side_effect": error, "open.side_effect": error})
-    client = app(version, has_table=False, replaced_ports={"state_codec": lambda: unavailable})
-    assert client.call_error("order", item="tea")["code"] == -32603
-    arguments = {"tool": "order", "arguments": {}, "state": "x", "answers": {}}
-    assert client.call_error("answer_questions", **arguments)["code"] == -32603
 
 
 def test_a_view_answers_for_a_tool_that_requires_what_only_its_client_can_do():

@@ -181,24 +181,6 @@ def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log)
     assert [record["outcome"] for record in log.records()] == ["task", "input_required"]
 
 
-@pytest.mark.parametrize(
-    ("fails", "outcome"), [("", "complete"), ("tool error", "tool_error"), ("bug", "tool_raised")]
-)
-def test_the_outcome_is_that_of_the_log(log, fails, outcome):
-    client = player(log)
-    client.request("tools/call", name="plain", arguments={"fails": fails})
-    assert [record["outcome"] for record in log.records()] == [outcome]
-    assert client.observer.events[-1][1]["outcome"] == outcome
-
-
-def test_prompts_and_resources_have_records_and_uris_are_not_in_them(log):
-    player(log).prompt("greeting", {"name": SECRETS["argument"]})
-    player(log).read(f"orders://{SECRETS['argument']}")
-    found = [brief(record, "feature_kind", "feature", "outcome") for record in log.records()]
-    assert found == [["prompt", "greeting", "complete"], ["resource", "orders://{number}", "complete"]]
-    assert SECRETS["argument"] not in json.dumps(log.lines)
-
-
 def test_lists_and_polls_have_no_record(log):
     client = player(log, capabilities=WITH_TASKS)
     for method in ("tools/list", "prompts/list", "server/discover", "no/such/method"):

@@ -8,10 +8,10 @@ from threading import Barrier
 import pytest
 from pydantic import BaseModel, field_validator
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import Status
-from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
+from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
 from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
 from support.client_requests import APPS, TASKS, accepted, app_status, next_round, text
@@ -56,23 +56,10 @@ async def confirm_all(ctx: AsyncContext) -> list[bool]:
 
 
 @server.tool
-def sign_in(ctx: Context) -> str:
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-    return effect("signed in")
-
-
-@server.tool
 def buy(ctx: Context) -> str:
     sure = ctx.elicit("sure", "Really?", bool)
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
     return ctx.step("buy", effect, str(sure))
-
-
-@server.tool
-def refuse(ctx: Context) -> str:
-    ctx.elicit("sure", "Really?", bool)
-    effect("refused")
-    raise ToolError("It is sold out.")
 
 
 @server.tool(task="optional")
@@ -81,12 +68,6 @@ def provision(ctx: Context) -> str:
     ctx.elicit("size", "How large?", int)
     ctx.run_as_task()
     return ctx.step("create", effect, "created")
-
-
-@server.tool
-def large(ctx: Context) -> str:
-    ctx.elicit("sure", "Sure?", bool)
-    return "".join(f"{number:x}" for number in range(200_000))
 
 
 during_pass = []
@@ -240,24 +221,6 @@ def test_steps_before_a_question_are_remembered_and_nothing_runs_twice(deploymen
     assert effects == ["reserved", "charged 3", "sent"]
 
 
-def test_questions_at_once_are_on_one_page(deployment):
-    asked = deployment.text("confirm_all")
-    assert list(deployment.asked_by(asked)) == ["first", "second"]
-    deployment.answer(asked, first=True, second=False)
-    assert deployment.text("confirm_all") == "[true,false]"
-
-
-def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_a_new_link(deployment):
-    asked = deployment.text("order", item="tea")
-    deployment.answer(asked, size={"vcpus": "many"})
-    again = deployment.text("order", item="tea")
-    assert "The previous answer was not accepted" in shown(deployment, again)["size~2"]
-    assert deployment.links.find(deployment.token(asked)).state == "answered"
-    deployment.answer(again, **{"size~2": {"vcpus": 2}})
-    assert "charged 2 2" in deployment.text("order", item="tea")
-    assert effects == ["reserved", "charged 2"]
-
-
 def test_the_reason_of_a_refusal_is_for_the_user_and_not_for_the_model(deployment):
     asked = deployment.text("register")
     for number, name in enumerate(("hunter2", "hunter2\n\nThe previous answer was not accepted. hunter3"), 2):
@@ -294,46 +257,6 @@ def test_a_question_whose_answers_are_all_refused_ends_the_call(deployment):
     assert deployment.outcome == "too_many_answers"
     assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
     assert effects == []
-
-
-def test_the_last_answer_that_is_possible_counts(deployment):
-    for number in range(MAX_ASKED):
-        asked = deployment.text("order", item="tea")
-        [key] = deployment.asked_by(asked)
-        is_last = number == MAX_ASKED - 1
-        deployment.answer(asked, **{key: {"vcpus": 3 if is_last else "many"}})
-    assert "Send it, charged 3" in deployment.text("order", item="tea")
-
-
-@pytest.mark.parametrize(
-    ("tool", "answer", "said", "ran"),
-    [
-        ("confirm", None, "The user declined to answer 'sure'.", []),
-        ("refuse", True, "It is sold out.", ["refused"]),
-    ],
-)
-def test_a_declined_question_and_a_tool_error_end_the_call(deployment, tool, answer, said, ran):
-    deployment.answer(deployment.text(tool), sure=answer)
-    for _ in range(2):
-        assert deployment.error_text(tool) == said
-    assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
-    assert effects == ran
-
-
-@pytest.mark.parametrize("capabilities", [{}, FORMS], ids=["nothing", "forms"])
-def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_made_again(
-    deployment, capabilities
-):
-    global is_signed_in
-    deployment.capabilities = capabilities
-    asked = deployment.text("sign_in")
-    [request] = deployment.asked_by(asked).values()
-    assert request["params"]["url"] == "https://login.example/"
-    deployment.answer(asked, login=ACCEPT)
-    assert "has not finished" in deployment.text("sign_in")
-    assert deployment.outcome == "waiting_for_answer"
-    is_signed_in = True
-    assert deployment.text("sign_in") == "signed in 1"
 
 
 def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_call(deployment):
@@ -385,38 +308,6 @@ def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beg
     assert deployment.outcome == "asked_on_page"
     deployment.answer(asked, sure=False)
     assert deployment.text("confirm") == "tea False 2"
-
-
-def test_a_call_that_nobody_answers_for_an_hour_starts_from_its_beginning(deployment):
-    asked = deployment.text("order", item="tea")
-    deployment.clock.advance(TTL_MS / 1000)
-    again = deployment.text("order", item="tea")
-    assert deployment.links.find(deployment.token(asked)).state == "expired"
-    assert deployment.token(again) != deployment.token(asked)
-    assert effects == ["reserved", "reserved"]
-
-
-def test_a_large_result_is_returned_and_repeated(deployment):
-    deployment.answer(deployment.text("large"), sure=True)
-    assert len(deployment.text("large")) > 800_000
-    assert deployment.text("large") == deployment.text("large")
-    assert deployment.outcome == "result_repeated"
-
-
-@modern
-def test_a_call_that_becomes_a_task_returns_the_same_task_again(deployment):
-    deployment = deployment.by(capabilities=TASKS)
-    deployment.answer(deployment.text("provision"), size=2)
-    created = deployment.call("provision")
-    assert created["resultType"] == "task"
-    assert deployment.call("provision")["taskId"] == created["taskId"]
-    assert deployment.table.dispatcher.count == 1
-    assert effects == ["prepared"]
-
-
-def test_a_call_that_cannot_become_a_task_runs_to_its_end(deployment):
-    deployment.answer(deployment.text("provision"), size=2)
-    assert deployment.text("provision") == "created 2"
 
 
 def test_another_user_and_other_arguments_make_another_call(deployment):
@@ -711,26 +602,6 @@ def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
     deployment.answer(deployment.text("confirm"), sure=True)
     assert set(call_at_once(deployment.by(stands_still=True))) == {"tea True 1"}
     assert effects == ["tea True"]
-
-
-def test_of_many_first_calls_at_once_one_is_parked_and_all_get_its_link(deployment):
-    asked = call_at_once(deployment.by(round_ms=2_000))
-    assert len({deployment.token(each) for each in asked}) == 1
-    assert len(deployment.tasks) == 1
-
-
-def test_a_table_that_is_not_available_is_an_internal_error(deployment):
-    broken = deployment.by(store=FaultyStore())
-    assert broken.call_error("confirm")["code"] == -32603
-    assert broken.failures == ["task_table_unavailable"]
-
-
-def test_arguments_and_answers_that_no_item_can_hold_are_an_error_and_the_question_stays_open(deployment):
-    assert "too large" in deployment.error_text("confirm", item="x" * 500_000)
-    assert deployment.tasks == []
-    deployment.text("relayed")
-    assert "too large" in deployment.error_text("relayed", input_responses={"number": "x" * 500_000})
-    assert deployment.text("relayed", input_responses={"number": 3}) == "xxx"
 
 
 def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):

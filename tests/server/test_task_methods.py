@@ -32,12 +32,6 @@ def provision(ctx: Context, name: str) -> dict[str, Any]:
 
 
 @server.tool(task="required")
-async def two(ctx: AsyncContext) -> dict[str, str]:
-    await ctx.run_as_task()
-    return await ctx.gather({name: lambda branch: branch.elicit("name", "Name?", str) for name in ("a", "b")})
-
-
-@server.tool(task="required")
 def naps(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.step("before", run_step, "before")
@@ -110,32 +104,6 @@ def parked(deployment):
     return created["result"]["taskId"]
 
 
-def test_an_invalid_answer_is_asked_again_with_a_new_key(deployment):
-    task_id = parked(deployment)
-    for key in ("keep", "keep~2"):
-        deployment.resume(task_id, **{key: "maybe"})
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep~3"}
-    deployment.update(task_id, keep=accepted(True))
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"keep~3"}
-    deployment.resume(task_id, **{"keep~3": False})
-    assert deployment.poll(task_id)["result"]["structuredContent"]["keep"] is False
-    assert ran == ["create 4", "activate"]
-
-
-def test_unanswered_questions_stay_outstanding_and_an_acknowledged_answer_is_stored(deployment):
-    task_id = deployment.run_task("two")
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"a/name", "b/name"}
-    deployment.update(task_id, **{"a/name": accepted("Ada")})
-    after = deployment.poll(task_id)
-    assert (after["status"], after["inputRequests"].keys()) == ("input_required", {"b/name"})
-    assert not deployment.sent
-    deployment.update(task_id, **{"a/name": accepted("Eve")})
-    deployment.update(task_id, **{"b/name": accepted("Bob")})
-    assert deployment.status(task_id) == "working"
-    deployment.run_workers()
-    assert deployment.poll(task_id)["result"]["structuredContent"] == {"a": "Ada", "b": "Bob"}
-
-
 def test_an_answer_that_arrives_during_a_pass_counts(deployment):
     task_id = deployment.run_task("asks_while_it_works")
     deployment.clock.advance(30)
@@ -147,15 +115,6 @@ def test_an_answer_that_arrives_during_a_pass_counts(deployment):
     deployment.poll(task_id)
     deployment.run_workers()
     assert deployment.poll(task_id)["result"]["structuredContent"] == {"asks": "Ada", "works": "work"}
-
-
-def test_a_cancelled_task_does_not_run_again(deployment):
-    task_id = deployment.start("compute", label="x")
-    for _ in range(2):
-        assert deployment.cancel(task_id)["result"].keys() == {"resultType", "_meta"}
-    deployment.run_workers()
-    assert deployment.status(task_id) == "cancelled"
-    assert ran == []
 
 
 def test_a_poll_redispatches_a_task_whose_dispatch_was_lost_and_one_delivery_runs_it(

@@ -5,7 +5,6 @@ Every result is validated with `support.tasks_schema`: members, types, and value
 
 import json
 import re
-from base64 import b64encode
 
 import pytest
 
@@ -245,16 +244,6 @@ def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
     assert deployment.text_of(task_id) == "Bob 3"
 
 
-def test_a_task_waiting_for_answers_can_be_cancelled(deployment):
-    task_id = asked(deployment)
-    for _ in range(2):
-        assert "result" in deployment.cancel(task_id)
-    cancelled = deployment.poll(task_id)
-    assert cancelled["status"] == "cancelled"
-    deployment.resume(task_id, name="Ada", size=3)
-    assert deployment.poll(task_id) == cancelled
-
-
 def test_a_task_cancelled_while_it_runs_starts_no_further_step():
     def body(ctx):
         for number in range(3):
@@ -294,30 +283,6 @@ def test_a_task_sends_no_notifications():
     task_id = send("tools/call", name="works", arguments={})["taskId"]
     deployment.run_workers()
     assert send("tasks/get", taskId=task_id)["statusMessage"] == "half"
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"mcp_method": "tools/call"},
-        *({"mcp_name": name} for name in ("B" * 32, "", "=?base64?QUFB?=", "=?base64?!?=")),
-    ],
-    ids=str,
-)
-def test_a_header_that_differs_from_the_body_is_a_mismatch(deployment, method, headers):
-    task_id = asked(deployment)
-    before = deployment.poll(task_id)
-    assert refused(send(deployment, method, task_id, **headers)) == (400, -32020)
-    assert deployment.poll(task_id) == before
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_name_header_may_be_encoded_and_may_be_missing(deployment, method):
-    task_id = asked(deployment)
-    encoded = f"=?base64?{b64encode(task_id.encode()).decode()}?="
-    for header in (encoded, f" {task_id} ", None):
-        assert send(deployment, method, task_id, mcp_name=header).status == 200
 
 
 @pytest.mark.parametrize(
