@@ -1,5 +1,7 @@
 """Every message to an author names the place and ends with the remedy. The tables have the full texts."""
 
+from __future__ import annotations
+
 import ast
 import re
 import sys
@@ -41,7 +43,7 @@ def raised(case: Case) -> tuple[type[Exception], str] | None:
     return None
 
 
-def test_each_mistake_has_exactly_the_message_in_the_table():
+def test_each_mistake_raises_an_error_of_its_kind():
     answers = {case.name: raised(case) for case in CASES}
     assert len(answers) == len(CASES), "two mistakes have one name"
     assert answers == {case.name: (case.kind, case.message) for case in CASES}
@@ -83,7 +85,7 @@ def sites() -> Iterator[Site]:
                     yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def test_the_table_covers_every_place_that_raises_such_an_error(monkeypatch):
+def test_the_table_covers_every_place_that_raises_such_an_error(monkeypatch: pytest.MonkeyPatch):
     passed: set[tuple[str, int]] = set()
     plain = McpRoundtripError.__init__
 

@@ -20,35 +20,18 @@ mistakes(
     __name__,
     NotAwaited,
     {
-        "a question in an if": (
-            lambda: body('if ctx.elicit("sure", "Delete?", bool): pass'),
-            "question 'sure' is used before it is awaited: write `await ctx.elicit(...)`",
+        "a question in an if": lambda: body('if ctx.elicit("sure", "Delete?", bool): pass'),
+        "questions that are unpacked": lambda: body(
+            'a, b = ctx.ask(Elicit("a", "?", str), Elicit("b", "?", str))'
         ),
-        "questions that are unpacked": (
-            lambda: body('a, b = ctx.ask(Elicit("a", "?", str), Elicit("b", "?", str))'),
-            "question 'a' and 'b' is used before it is awaited: write `await ctx.ask(...)`",
+        "a step that is discarded": lambda: body('ctx.step("make", int)\nawait ctx.step("later", int)'),
+        "calls that are left": lambda: body('made = ctx.uuid("id")\nreturn [made, ctx.progress(1)]'),
+        "a step over a question": lambda: body(
+            'sure = ctx.confirm("sure", "Delete?")\nawait ctx.step("delete", int)\nawait sure'
         ),
-        "a step that is discarded": (
-            lambda: body('ctx.step("make", int)\nawait ctx.step("later", int)'),
-            "step 'make' was never awaited: write `await ctx.step(...)`",
-        ),
-        "calls that are left": (
-            lambda: body('made = ctx.uuid("id")\nreturn [made, ctx.progress(1)]'),
-            "recorded value 'id' was never awaited: write `await ctx.uuid(...)`\n"
-            "ctx.progress was never awaited: write `await ctx.progress(...)`",
-        ),
-        "a step over a question": (
-            lambda: body('sure = ctx.confirm("sure", "Delete?")\nawait ctx.step("delete", int)\nawait sure'),
-            "question 'sure' is not awaited before step 'delete': write `await ctx.confirm(...)`",
-        ),
-        "a call that is awaited twice": (
-            lambda: body('made = ctx.step("make", int)\nawait made\nawait made'),
-            "step 'make' is awaited a second time: keep what the first `await` returns in a variable",
-        ),
-        "a task that is not awaited": (
-            lambda: body('if asyncio.gather(ctx.confirm("sure", "Delete?")): await ctx.step("delete", int)'),
-            "question 'sure' is left in a task that was never awaited: await the task, or what "
-            "asyncio.gather returns for it",
+        "a call that is awaited twice": lambda: body('made = ctx.step("make", int)\nawait made\nawait made'),
+        "a task that is not awaited": lambda: body(
+            'if asyncio.gather(ctx.confirm("sure", "Delete?")): await ctx.step("delete", int)'
         ),
     },
 )

@@ -1,43 +1,50 @@
-"""Mistakes of authors with the exact error messages. The tables are in the modules of this folder."""
+"""Mistakes of authors, in the modules of this folder. What each says is on docs/reference/messages.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, McpRoundtripError
 from support.passes import AsyncPasses, Passes, error
 
+Mistake = Callable[[], object]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Case:
     """A function that makes a mistake."""
 
     name: str
-    make: Callable[[], object]
+    make: Mistake
     kind: type[McpRoundtripError]
-    message: str
+
+    @cached_property
+    def message(self) -> str:
+        """The message of the error."""
+        try:
+            self.make()
+        except self.kind as error:
+            return str(error)
+        raise AssertionError(f"{self.name}: no {self.kind.__name__}")
 
 
 CASES: list[Case] = []
 
-Mistake = Callable[[], object]
 
-
-def mistakes(module: str, kind: type[McpRoundtripError], table: Mapping[str, tuple[Mistake, str]]) -> None:
-    """Add mistakes to the table: name -> an expression that raises a `kind`, and its exact message."""
+def mistakes(module: str, kind: type[McpRoundtripError], table: Mapping[str, Mistake]) -> None:
+    """Add mistakes to the table: name -> what raises a `kind`."""
     section = module.rpartition(".")[2]
-    for name, (make, message) in table.items():
-        CASES.append(Case(f"{section}: {name}", make, kind, message))
+    CASES.extend(Case(f"{section}: {name}", make, kind) for name, make in table.items())
 
 
-def says(message: str, kind: type[McpRoundtripError] = DefinitionError) -> Callable[[Mistake], Mistake]:
-    """Add a mistake to the table that raises a `kind` with exactly this message."""
+def mistake(kind: type[McpRoundtripError] = DefinitionError) -> Callable[[Mistake], Mistake]:
+    """Add a function to the table that raises a `kind`."""
 
     def add(make: Mistake) -> Mistake:
-        name = f"{make.__module__.rpartition('.')[2]}: {make.__name__.replace('_', ' ')}"
-        CASES.append(Case(name, make, kind, message))
+        mistakes(make.__module__, kind, {make.__name__.replace("_", " "): make})
         return make
 
     return add
