@@ -12,7 +12,6 @@ from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from support.deployment import Deployment
@@ -138,42 +137,3 @@ def test_any_event_gets_a_response_or_fails_as_unknown(event):
     except UnknownEventSource:
         return
     json.dumps(response, ensure_ascii=False).encode()
-
-
-MARKER = "hunter2"
-
-
-def test_answers_arguments_headers_and_states_are_not_logged(capsys):
-    def tool(ctx: Context, text: str, number: int = 0) -> str:
-        ctx.list_roots()
-        said = ctx.sample("say", "?", max_tokens=1).text
-        return text + said + ctx.elicit("name", "?", str)
-
-    client = Deployment(server_of(tool), user=None, observer=LogObserver(), source="http_api")
-
-    def post(arguments: dict[str, Any], **params: Any) -> Any:
-        body = call("tool", arguments, **params)
-        response = client.send(body, authorization=f"Bearer {MARKER}", cookie=MARKER)
-        return json.loads(response.body)
-
-    states = []
-    responses: list[dict[str, Any]] = [
-        {"roots": {"roots": [{"uri": f"file:///{MARKER}"}]}},
-        {"say": {"role": "assistant", "content": {"type": "text", "text": MARKER}, "model": MARKER}},
-        {"name": {"action": "accept", "content": {"value": [MARKER]}}},
-        {"name": {"action": "accept", "content": {"value": MARKER}}},
-    ]
-    result = post({"text": MARKER})["result"]
-    for answers in responses:
-        states.append(result["requestState"])
-        result = post({"text": MARKER}, inputResponses=answers, requestState=states[-1])["result"]
-    assert MARKER in result["content"][0]["text"]
-    malformed = {"roots": {"roots": [{"uri": f"file:///{MARKER}", "name": {"x": MARKER}}]}}
-    assert "error" in post({"text": MARKER}, inputResponses=malformed, requestState=states[0])
-    post({"text": MARKER}, requestState=states[-1] + MARKER)
-    post({"text": MARKER, "number": MARKER})
-    post({MARKER: MARKER})
-    written = capsys.readouterr()
-    assert "request_completed" in written.out
-    for secret in (MARKER, *states):
-        assert secret not in written.out + written.err

@@ -8,7 +8,6 @@ import pytest
 from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
 from support.client_requests import refused, text
 from support.deployment import Deployment, legacy
-from support.interpreters import run_program
 from support.legacy_schema import assert_valid
 from support.messages import call, message
 from support.servers import server_of
@@ -225,27 +224,6 @@ def test_a_legacy_request_may_have_modern_fields(client):
 def test_a_modern_client_gets_no_legacy_members():
     for method in ("initialize", "ping"):
         assert Deployment(server, user=None).refusal(method) == (404, -32601)
-
-
-def test_the_methods_of_earlier_versions_are_imported_with_their_first_request():
-    code = """
-import sys
-from mcp_roundtrip import Server
-from mcp_roundtrip_testing import make_ports
-server = Server("plain", ports=make_ports)
-@server.tool
-def add(a: int, b: int) -> int:
-    return a + b
-prefix = "io.modelcontextprotocol/"
-meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {}}
-params = {"name": "add", "arguments": {"a": 1, "b": 2}}
-body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
-assert server.lambda_handler(body, None)["result"]["structuredContent"] == 3
-assert "mcp_roundtrip.server.discovery" not in sys.modules
-assert not server.lambda_handler({**body, "params": params}, None)["result"]["isError"]
-assert "mcp_roundtrip.server.discovery" in sys.modules
-"""
-    run_program(code)
 
 
 def test_a_mirrored_header_is_optional_but_must_agree():

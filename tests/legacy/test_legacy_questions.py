@@ -12,14 +12,11 @@ from pydantic import BaseModel
 
 from mcp_roundtrip import (
     Context,
-    DefinitionError,
-    Elicit,
     ElicitUrl,
     MissingClientCapability,
     Sampled,
     Server,
 )
-from mcp_roundtrip_testing import FakeClock
 from support.client_requests import text
 from support.deployment import legacy
 from support.documents import code_blocks
@@ -48,10 +45,6 @@ def guess(ctx: Context) -> str:
 def summarize(ctx: Context) -> str:
     fallback = Sampled("assistant", {"type": "text", "text": "local"}, "none")
     return ctx.sample("summary", "Summarize.", max_tokens=10, default=fallback).text
-
-
-def by_support(ctx: Context) -> list[bool]:
-    return [ctx.supports(name) for name in ("elicitation.form", "elicitation.url", "sampling", "roots")]
 
 
 def serving(*tools, user=None, **options):
@@ -83,80 +76,6 @@ def test_a_tool_may_choose_for_itself():
     client = legacy(server)
     assert not client.call("guess")["isError"]
     assert client.error_text("strict")
-
-
-@pytest.mark.parametrize("choice", [(), ("model",)])
-def test_the_clients_model_and_roots_are_never_asked_for(choice):
-    client = serving(summarize, channels=choice)
-    assert "sampling/createMessage" in client.error_text("summarize")
-    declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "roots": {}, "elicitation": {}}}
-    assert client.result("tools/call", name="summarize", _meta=declared)["isError"]
-
-
-def test_what_a_tool_requires_of_every_client_is_named():
-    server = Server("asks")
-    server.tool(requires=["sampling.tools", "elicitation.form"])(guess)
-    message = legacy(server).error_text("guess")
-    assert "sampling.tools" in message
-    assert "elicitation.form" in message
-
-
-@pytest.mark.parametrize(
-    ("choice", "version", "supported"),
-    [
-        ((), "2025-11-25", [False, True, False, False]),
-        ((), "2025-06-18", [False, False, False, False]),
-        (("model",), "2025-11-25", [True, True, False, False]),
-        (("model",), "2025-06-18", [True, False, False, False]),
-    ],
-)
-def test_a_tool_can_tell_what_it_may_ask(choice, version, supported):
-    client = serving(by_support, channels=choice).by(version=version)
-    declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "elicitation": {"form": {}, "url": {}}}}
-    for meta in ({}, declared):
-        result = client.result("tools/call", name="by_support", arguments={}, _meta=meta)
-        assert json.loads(text(result)) == supported
-
-
-def test_prompts_and_resources_say_it_in_an_error_of_the_protocol():
-    server = Server("asks")
-
-    @server.prompt()
-    def greeting(ctx: Context) -> str:
-        return ctx.elicit("name", "Who are you?", str)
-
-    @server.resource("greeting://{name}")
-    def read(ctx: Context, name: str) -> str:
-        return ctx.elicit("title", f"Which title has {name}?", str)
-
-    @server.resource("page://{name}")
-    def visit(ctx: Context, name: str) -> str:
-        ctx.elicit_url("open", f"Open {name}", "https://x.test", done=lambda: False)
-        return "done"
-
-    client = legacy(server)
-    error = client.error("prompts/get", name="greeting")
-    assert (error["code"], "Who are you?" in error["message"]) == (-32603, True)
-    error = client.error("resources/read", uri="greeting://Ada")
-    assert (error["code"], "Which title has Ada?" in error["message"]) == (-32603, True)
-    assert client.error("resources/read", uri="page://x")["code"] == -32042
-
-
-def test_a_call_that_cannot_resume_later_is_not_postponed_and_an_explicit_checkpoint_is_an_error():
-    clock = FakeClock()
-
-    def slow(ctx: Context) -> str:
-        ctx.step("one", lambda: clock.advance(1e12))
-        return str(ctx.step("two", lambda: 2))
-
-    def stops(ctx: Context) -> str:
-        ctx.step("one", lambda: None)
-        ctx.checkpoint(needs_ms=float("inf"))
-        return "done"
-
-    client = serving(slow, stops).by(clock=clock)
-    assert client.text("slow") == "2"
-    assert client.error_text("stops")
 
 
 def through_model(*tools, **options):
@@ -263,42 +182,6 @@ def test_null_counts_as_no_answers_and_for_the_other_members_of_one():
     assert '"vcpus":2' in client.text("size", name="db", input_responses=answered)
     declined = {"size": {"action": "decline", "content": None}}
     assert client.error_text("size", name="db", input_responses=declined)
-
-
-@pytest.mark.parametrize("effect", ["step", "now", "uuid"])
-def test_a_question_after_an_effect_is_refused(effect):
-    def late(ctx: Context) -> str:
-        match effect:
-            case "step":
-                ctx.step("made", lambda: 1)
-            case "now":
-                ctx.now("made")
-            case _:
-                ctx.uuid("made")
-        return ctx.elicit("name", "Who?", str)
-
-    client = through_model(late)
-    for answers in ({}, {"name": "Ada"}):
-        assert "has started its work" in client.error_text("late", input_responses=answers)
-    assert "asked_after_steps" in json.dumps(client.observer.events, default=str)
-
-
-def test_a_schema_cannot_have_the_argument_if_the_model_may_answer():
-    def taken(input_responses: str) -> str:
-        return input_responses
-
-    assert serving(taken).text("taken", input_responses="x") == "x"
-    raw = {"type": "object", "properties": {"input_responses": {}}}
-    with pytest.raises(DefinitionError):
-        Server("x").tool(input_schema=raw, channels=("model",))(lambda arguments: "x")
-
-
-@pytest.mark.parametrize("choice", [("ask",), "page", "", 7, ("page", "page"), ("client",), [["app"]]])
-def test_a_choice_that_does_not_exist_is_refused(choice):
-    with pytest.raises(DefinitionError):
-        Server("x", channels=choice)
-    with pytest.raises(DefinitionError):
-        Server("x").tool(channels=choice)(guess)
 
 
 JSON = any_json(st.text(max_size=5), finite=True)
@@ -458,26 +341,6 @@ def test_several_urls_are_required_at_once_and_one_after_the_other():
     assert asked() == ["c"]
     done.add("c")
     assert client.text("both") == "done"
-
-
-def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered():
-    paid: set[str] = set()
-
-    def pay(ctx: Context) -> str:
-        reference = ctx.reference("payment")
-        url = f"https://x.test/{reference}"
-        ctx.ask(
-            Elicit("note", "A note?", str),
-            ElicitUrl("pay", "Pay", url, lambda: reference in paid),
-        )
-        return "paid"
-
-    client = through_model(pay, user="ada")
-    assert '"note"' in client.text("pay")
-    answered = {"input_responses": {"note": "x"}}
-    [url] = {client.call_error("pay", **answered)["data"]["elicitations"][0]["url"] for _ in range(3)}
-    paid.add(url.rpartition("/")[2])
-    assert client.text("pay", **answered) == "paid"
 
 
 def test_keys_that_change_on_every_pass_end_in_an_error():

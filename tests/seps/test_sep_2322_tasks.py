@@ -244,34 +244,6 @@ def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deploymen
     assert text(outcome(deployment, task_id)) == "Echo: x"
 
 
-def test_the_client_cannot_answer_what_the_page_asks(deployment, asked_on_page):
-    task_id, asked = asked_on_page
-    respond(deployment, task_id, echo_input=accepted({"input": "x"}))
-    assert not deployment.sent
-    assert deployment.links.find(deployment.token(asked)).state == "open"
-
-
-def test_without_the_page_a_client_is_asked_only_what_it_declared():
-    without_page = Server("legacy", legacy_tasks="sep-2322", channels=("default",))
-
-    @without_page.tool
-    def greet(ctx: Context) -> str:
-        return ctx.elicit("name", "Who?", str)
-
-    @without_page.tool(task="required")
-    def greet_in_task(ctx: Context) -> str:
-        ctx.run_as_task()
-        return ctx.elicit("name", "Who?", str)
-
-    deployment = dialect(without_page)
-    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
-    assert deployment.call("greet")["isError"]
-    assert deployment.error("tools/call", name="greet", _meta=meta)["code"] == -32021
-    created = deployment.result("tools/call", name="greet_in_task", task={}, _meta=meta)["task"]
-    deployment.run_workers()
-    assert deployment.error("tasks/result", taskId=created["taskId"])["code"] == -32021
-
-
 def test_a_call_that_completes_at_once_is_a_completed_task(deployment):
     task = as_task(deployment, "at_once")
     assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
@@ -355,21 +327,6 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     assert deployment.status(task_id) == "working"
     assert deployment.status(other) == "input_required"
     assert deployment.error("tasks/input_response", **params)["code"] == -32602
-
-
-@pytest.mark.parametrize(
-    "responses",
-    [
-        *(None, [], "x", 1),
-        *({"echo_input": answer} for answer in ("x", None, {}, {"action": "maybe"}, {"action": "accept"})),
-    ],
-)
-def test_malformed_answers_are_refused_and_change_nothing(deployment, responses):
-    task_id = parked(deployment)
-    related = {META_RELATED_TASK: {"taskId": task_id}}
-    refused = deployment.error("tasks/input_response", inputResponses=responses, _meta=related)
-    assert refused["code"] == -32602
-    assert deployment.status(task_id) == "input_required"
 
 
 @pytest.mark.parametrize("related", [None, "x", [], {}, {"taskId": 7}, {"taskId": "A" * 32}])

@@ -139,18 +139,3 @@ def test_a_completion_that_raises_is_a_logged_internal_error():
     assert failed["code"] == -32603
     assert "secret" not in failed["message"]
     assert [event for event, _ in play.observer.failures] == ["completion_raised"]
-
-
-@pytest.mark.parametrize(
-    "suggest",
-    [
-        lambda value: "abc",
-        lambda value: Completion("abc"),
-        lambda value: [1],
-        lambda value: None,
-        lambda value: Completion(["a"], total=-1),
-        lambda value: Completion(["a"], total=True),
-    ],
-)
-def test_a_malformed_suggestion_is_an_internal_error(suggest):
-    assert complete(P, "language", "", suggesting(suggest))["error"]["code"] == -32603

@@ -89,12 +89,6 @@ def test_the_call_continues_in_another_session_and_repeats_no_step(client, throu
     assert ran == ["tea", "3 tea"]
 
 
-def test_the_code_stays_the_same_until_the_call_ends(client):
-    first = client.text("order", item="tea")
-    client.answer(first, count=3)
-    assert code_in(text(again(client, first))) == code_in(first)
-
-
 def test_a_call_of_the_model_continues_with_answers_and_code():
     client = Deployment(server, user=None, capabilities={})
     asked = client.text("relayed")

@@ -14,6 +14,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import EVERYTHING
+from support.client_requests import accepted
 from support.deployment import Deployment
 from support.messages import META, call
 
@@ -96,10 +97,18 @@ ANSWERS = {
 
 @pytest.mark.parametrize("fails", ["", "tool error", "bug"])
 def test_no_value_of_a_call_is_logged(capsys, fails):
-    played = playing().call("order", {"card": SECRETS["argument"], "fails": fails}, **ANSWERS)
+    arguments = {"card": SECRETS["argument"], "fails": fails}
+    player = playing()
+    played = player.call("order", arguments, **ANSWERS)
     assert played.result.get("isError", False) is bool(fails)
+    state = player.call("order", arguments).state
+    for answers in ({"address": {"action": SECRETS["answer"]}}, {"address": accepted([SECRETS["answer"]])}):
+        player.send("order", arguments, answers, state)
+    player.send("order", arguments, None, f"{state}{SECRETS['bearer']}")
+    player.send("order", {"card": [SECRETS["argument"]], SECRETS["argument"]: 1}, None, None)
     said = capsys.readouterr().out
     assert "request_completed" in said
+    assert "state_refused" in said
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
     assert "eyJ" not in said, "no state"
     assert ("RuntimeError" in said) is (fails == "bug")

@@ -15,7 +15,6 @@ from mcp_roundtrip import (
     Image,
     PromptMessage,
     ResourceLink,
-    Retry,
     Server,
     ToolError,
 )
@@ -186,14 +185,6 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
 def test_a_declined_question_is_an_error_that_names_it(play):
     error = play.prompt("asking").answer(topic=DECLINE).error
     assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
-
-
-def test_a_step_that_failed_its_last_attempt_is_an_internal_error():
-    def fails(ctx: Context) -> str:
-        return ctx.step("fetch", lambda: str(1 / 0), retry=Retry(attempts=1, on=ZeroDivisionError))
-
-    error = Player(server_of(prompts=[fails])).prompt("fails").error
-    assert (error["code"], "'fetch'" in error["message"]) == (-32603, True)
 
 
 def test_a_missing_capability_is_named():

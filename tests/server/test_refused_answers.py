@@ -229,15 +229,6 @@ def test_a_refused_form_is_logged_once_while_another_branch_sleeps():
     assert task.respond({"a/q~3": accepted({"name": "ada"})}).status == "completed"
 
 
-def test_the_error_of_a_task_that_asked_too_often_names_the_reason():
-    task = Player(server, WITH_TASKS).call("form_in_task").task
-    while task.asked:
-        task = task.respond(dict.fromkeys(task.asked, accepted({"name": SECRET * 3})))
-    assert "'q'" in task.text
-    assert "16 characters" in task.text
-    assert SECRET not in task.text
-
-
 @pytest.mark.parametrize("client", ["codex", "claude.ai"])
 def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(client):
     play = Player(server, client=client)

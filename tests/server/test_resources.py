@@ -188,13 +188,6 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
         assert how not in str(fields), "the log has the template, not the URI"
 
 
-def test_a_value_without_json_form_is_a_failure_and_the_log_has_the_place(play):
-    play.request("resources/read", uri="bad://meta")
-    [(event, error)] = [(event, error) for event, error, *_ in play.observer.failures]
-    assert event == "resource_raised"
-    assert "ResourceContents.meta.a" in str(error)
-
-
 def test_a_fixed_uri_takes_precedence_over_a_template_whose_path_keeps_its_slashes(play):
     assert play.read("file:///here").contents[0]["text"] == "the one"
     assert play.read("file:///there").contents[0]["text"] == "there"

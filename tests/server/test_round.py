@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Context, Drift, ProtocolError, Server, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
-from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
+from mcp_roundtrip_testing import DECLINE, FakeClock, Player
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.servers import server_of
@@ -66,24 +66,6 @@ def page_and_a_step(ctx: Context) -> str:
         "page", "Pay", "https://x.test", done=lambda: any(ctx._run.services.clock() >= at for at in PAGES)
     )
     return ctx.step("receipt", lambda: "done")
-
-
-@server.tool(task="optional")
-def page_and_a_task(ctx: Context) -> str:
-    ctx.elicit_url("page", "Sign in", "https://x.test", done=lambda: "done" in PAGES)
-    return "done"
-
-
-@server.tool(task="required")
-def page_in_a_task(ctx: Context) -> str:
-    ctx.run_as_task()
-    ctx.elicit_url("page", "Sign in", "https://x.test", done=lambda: "done" in PAGES)
-    return "done"
-
-
-@server.tool(task="optional")
-def questions_and_a_task(ctx: Context) -> str:
-    return f"{ctx.elicit('one', '1?', str)} {ctx.elicit('two', '2?', str)}"
 
 
 @server.tool
@@ -182,34 +164,6 @@ def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page():
     assert "https://x.test" in asked.text
 
 
-def test_a_call_past_its_last_round_becomes_a_task_if_possible():
-    asked = player(capabilities=WITH_TASKS, ports={"max_rounds": 1}).call("questions_and_a_task")
-    task = asked.answer(one="a").task
-    assert task.asked.keys() == {"two"}
-    assert task.answer(two="b").text == "a b"
-
-
-def test_an_incomplete_page_turns_a_call_into_a_task_if_possible():
-    PAGES.clear()
-    asked = player(capabilities=WITH_TASKS).call("page_and_a_task")
-    task = asked.answer(page=True).task
-    assert (task.status, task.asked) == ("working", {}), "the user has consented already"
-    task = task.wake()
-    assert task.status == "working"
-    PAGES.add("done")
-    assert task.wake().text == "done"
-
-
-def test_a_task_waits_for_its_own_pages():
-    PAGES.clear()
-    task = player(capabilities=WITH_TASKS).call("page_in_a_task").task
-    assert (task.status, task.asked.keys()) == ("input_required", {"page"})
-    task = task.answer(page=True)
-    assert (task.status, task.asked) == ("working", {})
-    PAGES.add("done")
-    assert task.wake().text == "done"
-
-
 def test_the_number_of_rounds_is_a_setting():
     asked = player(ports={"max_rounds": 1}).call("two_rounds")
     assert asked.answer(one="a").failed
@@ -221,15 +175,6 @@ def test_the_number_of_rounds_is_a_setting():
 def test_a_tool_error_reaches_the_model_unchanged(kind, said):
     failed = player().call("raises", {"kind": kind})
     assert (failed.failed, failed.text) == (True, said)
-
-
-def test_a_result_that_violates_the_output_schema_is_a_failed_tool():
-    def returns_text() -> int:
-        return "no number"  # type: ignore[return-value]  # the mistake under test
-
-    playing = player_of(returns_text)
-    assert playing.call("returns_text").failed
-    assert playing.observer.failures[0][0] == "tool_raised"
 
 
 def test_drift_names_the_key_in_the_error_and_in_the_log():
@@ -265,15 +210,9 @@ def test_invalid_arguments_are_a_tool_error_for_the_model_that_does_not_repeat_t
     "params",
     [
         {},
-        {"name": None},
         {"name": 7},
-        {"name": "unknown"},
-        {"name": ""},
         {"name": "add", "arguments": []},
-        {"name": "add", "arguments": "x"},
-        {"name": "greet", "inputResponses": []},
         {"name": "greet", "inputResponses": "x"},
-        {"name": "greet", "requestState": 7},
         {"name": "greet", "requestState": {}},
     ],
 )

@@ -3,13 +3,11 @@
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
-from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import ASKABLE, TASKS, TOKEN, code_in, text
 from support.deployment import Deployment
-from support.faulty_store import FaultyStore
 from support.task_tools import ran, run_step
 
 server = Server("tasks")
@@ -67,17 +65,6 @@ async def naps(ctx: AsyncContext) -> str:
     return "awake"
 
 
-@server.tool(task="required")
-def charge(ctx: Context) -> str:
-    ctx.run_as_task()
-    try:
-        ctx.step("charge", run_step, "charged", at_most_once=True)
-    except StepInterrupted:
-        ctx.elicit("charged", "Has the card been charged?", bool)
-        return "checked"
-    return "charged"
-
-
 @pytest.fixture
 def deployment():
     return Deployment(server, capabilities=TASKS)
@@ -124,38 +111,10 @@ def test_a_parked_call_that_runs_out_of_time_becomes_a_task(deployment):
     assert ran == ["part"] * 6
 
 
-def test_a_declined_question_ends_the_next_task_with_an_error_for_the_model(deployment):
-    deployment.answer(done(deployment), size=None)
-    assert deployment.poll(deployment.run_task("provision"))["result"]["isError"] is True
-
-
 def test_another_user_does_not_continue_the_call(deployment):
     deployment.answer(done(deployment), size=3)
     assert deployment.asked_by(done(deployment.by(user="mallory"))).keys() == {"size"}
     assert ran == ["created", "created"]
-
-
-def test_of_two_equal_calls_one_is_parked_and_both_return_its_link(deployment):
-    one, other = deployment.start("provision"), deployment.start("provision")
-    deployment.run_workers()
-    asked = deployment.text_of(one)
-    assert deployment.token(deployment.text_of(other)) == deployment.token(asked)
-    deployment.answer(asked, size=3)
-    deployment.answer(done(deployment), keep=True)
-    assert done(deployment) == "size 3"
-    assert ran == ["created", "created", "size 3"]
-
-
-def test_a_cancelled_task_is_not_parked(deployment):
-    task_id = deployment.start("provision")
-    parking = FaultyStore(
-        deployment.store,
-        matches=lambda operation: operation.name == "put_new_and_update",
-        before=lambda _: deployment.cancel(task_id),
-    )
-    deployment.by(store=parking).run_worker()
-    assert deployment.status(task_id) == "cancelled"
-    deployment.start("provision")
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
@@ -213,31 +172,6 @@ def attempt(deployment, crashing):
 
 def living(deployment, crashing):
     return deployment if crashing.is_dead else deployment.by(store=crashing)
-
-
-def test_a_step_that_must_not_be_repeated_is_not(deployment):
-    def die(operation):
-        raise WorkerKilled
-
-    task_id = deployment.start("charge")
-    # The worker dies after the step, before its result is stored.
-    store = FaultyStore(deployment.store, lambda operation: "charged" in ran, die)
-    with pytest.raises(WorkerKilled):
-        deployment.by(store=store).run_worker()
-    assert ran == ["charged"]
-    deployment.clock.advance(1_000)
-    deployment.status(task_id)
-    deployment.run_workers()
-    deployment.answer(deployment.text_of(task_id), charged=True)
-    assert done(deployment, "charge") == "checked"
-    assert ran == ["charged"]
-
-
-def test_the_call_takes_the_place_of_its_task_among_the_open_ones():
-    deployment = Deployment(server, capabilities=TASKS, max_open=1)
-    deployment.answer(done(deployment), size=3)
-    deployment.answer(done(deployment), keep=True)
-    assert done(deployment) == "size 3"
 
 
 def refused_answers(ask, is_error):

@@ -57,14 +57,6 @@ def test_a_message_received_during_the_lease_of_another_worker_is_redelivered():
     assert queue.deliveries == 4, "lost, too early, its wake-up, finished"
 
 
-def test_messages_of_an_ended_task_are_deleted():
-    deployment, queue, task_id = queued(lambda ctx: "done")
-    for _ in range(4):
-        queue.dispatch("worker:1", deployment.task(task_id).pk)
-    queue.deliver_all()
-    assert (deployment.task(task_id).status, queue.deliveries) == (Status.COMPLETED, 5)
-
-
 @pytest.mark.parametrize("call", range(6))
 def test_the_message_of_a_lost_worker_returns_soon_after_its_lease(call):
     deployment, queue, task_id = queued(lambda ctx: [ctx.step(name, int) for name in "abc"])
