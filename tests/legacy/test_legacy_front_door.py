@@ -5,11 +5,6 @@ import json
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
-from mcp_roundtrip.protocol.results import PreSerialized
-from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.model import Reply, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.deployment import legacy
 
@@ -53,18 +48,6 @@ def test_the_front_door_negotiates_the_version(door):
     assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
     assert (result["serverInfo"]["name"], result["instructions"]) == ("door", "Knock.")
     assert door.result("ping") == {}
-
-
-def test_the_json_of_a_list_is_cached(door):
-    assert door.front_door is not None
-    legacy_handlers = door.front_door.endpoint.legacy_handlers
-    assert legacy_handlers is not None
-    route = ValidRequest("1", "tools/list", {}, RequestMeta("2025-11-25", {}))
-    exchange = RequestContext(route, None, door.ports(), Invocation("id", 1e18), ServerOptions({}))
-    first, second = (legacy_handlers()["tools/list"](exchange) for _ in range(2))
-    assert isinstance(first, Reply)
-    assert isinstance(first.body, PreSerialized)
-    assert first is second
 
 
 def test_lists_equal_those_of_the_owner(door):

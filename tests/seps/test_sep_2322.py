@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context, Elicit, Server
-from mcp_roundtrip_testing import FakeClock, Player
+from mcp_roundtrip import Context, Elicit
+from mcp_roundtrip_testing import Player
 from mcp_roundtrip_tools.events.of_application import message, post
 from support.examples import WORK_ITEMS
 from support.processes import WITHIN_S, invoke, new_process
@@ -86,31 +86,6 @@ def test_a_changed_question_is_asked_again():
 
     again = on(Player(server_of(sign_in), key=old.key, clock=old.clock), asked, github_login="octocat")
     assert again.question("github_login") == "Who are you on GitHub now?"
-
-
-def test_a_server_without_time_continues_in_the_next_round():
-    ran: list[str] = []
-
-    def compute(part: str) -> str:
-        ran.append(part)
-        return part.upper()
-
-    def report(ctx: Context) -> list[str]:
-        return [ctx.step(part, compute, part) for part in ("a", "b", "c")]
-
-    def heavy() -> Server:
-        return server_of(report)
-
-    clock = FakeClock()
-    busy = Player(heavy, clock=clock, remaining_ms=0)
-    first = busy.send("report", {}, None, None)
-    assert first.result["resultType"] == "input_required"
-    assert "inputRequests" not in first.result
-    assert ran == ["a"]
-    idle = Player(heavy, clock=clock, key=busy.key)
-    done = idle.send("report", {}, None, first.state)
-    assert done.structured == ["A", "B", "C"]
-    assert ran == ["a", "b", "c"]
 
 
 NOT_REQUESTED = {

@@ -1,7 +1,5 @@
 """A forgotten `await` is a tool error; the log has its key and line."""
 
-from typing import Any
-
 import pytest
 
 from mcp_roundtrip import AsyncContext, NotAwaited, Server
@@ -25,29 +23,10 @@ async def checks_call(ctx: AsyncContext) -> str:
 
 
 @server.tool
-async def returns_call(ctx: AsyncContext) -> bool:
-    return ctx.elicit("sure", "Delete everything?", bool)  # type: ignore[return-value]
-
-
-@server.tool
-async def returns_call_in_dict(ctx: AsyncContext) -> dict[str, Any]:
-    return {"sure": ctx.elicit("sure", "Delete everything?", bool)}
-
-
-@server.tool
 async def discards_call(ctx: AsyncContext) -> str:
     ctx.elicit("sure", "Delete everything?", bool)
     await ctx.step("delete", delete)
     return "deleted"
-
-
-@server.tool
-async def swallows_error(ctx: AsyncContext) -> str:
-    try:
-        made = ctx.step("sure", int)
-        return f"made {made}"
-    except Exception:
-        return "continued"
 
 
 @server.tool(task="optional")

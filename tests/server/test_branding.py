@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import FrontDoor, Server
-from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_tools.catalog.catalog import render_servers
-from support.deployment import Deployment, legacy, make_front_door
+from support.deployment import Deployment, legacy
 from support.interpreters import run_program
 from support.project import ROOT
 
@@ -87,33 +86,6 @@ def test_the_catalog_of_a_front_door_has_only_features():
     catalog = render_servers({"shop": server})
     assert WEBSITE not in catalog
     assert ICON["src"] not in catalog
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"icons": ICON}, "icons must be a list of mappings, each with src"),
-        ({"icons": [{}]}, "icons must be a list of mappings, each with src"),
-        ({"icons": [ICON, {**ICON, "sizes": "48x48"}]}, "icons[1].sizes must be a list of texts"),
-        ({"icons": [{**ICON, "theme": "blue"}]}, 'icons[0].theme must be "light" or "dark"'),
-        ({"icons": [{**ICON, "src": "/icon.png"}]}, "icons[0].src must be a URL with its scheme"),
-        ({"icons": [{**ICON, "x": object()}]}, "icons must be JSON, at icons[0].x: object"),
-        ({"website_url": 1}, "website_url must be str"),
-        ({"website_url": ""}, "website_url must be a URL with its scheme"),
-        ({"website_url": "shop.example"}, "website_url must be a URL with its scheme"),
-        ({"website_url": "https://\udc80"}, "website_url must be text without half of a surrogate pair"),
-    ],
-)
-def test_a_value_that_clients_cannot_use_is_refused_when_the_server_is_created(options, problem):
-    for make in (Server, make_named_front_door):
-        with pytest.raises(DefinitionError) as refused:
-            make("shop", **options)
-        assert str(refused.value).startswith("server ")
-        assert problem in str(refused.value)
-
-
-def make_named_front_door(name: str, **options: Any) -> FrontDoor:
-    return make_front_door({name: Server(name)}, **options)
 
 
 def test_a_front_door_with_icons_loads_neither_the_engine_nor_pydantic():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip.server.options import Fallback
-from mcp_roundtrip_testing import EVERYTHING, Player
+from mcp_roundtrip_testing import Player
 from support.client_requests import FORMS, accepted, text
 from support.deployment import Deployment, legacy
 from support.servers import server_of
@@ -90,14 +90,6 @@ def test_a_question_after_a_step_is_not_asked_through_the_model():
     player = Player(server_of(late, channels=("model",)), {}, ports={"tasks": None})
     assert "has started its work" in player.call("late").text
     assert any(event == "asked_after_steps" for event, _ in player.observer.events)
-
-
-@pytest.mark.parametrize("answers", [[], "x", 7])
-def test_answers_that_are_no_object_are_a_tool_error_in_2026_too(answers):
-    player = Player(server(channels=("model",)), {})
-    refused = player.call("order", {"item": "apples", "input_responses": answers})
-    assert refused.failed
-    assert "input_responses" in refused.text
 
 
 def test_a_state_is_bound_to_the_arguments_without_the_models_answers():
@@ -185,11 +177,3 @@ def test_nothing_is_paid_unless_a_user_was_shown_the_question(declared, ladder, 
     for passed_on in ({}, {"input_responses": given_answers}):
         result = legacy(made).call(tool, item="apples", **passed_on)
         assert '"paid":true' not in text(result).replace(" ", "")
-
-
-def test_the_protocols_own_questions_come_before_every_channel():
-    for channels in ((), ("default",), ("model", "default"), ("app", "page", "model", "default")):
-        player = Player(server(channels=channels), EVERYTHING)
-        asked = player.call("order", {"item": "apples"})
-        assert asked.asked.keys() == {"amount"}
-        assert asked.answer(amount=1).asked.keys() == {"sure"}

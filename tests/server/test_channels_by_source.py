@@ -7,7 +7,6 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from support.client_requests import APPS, QUESTIONS, app_status
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES
 from support.question_page import QuestionPage
@@ -71,27 +70,6 @@ def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy, d
     page.answer(other, "4")
     assert eve.call("order", item="tea")["structuredContent"] == {"ordered": 4}
     assert CHARGED == [3, 4]
-
-
-@pytest.mark.parametrize("deploy", DEPLOYMENTS)
-def test_a_view_answers_the_call_of_its_own_caller_and_no_other(deploy, door):
-    alice = Deployment(server, through_door=door, capabilities=APPS, **deploy).connected()
-    eve = alice.by(user="eve").connected()
-    asked, other = alice.call("order", item="tea"), eve.call("order", item="tea")
-    assert asked["_meta"][QUESTIONS]["state"] != other["_meta"][QUESTIONS]["state"]
-    if alice.auth_mode is AuthMode.NONE:
-        assert app_status(eve.answer_in_app(asked)) == "asking", "an anonymous call is everyone's"
-    else:
-        assert app_status(eve.answer_in_app(asked, count=9)) == "ended"
-    stands = alice.call("order", item="tea")
-    assert app_status(stands) == "asking", "an answer by another caller does not count"
-    done = alice.answer_in_app(asked, count=3)
-    assert (app_status(done), done["structuredContent"]) == ("complete", {"ordered": 3})
-    if alice.auth_mode is not AuthMode.NONE:
-        assert app_status(eve.answer_in_app(asked, count=9)) == "ended", "the result is not hers"
-    assert app_status(eve.call("order", item="tea")) == "asking"
-    assert CHARGED == [3]
-    assert eve.answer_in_app(other, count=4)["structuredContent"] == {"ordered": 4}
 
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
-from mcp_roundtrip_testing import Player
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
@@ -51,35 +50,6 @@ def test_discovery_names_versions_capabilities_and_instructions():
         "cacheScope": "public",
         "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1.0.0"}},
     }
-
-
-def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints():
-    result = client.result("tools/list")
-    # `echo` may ask, so its definition depends on what the client declared, and on whether it has signed in.
-    assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (300_000, "private", "complete")
-    assert result["tools"] == [
-        {
-            "name": "hello",
-            "description": "Say hello.",
-            "inputSchema": {"type": "object", "additionalProperties": False},
-        },
-        {
-            "name": "echo",
-            "description": "Repeat a text.",
-            "inputSchema": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "text": {"type": "string", "description": "The text to repeat."},
-                    "continuation_code": result["tools"][1]["inputSchema"]["properties"]["continuation_code"],
-                },
-                "required": ["text"],
-            },
-            "title": "Echo",
-            "annotations": {"readOnlyHint": True},
-            "_meta": {"com.example/x": 1},
-        },
-    ]
 
 
 def test_a_response_is_a_single_line():
@@ -248,19 +218,3 @@ def test_an_id_that_cannot_be_echoed_is_refused(id):  # noqa: A002 - JSON-RPC's 
     response = client.request("tools/list", id=id)
     assert refused(response) == (400, -32600)
     assert "id" not in json.loads(response.body)
-
-
-def test_the_trace_context_of_a_request_is_on_its_log_lines():
-    server = Server("traced")
-    server.tool(name="nothing")(lambda: None)
-    play = Player(server, meta={
-        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-        "tracestate": "vendor=1",
-        "baggage": ",".join(f"member{number}=value" for number in range(60)),
-    })  # fmt: skip
-    play.call("nothing")
-    tags = play.observer.tags
-    assert (tags["trace_id"], tags["span_id"]) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
-    assert tags["tracestate"] == "vendor=1"
-    assert tags["baggage"].startswith("member0=value,")
-    assert len(tags["baggage"]) <= 512

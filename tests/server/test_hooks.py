@@ -620,10 +620,3 @@ def test_a_function_that_is_no_hook_is_refused_when_it_is_registered(hook):
     with pytest.raises(DefinitionError):
         server.around(hook)
     assert server.hooks == []
-
-
-def test_a_hook_is_registered_once():
-    server = Server("once")
-    server.around(closed)
-    with pytest.raises(DefinitionError, match="closed is registered twice"):
-        server.around(closed)

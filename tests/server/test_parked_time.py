@@ -60,13 +60,6 @@ def test_a_minute_of_steps_ends_after_several_calls_and_each_step_runs_once(depl
     assert all("it continues where it stopped" in text for text in texts)
 
 
-def test_each_request_ends_in_its_time(deployment):
-    began = deployment.clock()
-    deployment.text("long_work")
-    assert deployment.clock() - began < deployment.round_ms / 1000
-    assert deployment.outcome == "parked"
-
-
 def test_a_question_in_between_is_asked_on_the_page(deployment):
     deployment.answer(deployment.text("long_work", asks=True), sure=True)
     play(deployment, asks=True)

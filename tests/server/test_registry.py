@@ -166,13 +166,3 @@ def test_an_unknown_capability_is_refused(requires):
     for register in (server.tool, server.prompt, partial(server.resource, "docs://{a}/{b}")):
         with pytest.raises(DefinitionError, match="write one of elicitation, "):
             register(requires=[requires])(add)
-
-
-@pytest.mark.parametrize(
-    "requires",
-    ["elicitation.url", "sampling", "roots", "extensions.com.example/x", "experimental.anything.at"],
-)
-def test_capabilities_of_the_specification_are_accepted(requires):
-    server = Server("x")
-    server.tool(requires=[requires])(add)
-    assert "add" in server.tools
