@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from support.front_doors import make_front_door
 
 from mcp_roundtrip import Call, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator
@@ -15,13 +14,11 @@ from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing import DECLINE, Player, crashes
+from mcp_roundtrip_testing import Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
 from support.audit_lines import AuditLines
-from support.client_requests import refused
-from support.deployment import Deployment
-from support.event_sources import response_of
+from support.deployment import Deployment, make_front_door
 from support.lambda_context import LambdaContext
 from support.messages import META, call, headers, http_event, message
 
@@ -112,13 +109,6 @@ def test_each_round_has_one_record_with_its_questions_answers_and_steps(log):
     assert first["record"] != second["record"]
 
 
-def test_a_declined_question_is_in_the_record(log):
-    player(log).call("order", {"card": "1"}, address=DECLINE)
-    last = log.records()[-1]
-    assert last["answered"] == [{"key": "address", "action": "decline", "via": "client"}]
-    assert brief(last, "outcome", "steps") == ["tool_error", None]
-
-
 CHANNELS = {"cursor": "page", "chatgpt": "app", "claude-desktop": "app", "claude-code": "client"}
 
 
@@ -148,26 +138,6 @@ def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log)
     assert asked["flow"] == on_page["flow"] == last["flow"]
 
 
-def test_a_task_has_records_of_its_creation_its_passes_its_answers_and_its_end(log):
-    client = player(log, capabilities=WITH_TASKS)
-    task_id = client.call("lasting").result["taskId"]
-    asked = client.task(task_id).asked
-    responses = {key: {"action": "accept", "content": {"value": "Elm Street"}} for key in asked}
-    client.request("tasks/update", taskId=task_id, inputResponses=responses)
-    client.task(task_id)
-    client.request("tasks/cancel", taskId=task_id)
-    found = [brief(record, "method", "worker", "outcome") for record in log.records()]
-    assert found == [
-        ["tools/call", None, "task"],
-        ["tools/call", True, "input_required"],
-        ["tasks/update", None, "complete"],
-        ["tools/call", True, "complete"],
-        ["tasks/cancel", None, "complete"],
-    ]
-    assert {record["task"] for record in log.records()} == {task_id}
-    assert log.records()[3]["answered"] == [{"key": "address", "action": "accept", "via": "client"}]
-
-
 def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log):
     client = player(log, capabilities=WITH_TASKS)
     task_id = client.call("lasting").result["taskId"]
@@ -179,14 +149,6 @@ def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log)
     client.clock.advance(600)
     assert set(client.task(task_id).asked) == {"address"}
     assert [record["outcome"] for record in log.records()] == ["task", "input_required"]
-
-
-def test_lists_and_polls_have_no_record(log):
-    client = player(log, capabilities=WITH_TASKS)
-    for method in ("tools/list", "prompts/list", "server/discover", "no/such/method"):
-        client.request(method)
-    client.request("tasks/get", taskId="unknown")
-    assert log.lines == []
 
 
 def test_caller_client_scopes_and_trace_are_in_the_record(log):
@@ -204,24 +166,6 @@ def test_caller_client_scopes_and_trace_are_in_the_record(log):
         *("shop", "orders", "invocation-7", "1-5f-2a")
     ]
     assert [line["trace_id"] for line in log.lines] == [trace_id, trace_id]
-
-
-def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log):
-    assert deployed(log, scopes=("profile",)).send(call("protected")).status == 403
-    assert log.phases == ["ended"]
-    [record] = log.records()
-    assert brief(record, "outcome", "status", "reason", "feature", "scopes_required") == [
-        *("refused", 403, "insufficient_scope", "protected", ["orders:read"])
-    ]
-    assert record["principal"]["subject"] == "alice"
-    assert "scopes_used" not in record
-
-
-def test_a_caller_without_a_token_is_one_line_for_every_method(log):
-    assert deployed(log, user=None, mode=AuthMode.JWT).send(message("tools/list")).status == 401
-    [record] = log.records()
-    assert brief(record, "phase", "outcome", "status", "principal") == ["ended", "refused", 401, None]
-    assert record["reason"]
 
 
 def test_a_refused_state_is_one_line_with_its_reason(log):
@@ -256,15 +200,6 @@ def test_no_argument_answer_result_token_or_state_is_in_a_record(log):
     assert "Where to" not in text, "no question"
 
 
-def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log):
-    log.fails = lambda phase: True
-    context = LambdaContext(aws_request_id="invocation-7")
-    response = response_of(deployed(log, user=None).invoke(http_event(call("plain")), context))
-    assert refused(response) == (503, -32603)
-    assert "invocation-7" in response.body
-    assert log.lines == []
-
-
 def test_a_call_is_recorded_also_if_it_names_the_uri_of_a_view(log):
     client = player(log, client="cursor")
     for more in ({}, {"uri": "ui://any"}):  # the second request runs no code: it repeats the question
@@ -289,18 +224,6 @@ def test_the_answer_leaves_whatever_prevents_the_last_line(log, error):
 @pytest.fixture
 def door():
     return make_front_door({"orders": server})
-
-
-def test_the_owner_records_a_forwarded_call_and_the_front_door_what_it_answers_itself(log):
-    client = deployed(log, through_door=True)
-    client.call("plain")
-    assert [brief(record, "feature", "outcome") for record in log.records()] == [["plain", "complete"]]
-    task_id = client.start("lasting")
-    log.lines.clear()
-    client.cancel(task_id)
-    assert [brief(record, "method", "task", "outcome") for record in log.records()] == [
-        ["tasks/cancel", task_id, "complete"]
-    ]
 
 
 ALICE = {"jwt": {"claims": {"iss": "https://id", "sub": "alice", "scope": "orders:read"}}}

@@ -68,12 +68,16 @@ PROMPT = {"type": "ref/prompt", "name": "review"}
 TEMPLATE = {"type": "ref/resource", "uri": "repo://{owner}/{name}"}
 
 
-def test_a_prefix_is_completed():
+def test_a_prefix_is_completed_with_the_other_arguments_in_up_to_a_hundred_suggestions():
     assert complete(PROMPT, "language", "py")["result"]["completion"] == {
         "values": ["python", "pytorch", "pyside"],
         "total": 3,
         "hasMore": False,
     }
+    found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
+    assert found["result"]["completion"] == {"values": ["python-fl"], "total": 7, "hasMore": True}
+    completion = complete(TEMPLATE, "owner", "a")["result"]["completion"]
+    assert (len(completion["values"]), completion["hasMore"]) == (100, True)
 
 
 @pytest.mark.parametrize(
@@ -89,47 +93,30 @@ def test_suggestions_come_from_the_type_or_from_any_iterable(argument, typed, su
     assert (found["values"], found["total"], found["hasMore"]) == (values, len(values), False)
 
 
-def test_a_completion_gets_the_other_arguments():
-    found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
-    assert found["result"]["completion"] == {"values": ["python-fl"], "total": 7, "hasMore": True}
-
-
-def test_at_most_100_suggestions_are_sent():
-    completion = complete(TEMPLATE, "owner", "a")["result"]["completion"]
-    assert (len(completion["values"]), completion["hasMore"]) == (100, True)
+LANGUAGE = {"name": "language", "value": "x"}
 
 
 @pytest.mark.parametrize(
-    ("ref", "argument"),
+    ("ref", "params"),
     [
-        ({"type": "ref/prompt", "name": "unknown"}, "language"),
-        ({"type": "ref/resource", "uri": "repo://{x}"}, "owner"),
-        (PROMPT, "nothing"),
-        ({"type": "ref/resource", "uri": "test://static"}, "x"),
-        ({"type": "ref/tool", "name": "x"}, "x"),
-        ("review", "language"),
-        ({"type": "ref/prompt"}, "language"),
+        ({"type": "ref/prompt", "name": "unknown"}, {"argument": LANGUAGE}),
+        ({"type": "ref/resource", "uri": "repo://{x}"}, {"argument": {"name": "owner", "value": "x"}}),
+        (PROMPT, {"argument": {"name": "nothing", "value": "x"}}),
+        ({"type": "ref/resource", "uri": "test://static"}, {"argument": {"name": "x", "value": "x"}}),
+        ({"type": "ref/tool", "name": "x"}, {"argument": {"name": "x", "value": "x"}}),
+        ("review", {"argument": LANGUAGE}),
+        ({"type": "ref/prompt"}, {"argument": LANGUAGE}),
+        (PROMPT, {"argument": {"name": "language"}}),
+        (PROMPT, {"argument": "language"}),
+        (PROMPT, {}),
+        (PROMPT, {"argument": {"name": "language", "value": 1}}),
+        (PROMPT, {"argument": LANGUAGE, "context": {"arguments": {"a": 1}}}),
+        (PROMPT, {"argument": LANGUAGE, "context": []}),
     ],
     ids=str,
 )
-def test_an_unknown_reference_or_argument_is_invalid_params(ref, argument):
-    assert complete(ref, argument, "x")["error"]["code"] == -32602
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"argument": {"name": "language"}},
-        {"argument": "language"},
-        {},
-        {"argument": {"name": "language", "value": 1}},
-        {"argument": {"name": "language", "value": ""}, "context": {"arguments": {"a": 1}}},
-        {"argument": {"name": "language", "value": ""}, "context": []},
-    ],
-    ids=str,
-)
-def test_malformed_params_are_invalid_params(params):
-    assert Player(server).request("completion/complete", ref=PROMPT, **params)["error"]["code"] == -32602
+def test_an_unknown_reference_or_argument_and_malformed_params_are_invalid_params(ref, params):
+    assert Player(server).request("completion/complete", ref=ref, **params)["error"]["code"] == -32602
 
 
 def test_a_completion_that_raises_is_a_logged_internal_error():
