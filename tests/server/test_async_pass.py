@@ -1,9 +1,12 @@
 """A forgotten `await` is a tool error; the log has its key and line."""
 
+import asyncio
+
 import pytest
 
 from mcp_roundtrip import AsyncContext, NotAwaited, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player
+from support.servers import server_of
 
 NEUTRAL = "The tool failed. Quote {} to its operator."
 DELETED = []
@@ -70,3 +73,19 @@ def test_a_task_fails_with_the_error_and_keeps_its_journal():
     stored = play.table.store.query(play.table.dispatcher.pks[task.task_id])
     assert [item["sk"] for item in stored if "prepare" in str(item["sk"])]
     assert not [item["sk"] for item in stored if "delete" in str(item["sk"])]
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+def test_a_task_of_a_tool_cannot_end_the_environment(kind):
+    async def ends() -> None:
+        async def task() -> None:
+            raise kind
+
+        await asyncio.create_task(task())
+
+    async def innocent() -> str:
+        return "fine"
+
+    play = Player(server_of(ends, innocent))
+    assert play.call("ends").failed
+    assert play.call("innocent").text == "fine"

@@ -138,14 +138,15 @@ def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
     ]
 
 
-def test_a_hook_runs_around_prompts_and_resources():
-    server, seen = recorded(lambda call: (call.kind, call.name, call.arguments, call.outcome))
+def test_a_hook_runs_around_prompts_and_resources_and_sees_the_client():
+    server, seen = recorded(lambda call: (call.kind, call.name, call.arguments, call.outcome, call.client))
     player = Player(server)
     player.prompt("letter", {"name": "Ada"})
     player.read("orders://7")
+    client = {"name": "mcp-roundtrip-testing", "version": "1"}
     assert seen == [
-        ("prompt", "letter", {"name": "Ada"}, "complete"),
-        ("resource", "orders://{number}", {"number": "7"}, "complete"),
+        ("prompt", "letter", {"name": "Ada"}, "complete", client),
+        ("resource", "orders://{number}", {"number": "7"}, "complete", client),
     ]
 
 
