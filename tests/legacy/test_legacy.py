@@ -10,7 +10,6 @@ from support.client_requests import refused, text
 from support.deployment import Deployment, legacy
 from support.legacy_schema import assert_valid
 from support.messages import call, message
-from support.servers import server_of
 
 VERSIONS = ["2025-11-25", "2025-06-18", None]
 
@@ -149,15 +148,6 @@ def test_list_items_have_only_members_of_the_legacy_version(client):
     assert [each["uriTemplate"] for each in templates] == ["notes://{id}"]
 
 
-def test_lists_are_paginated():
-    client = legacy(server_of(add, numbers, page_size=1))
-    first = client.result("tools/list")
-    second = client.result("tools/list", cursor=first["nextCursor"])
-    assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["add", "numbers"]
-    assert "nextCursor" not in second
-    assert client.error("tools/list", cursor="x")["code"] == -32602
-
-
 def test_tools_are_called(client):
     result = client.call("add", a=1, b=2)
     assert (result["isError"], result["structuredContent"]) == (False, {"sum": 3})
@@ -177,11 +167,6 @@ def test_progress_precedes_the_response(client):
     events = [json.loads(line[6:]) for line in response.body.splitlines() if line]
     assert events[0]["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
     assert_valid("tools/call", events[1])
-
-
-def test_resources_are_read(client):
-    assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
-    assert "blob" in client.result("resources/read", uri="notes://7")["contents"][0]
 
 
 @pytest.mark.parametrize("uri", ["notes://0", "other://x"])

@@ -329,13 +329,6 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     assert deployment.error("tasks/input_response", **params)["code"] == -32602
 
 
-@pytest.mark.parametrize("related", [None, "x", [], {}, {"taskId": 7}, {"taskId": "A" * 32}])
-def test_an_answer_to_no_task_is_refused(deployment, related):
-    meta = {META_RELATED_TASK: related}
-    refused = deployment.error("tasks/input_response", inputResponses={}, _meta=meta)
-    assert refused["code"] == -32602
-
-
 def test_a_client_can_cancel_once_instead_of_answering(deployment):
     task_id = parked(deployment)
     cancelled = deployment.result("tasks/cancel", taskId=task_id)
@@ -343,15 +336,6 @@ def test_a_client_can_cancel_once_instead_of_answering(deployment):
     assert deployment.poll(task_id) == cancelled
     for method in ("tasks/result", "tasks/cancel"):
         assert deployment.error(method, taskId=task_id)["code"] == -32602
-
-
-def test_a_task_of_another_principal_is_unknown(deployment):
-    task_id = parked(deployment)
-    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-        foreign = deployment.by(user="bob").error(method, taskId=task_id)
-        assert foreign == deployment.error(method, taskId="A" * 32)
-        assert foreign["code"] == -32602
-    assert deployment.status(task_id) == "input_required"
 
 
 def test_a_task_is_unknown_in_the_other_dialect(deployment):

@@ -12,7 +12,6 @@ BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
 
 ADA = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
-ANSWERS_REQUESTS = [{"elicitation": {}}, {"sampling": {}}, {"roots": {}}]
 TASKS_ONLY = {"extensions": {TASKS_EXTENSION: {}}}
 ANSWERS_NONE = [{}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, TASKS_ONLY]
 
@@ -89,13 +88,6 @@ def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(
     assert rounds(player) == ["out_of_time"]
 
 
-@pytest.mark.parametrize("capabilities", ANSWERS_REQUESTS, ids=str)
-def test_a_client_that_answers_input_requests_gets_a_round_without_questions(capabilities):
-    player = signed_in(capabilities)
-    assert player.call("work").structured == 6
-    assert rounds(player) == ["checkpoint", "complete"]
-
-
 @pytest.mark.parametrize("capabilities", ANSWERS_NONE, ids=str)
 def test_a_client_that_answers_none_calls_again(capabilities):
     player = signed_in(capabilities)
@@ -107,9 +99,3 @@ def test_a_client_that_answers_none_calls_again(capabilities):
     assert second.structured == 6
     assert META_PARKED_CALL not in second.result["_meta"]
     assert rounds(player) == ["parked", "complete"]
-
-
-def test_its_call_becomes_a_task_if_tool_and_client_support_tasks():
-    player = signed_in(TASKS_ONLY, task="optional")
-    assert player.call("work").task.result["structuredContent"] == 6
-    assert rounds(player) == ["task"]

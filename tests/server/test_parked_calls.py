@@ -12,7 +12,6 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
-from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
 from support.client_requests import APPS, TASKS, accepted, app_status, next_round, text
 from support.deployment import Deployment
@@ -145,11 +144,6 @@ def only_default(ctx: Context) -> str:
     return "done"
 
 
-@server.tool
-def plain(item: str) -> str:
-    return item
-
-
 @pytest.fixture(autouse=True)
 def reset():
     global is_signed_in
@@ -246,17 +240,6 @@ def test_a_refused_answer_beside_an_accepted_one_is_not_told_to_the_model(deploy
 def shown(deployment, asked):
     """Return the messages that the user reads on the page, by wire key."""
     return {key: each["params"]["message"] for key, each in deployment.asked_by(asked).items()}
-
-
-def test_a_question_whose_answers_are_all_refused_ends_the_call(deployment):
-    for _ in range(MAX_ASKED):
-        asked = deployment.text("confirm")
-        [key] = deployment.asked_by(asked)
-        deployment.answer(asked, **{key: "maybe"})
-    assert deployment.error_text("confirm")
-    assert deployment.outcome == "too_many_answers"
-    assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
-    assert effects == []
 
 
 def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_call(deployment):
@@ -431,15 +414,6 @@ def test_a_call_whose_pass_was_lost_makes_room(deployment):
     assert "asks the user" in deployment.text("confirm", item="bread")
 
 
-def test_of_concurrent_calls_only_as_many_ask_as_the_limit_allows(deployment):
-    deployment.table.max_open = 2
-    with ThreadPoolExecutor(8) as threads:
-        replies = list(
-            threads.map(lambda number: deployment.send_call("confirm", {"item": str(number)}).body, range(8))
-        )
-    assert sum("asks the user" in each for each in replies) == 2
-
-
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
     deployment.answer(deployment.text("confirm_slowly"), sure=True)
     others = []
@@ -523,25 +497,6 @@ def test_a_client_without_views_gets_the_link_of_a_call_that_a_view_asked(deploy
     assert deployment.text("confirm").endswith("True 1")
 
 
-@server.tool(channels=("app",))
-def asks_twice_in_app(ctx: Context) -> str:
-    ctx.step("a", effect, "a")
-    first = ctx.elicit("one", "One?", bool)
-    ctx.step("b", effect, "b")
-    return f"{first} {ctx.elicit('two', 'Two?', bool)}"
-
-
-@modern
-def test_another_client_is_asked_the_next_question_although_it_shows_no_views(deployment):
-    deployment.by(capabilities=APPS).call("asks_twice_in_app")
-    by_form = deployment.by(capabilities=FORMS)
-    asked = next_result(by_form, "asks_twice_in_app", by_form.call("asks_twice_in_app"), one=True)
-    assert [*asked["inputRequests"]] == ["two"]
-    assert "Two?" in deployment.text("asks_twice_in_app"), "a client without forms gets the link"
-    assert text(next_result(by_form, "asks_twice_in_app", asked, two=False)) == "True False"
-    assert effects == ["a", "b"]
-
-
 def play(deployment, crash_in=None, killed_call=0, is_done=False):
     """Make the call until it ends; return the store that killed one request, which was then repeated."""
     crashed = None
@@ -610,23 +565,6 @@ def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
     deployment.answer(deployment.text("confirm"), sure=True)
     assert count_operations(deployment, "confirm") == 7, "index, task; claim, journal; check, step; result"
     assert count_operations(deployment, "confirm") == 2, "index and task: the result again"
-
-
-@pytest.mark.parametrize(
-    ("tool", "elicitation", "operations"),
-    [
-        ("plain", None, 0),
-        ("plain", {"form": {}}, 0),
-        ("confirm", {"form": {}, "url": {}}, 0),
-        ("confirm", {"form": {}}, 1),  # its question may be a URL, which it cannot show
-    ],
-)
-@modern
-def test_a_tool_that_asks_nothing_and_a_client_that_can_be_asked_cost_no_call(
-    deployment, tool, elicitation, operations
-):
-    client = deployment.by(capabilities={} if elicitation is None else {"elicitation": elicitation})
-    assert count_operations(client, tool, item="tea") == operations
 
 
 @modern

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import Context
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.invocation import Invocation
 from support.client_requests import refused
 from support.deployment import Deployment, legacy
-from support.event_sources import sent_by
-from support.messages import META, call, headers, http_event, message
+from support.messages import META, call, headers, message
 from support.servers import server_of
 
 TOKEN = {**META, "progressToken": 1}
@@ -33,23 +32,6 @@ def signing_in(text):
         return ""
 
     return sign_in
-
-
-@pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])
-def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text):
-    def result() -> str:
-        return text
-
-    def question(ctx: Context) -> str:
-        return ctx.elicit("q", text, str)
-
-    client = Deployment(server_of(result, question), user=None)
-    for name in ("result", "question"):
-        response = client.invoke(http_event(call(name)))
-        assert len(json.dumps(response)) < 6_000_000
-        assert json.loads(response["body"]).get("result", {}).get("isError") or name == "question"
-    assert "result_too_large" in client.failures
-    assert client.outcomes[0] == "result_too_large"
 
 
 @pytest.mark.parametrize("limit", [2_000, 990_000])
@@ -106,15 +88,6 @@ def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(ta
     events = talkative.observer.events
     [fields] = [fields for _, fields in events if "notifications_dropped" in fields]
     assert answer.body.count("notifications/progress") + fields["notifications_dropped"] == 1_000
-
-
-@pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
-def test_no_response_exceeds_the_limit_of_a_load_balancer(source):
-    server = Server("large")
-    server.tool(name="result")(lambda: "a" * 1_500_000)
-    response = Deployment(server, user=None).invoke(sent_by(source, call("result")))
-    assert len(json.dumps(response)) < 1_000_000
-    assert json.loads(response["body"])["result"]["isError"]
 
 
 def test_an_error_over_the_limit_for_a_legacy_client_is_replaced():

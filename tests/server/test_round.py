@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Context, Drift, ProtocolError, Server, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
-from mcp_roundtrip_testing import DECLINE, FakeClock, Player
+from mcp_roundtrip_testing import FakeClock, Player
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.servers import server_of
@@ -110,12 +110,6 @@ def test_a_question_ends_the_round_and_its_answer_completes_the_call():
     second = first.answer(one="a")
     assert first.state != second.state
     assert second.answer(two="b").text == "ab"
-
-
-def test_an_uncaught_refusal_of_the_user_is_a_tool_error_for_the_model():
-    refused = player().call("greet").answer(name=DECLINE)
-    assert refused.failed
-    assert "name" in refused.text
 
 
 def test_an_endless_call_ends_before_clients_give_up():

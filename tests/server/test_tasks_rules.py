@@ -208,13 +208,6 @@ def test_requests_depend_on_the_capabilities_declared_at_creation(deployment):
     assert [request["method"] for request in requests.values()] == ["sampling/createMessage"]
 
 
-def test_an_acknowledgement_is_empty(deployment):
-    task_id = asked(deployment)
-    for acknowledged in (deployment.update(task_id, name=accepted("Ada")), deployment.cancel(task_id)):
-        del acknowledged["result"]["_meta"]
-        assert acknowledged == {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}
-
-
 MALFORMED = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
 
 
@@ -283,13 +276,6 @@ def test_a_task_sends_no_notifications():
     task_id = send("tools/call", name="works", arguments={})["taskId"]
     deployment.run_workers()
     assert send("tasks/get", taskId=task_id)["statusMessage"] == "half"
-
-
-@pytest.mark.parametrize(
-    "method", ["tasks/result", "tasks/list", "tasks/input_response", "tasks/delete", "tasks/", "tasks"]
-)
-def test_other_methods_of_tasks_do_not_exist(deployment, method):
-    assert deployment.refusal(method, taskId=asked(deployment)) == (404, -32601)
 
 
 RESERVED = ("tasks/approve", "tasks/get", "notifications/tasks", "notifications/tasks/approve")
