@@ -8,7 +8,6 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.session_id import SessionId
-from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import text
 from support.deployment import Deployment, legacy
@@ -81,6 +80,8 @@ def test_a_tool_knows_the_client_and_its_capabilities():
     apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
     assert described(session(apps)) == {"client": INFO, "urls": True, "apps": True}
     assert described(session(URLS)) == {"client": INFO, "urls": True, "apps": False}
+    declared = {"io.modelcontextprotocol/clientCapabilities": URLS}
+    assert described(session(FORMS), **declared)["urls"] is True, "the metadata of a request comes first"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +89,6 @@ def test_a_tool_knows_the_client_and_its_capabilities():
 )
 def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_id):
     assert described(session_id) == {"client": {}, "urls": True, "apps": False}
-
-
-def test_one_environment_reads_the_session_that_another_began():
-    other = legacy(server, key=LocalKey.generate(), session_id=session(URLS))
-    assert other.call_error("sign_in")["code"] == -32042
 
 
 @pytest.mark.parametrize(
@@ -105,11 +101,6 @@ def test_a_client_is_sent_to_a_url_if_it_declared_them_or_nothing_is_known(sessi
     assert (message.get("error", {}).get("code") == -32042) is is_sent
     if not is_sent:
         assert "https://x.test/" in text(message["result"])
-
-
-def test_the_metadata_of_a_request_takes_precedence_over_the_session():
-    declared = {"io.modelcontextprotocol/clientCapabilities": URLS}
-    assert described(session(FORMS), **declared)["urls"] is True
 
 
 def test_the_session_has_the_version_where_the_header_is_missing():
@@ -149,7 +140,7 @@ def test_every_event_source_delivers_the_session_in_both_directions(source):
     assert json.loads(client.text("describe_client")) == {"client": client_info, "urls": True, "apps": False}
 
 
-def test_a_session_is_no_part_of_the_caller():
+def test_a_session_is_no_part_of_the_caller_and_modern_clients_have_none():
     contexts = []
 
     def who(ctx: Context) -> str:
@@ -159,18 +150,12 @@ def test_a_session_is_no_part_of_the_caller():
     for session_id in (session(URLS), session(URLS), "foreign"):
         legacy(server_of(who), user="alice", session_id=session_id).call("who")
     assert len(set(contexts)) == 1
-
-
-def test_a_session_admits_no_caller():
-    client = legacy(server, mode=AuthMode.JWT, session_id=session(URLS))
-    assert client.request("tools/list").status == 401
-
-
-def test_clients_of_2026_have_no_session():
-    client = Deployment(server, user=None, capabilities={}, has_table=False)
-    body = client.body("tools/call", name="describe_client")
+    unknown = legacy(server, mode=AuthMode.JWT, session_id=session(URLS))
+    assert unknown.request("tools/list").status == 401
+    modern = Deployment(server, user=None, capabilities={}, has_table=False)
+    body = modern.body("tools/call", name="describe_client")
     body["params"]["_meta"].pop("io.modelcontextprotocol/clientInfo")
-    response = client.send(body, mcp_session_id=session(URLS))
+    response = modern.send(body, mcp_session_id=session(URLS))
     assert result_of(response) == {"client": {}, "urls": False, "apps": False}
 
 

@@ -72,9 +72,6 @@ def test_discovery_declares_the_extension_and_resources(deployment):
     declared = deployment.result("server/discover")["capabilities"]
     assert declared["extensions"] == {SKILLS_EXTENSION: {"directoryRead": True}}
     assert declared["resources"] == {}
-
-
-def test_a_server_without_skills_declares_none_and_knows_no_such_method():
     plain = Deployment(Server("plain"))
     for method in ("skills/list", "skills/get", "resources/directory/read"):
         assert plain.error(method, uri=OPEN)["code"] == -32601
@@ -98,15 +95,7 @@ def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deploy
     assert opened["resources"] == {}
 
 
-def test_text_and_binary_files_have_their_mime_types(deployment):
-    uris = (OPEN, PICTURE, "skill://acme/refunds/files/b%20c.unknown")
-    contents = [read(deployment, uri) for uri in uris]
-    assert [(each["mimeType"], "blob" in each) for each in contents] == [
-        *(("text/markdown", False), ("image/png", True), ("text/plain", False)),
-    ]
-
-
-def test_a_directory_has_its_direct_children(deployment):
+def test_a_directory_has_its_direct_children_with_their_mime_types(deployment, tmp_path):
     root = deployment.result("resources/directory/read", uri="skill://acme/refunds")
     assert root["resources"] == [
         {"uri": OPEN, "name": "SKILL.md", "mimeType": "text/markdown"},
@@ -116,6 +105,11 @@ def test_a_directory_has_its_direct_children(deployment):
     files = deployment.result("resources/directory/read", uri="skill://acme/refunds/files")
     assert [(each["name"], each.get("mimeType")) for each in files["resources"]] == [
         *(("a.png", "image/png"), ("audit", "inode/directory"), ("b c.unknown", None)),
+    ]
+    uris = (OPEN, PICTURE, "skill://acme/refunds/files/b%20c.unknown")
+    contents = [read(deployment, uri) for uri in uris]
+    assert [(each["mimeType"], "blob" in each) for each in contents] == [
+        *(("text/markdown", False), ("image/png", True), ("text/plain", False)),
     ]
 
 
@@ -186,12 +180,9 @@ def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(
         pages += 1
     assert (uris, pages) == ([OPEN, NESTED, ADMIN], 2)
     assert admin.error("skills/list", cursor="1.x")["code"] == -32602
-
-
-def test_a_directory_is_read_in_pages(tmp_path):
-    deployment, directory = serving(tmp_path, page_size=1), "skill://acme/refunds"
-    first = deployment.result("resources/directory/read", uri=directory)
-    second = deployment.result("resources/directory/read", uri=directory, cursor=first["nextCursor"])
+    small, directory = serving(tmp_path / "small", page_size=1), {"uri": "skill://acme/refunds"}
+    first = small.result("resources/directory/read", **directory)
+    second = small.result("resources/directory/read", **directory, cursor=first["nextCursor"])
     assert [each["name"] for each in (*first["resources"], *second["resources"])] == ["SKILL.md", "files"]
     assert "nextCursor" not in second
 
