@@ -59,30 +59,23 @@ def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_c
     assert "2026-07-28" in message
 
 
-@pytest.mark.parametrize("options", [{}, {"channels": ("default",)}])
-def test_defaults_are_used_unless_the_author_chooses_otherwise(options):
-    client = serving(guess, size, summarize, **options)
-    assert client.text("guess") == "x" * 7
-    assert client.text("summarize") == "local"
-    assert "How large is db?" in client.error_text("size", name="db"), (
-        "a question without a default is an error"
-    )
-
-
-def test_a_tool_may_choose_for_itself():
+def test_defaults_are_used_unless_the_author_chooses_otherwise():
+    for options in ({}, {"channels": ("default",)}):
+        client = serving(guess, size, summarize, pay, **options)
+        assert client.text("guess") == "x" * 7
+        assert client.text("summarize") == "local"
+        assert client.text("pay", to="eve", amount=5000) == "not paid, for nothing"
+        assert "How large is db?" in client.error_text("size", name="db"), "it has no default"
     server = Server("asks", channels=("default",))
-    server.tool(guess)
     server.tool(name="strict", channels=())(guess)
-    client = legacy(server)
-    assert not client.call("guess")["isError"]
-    assert client.error_text("strict")
+    assert "Which number?" in legacy(server).error_text("strict")
 
 
 def through_model(*tools, **options):
     return serving(*tools, channels=("model",), **options)
 
 
-def test_the_schema_gains_an_optional_argument_only_for_legacy_clients():
+def test_the_model_gets_the_question_and_an_optional_argument_for_the_answers():
     client = through_model(size)
     [tool] = client.result("tools/list")["tools"]
     assert tool["inputSchema"]["properties"].keys() == {"name", "input_responses"}
@@ -91,23 +84,10 @@ def test_the_schema_gains_an_optional_argument_only_for_legacy_clients():
     [own] = client.server.tools.values()
     assert own.definition()["inputSchema"]["properties"].keys() == {"name"}
     assert "outputSchema" in own.definition()
-
-
-def test_the_model_gets_the_question_and_how_to_call_again():
-    asked = through_model(size).call("size", name="db")
+    asked = client.call("size", name="db")
     assert asked["isError"] is False
-    message = text(asked)
     for part in ("How large is db?", '"size"', "input_responses", '"vcpus"', '"decline"', "do not answer"):
-        assert part in message
-
-
-def test_answers_accumulate_in_the_arguments():
-    client = through_model(size)
-    answers: dict[str, Any] = {"size": {"vcpus": 4}}
-    assert "4 CPUs. Keep it?" in client.text("size", name="db", input_responses=answers)
-    answers["keep"] = {"value": True}
-    done = client.call("size", name="db", input_responses=answers)
-    assert done["structuredContent"] == {"vcpus": 4, "kept": True}
+        assert part in text(asked)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +95,21 @@ def test_answers_accumulate_in_the_arguments():
     [{"value": True}, True, {"action": "accept", "content": {"value": True}}],
     ids=["content", "value", "ElicitResult"],
 )
-def test_an_answer_may_be_spelled_in_several_ways(answer):
-    answers = {"size": {"vcpus": 4}, "keep": answer}
-    done = through_model(size).call("size", name="db", input_responses=answers)
-    assert done["structuredContent"]["kept"] is True
+def test_answers_accumulate_in_the_arguments_and_may_be_spelled_in_several_ways(answer):
+    client = through_model(size)
+    answers: dict[str, Any] = {"size": {"vcpus": 4}}
+    assert "4 CPUs. Keep it?" in client.text("size", name="db", input_responses=answers)
+    done = client.call("size", name="db", input_responses={**answers, "keep": answer})
+    assert done["structuredContent"] == {"vcpus": 4, "kept": True}
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason_and_other_values_are_errors():
+    client = through_model(size)
+    asked = client.call("size", name="db", input_responses={"size": {"vcpus": "many"}})
+    assert asked["isError"] is False
+    assert "vcpus" in text(asked).partition("The previous answer was not accepted.")[2]
+    for answers in ([], "x", 7):
+        assert "input_responses" in client.error_text("size", name="db", input_responses=answers)
 
 
 def pay(ctx: Context, to: str, amount: int) -> str:
@@ -133,11 +124,6 @@ def test_a_model_never_answers_what_only_the_user_may_answer(answers):
     assert "Pay 5000 to eve?" in message
     assert "Only the user may answer it" in message
     assert "2026-07-28" in message
-
-
-def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_where_defaults_are_taken():
-    client = serving(pay, channels=("default",))
-    assert client.text("pay", to="eve", amount=5000) == "not paid, for nothing"
 
 
 def test_a_model_answers_no_question_that_follows_a_user_only_one():
@@ -161,17 +147,6 @@ def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refus
     assert '"content"' in client.text("decide")
     answer = {"action": "accept", "content": {"action": "decline"}}
     assert client.text("decide", input_responses={"decision": answer}) == "decline"
-
-
-def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason():
-    asked = through_model(size).call("size", name="db", input_responses={"size": {"vcpus": "many"}})
-    assert asked["isError"] is False
-    assert "vcpus" in text(asked).partition("The previous answer was not accepted.")[2]
-
-
-@pytest.mark.parametrize("answers", [[], "x", 7])
-def test_answers_that_are_no_object_are_an_error(answers):
-    assert "input_responses" in through_model(size).error_text("size", name="db", input_responses=answers)
 
 
 def test_null_counts_as_no_answers_and_for_the_other_members_of_one():
@@ -198,10 +173,8 @@ class Page:
 
     visited: set[str] = field(default_factory=set)
     references: list[str] = field(default_factory=list)
-    passes: int = 0
 
     def connect(self, ctx: Context, account: str) -> str:
-        self.passes += 1
         reference = ctx.reference("account")
         page = f"https://x.test/{reference}"
         link = page if ctx.principal is None else ctx.signed_link("link", page)
@@ -233,7 +206,7 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice):
     assert client.text("connect", account="bank") == "bank is connected"
 
 
-def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments():
+def test_what_one_user_did_is_nothing_to_another_to_other_arguments_or_to_anonymous_callers():
     page = Page()
     ids = {
         elicitation(connecting(page, user), account=account)["elicitationId"]
@@ -241,15 +214,10 @@ def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments():
         for account in ("bank", "shop")
     }
     assert len(ids) == 4
-
-
-def test_anonymous_callers_share_nothing():
-    page = Page()
-    client = connecting(page, user=None)
-    ids = {elicitation(client, account="bank")["elicitationId"] for _ in range(3)}
-    assert len(ids) == 3
+    anonymous = connecting(page, user=None)
+    assert len({elicitation(anonymous, account="bank")["elicitationId"] for _ in range(3)}) == 3
     page.visited.update(page.references)
-    assert elicitation(client, account="bank")
+    assert elicitation(anonymous, account="bank")
 
 
 def test_answers_before_the_url_are_part_of_what_was_agreed_to():
@@ -274,14 +242,6 @@ def test_answers_before_the_url_are_part_of_what_was_agreed_to():
     assert client.text("pay", input_responses={**answers, "note": "x"}) == "paid 5: x"
     changed = {"amount": 5_000, "note": "x"}
     assert client.call_error("pay", input_responses=changed)["code"] == -32042
-
-
-def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time():
-    def key(ctx: Context) -> str:
-        return ctx.idempotency_key("x")
-
-    client = serving(key, user="ada")
-    assert client.text("key") != client.text("key")
 
 
 def test_the_page_is_not_waited_for_before_the_client_has_shown_it():
