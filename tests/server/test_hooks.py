@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -25,12 +24,26 @@ from support.audit_lines import AuditLines
 from support.client_requests import APPS, text
 from support.deployment import Deployment, legacy
 
-Seen = list[Any]
+ran = []
+"""The functions of the shop that ran."""
+
+seen = []
+"""What hooks have seen."""
+
+CLOSED = ToolError("The shop is closed.")
 
 
-def shop(seen=None):
-    """Return a server with a feature of each kind; `seen` receives what their functions do."""
-    server, ran = Server("shop"), [] if seen is None else seen
+@pytest.fixture(autouse=True)
+def nothing_ran():
+    ran.clear()
+    seen.clear()
+
+
+def shop(*hooks):
+    """Return a server with a feature of each kind and these hooks."""
+    server = Server("shop")
+    for hook in hooks:
+        server.around(hook)
 
     @server.tool
     def order(ctx: Context, item: str = "tea") -> str:
@@ -68,58 +81,29 @@ def shop(seen=None):
     return server
 
 
-@pytest.fixture
-def ran():
-    """What the functions of `server` do."""
-    return Seen()
+def recording(read=lambda call: call.outcome):
+    """Return a hook that records what `read` returns at the end of each pass."""
 
-
-@pytest.fixture
-def server(ran):
-    return shop(ran)
-
-
-@pytest.fixture
-def seen():
-    return Seen()
-
-
-def recorded(read=lambda call: call.outcome):
-    """Return a server with a hook that records what `read` returns at the end of each pass."""
-    server = shop()
-    return server, record_passes(server, read)
-
-
-def record_passes(server, read=lambda call: call.outcome):
-    seen = Seen()
-
-    @server.around
     def record(call: Call) -> Iterator[None]:
         yield
         seen.append(read(call))
 
-    return seen
+    return record
 
 
-def closed(call: Call) -> Iterator[None]:
-    raise ToolError("The shop is closed.")
-    yield
+def refusing(error, refuses=lambda call: True):
+    """Return a hook that raises this error before the passes that it refuses."""
 
-
-def refusing(error, ran=None):
-    """Return a server with a hook that raises this error."""
-    server = shop(ran)
-
-    @server.around
     def refuse(call: Call) -> Iterator[None]:
-        raise error
+        if refuses(call):
+            raise error
         yield
 
-    return server
+    return refuse
 
 
 def test_a_hook_runs_around_each_round_and_learns_how_it_ended():
-    server, seen = recorded(lambda call: (call.is_first_pass, call.outcome))
+    server = shop(recording(lambda call: (call.is_first_pass, call.outcome)))
     Player(server).call("order", sure=True)
     assert seen == [(True, "input_required"), (False, "complete")]
     seen.clear()
@@ -129,35 +113,29 @@ def test_a_hook_runs_around_each_round_and_learns_how_it_ended():
 
 
 def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
-    server, seen = recorded(lambda call: (call.outcome, call.task_id, call.scopes, call.method))
+    server = shop(recording(lambda call: (call.outcome, call.task_id, call.scopes)))
     task = Player(server, WITH_TASKS).call("export").task
     assert task.status == "completed"
-    assert seen == [
-        ("task", None, frozenset(), "tools/call"),
-        ("complete", task.task_id, None, "tools/call"),
-    ]
+    assert seen == [("task", None, frozenset()), ("complete", task.task_id, None)]
 
 
 def test_a_hook_runs_around_prompts_and_resources_and_sees_the_client():
-    server, seen = recorded(lambda call: (call.kind, call.name, call.arguments, call.outcome, call.client))
-    player = Player(server)
+    player = Player(shop(recording(lambda call: (call.kind, call.name, call.arguments, call.client))))
     player.prompt("letter", {"name": "Ada"})
     player.read("orders://7")
     client = {"name": "mcp-roundtrip-testing", "version": "1"}
     assert seen == [
-        ("prompt", "letter", {"name": "Ada"}, "complete", client),
-        ("resource", "orders://{number}", {"number": "7"}, "complete", client),
+        ("prompt", "letter", {"name": "Ada"}, client),
+        ("resource", "orders://{number}", {"number": "7"}, client),
     ]
 
 
-def test_no_hook_runs_around_lists_completions_and_discovery(server):
+def test_no_hook_runs_around_lists_completions_and_discovery():
+    server = shop(recording())
     server.completion("letter", "name")(lambda typed: ["Ada"])
-    seen, player = record_passes(server), Player(server)
-    completed = player.request(
-        "completion/complete",
-        ref={"type": "ref/prompt", "name": "letter"},
-        argument={"name": "name", "value": "A"},
-    )
+    player = Player(server)
+    reference, argument = {"type": "ref/prompt", "name": "letter"}, {"name": "name", "value": "A"}
+    completed = player.request("completion/complete", ref=reference, argument=argument)
     assert completed["result"]["completion"]["values"] == ["Ada"]
     for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
         assert "result" in player.request(method)
@@ -165,13 +143,12 @@ def test_no_hook_runs_around_lists_completions_and_discovery(server):
     assert not hasattr(FrontDoor, "around")
 
 
-def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server, seen):
-    @server.around
+def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one():
     def begin(call: Call) -> Iterator[None]:
         seen.append(call.task_id is not None)
         yield
 
-    for play in crashes(lambda: Player(server, WITH_TASKS)):
+    for play in crashes(lambda: Player(shop(begin), WITH_TASKS)):
         seen.clear()
         assert play.call("export").task.result["content"][0]["text"] == "written"
         assert seen[:2] == [False, True]
@@ -180,7 +157,7 @@ def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server, seen):
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
 def test_a_hook_runs_around_the_passes_of_a_parked_call(version):
-    server, seen = recorded(lambda call: (call.is_first_pass, call.outcome, call.task_id))
+    server = shop(recording(lambda call: (call.is_first_pass, call.outcome, call.task_id)))
     deployment = Deployment(server, version=version, capabilities={})
     deployment.answer(deployment.text("order"), sure=True)
     assert deployment.text("order") == "paid tea"
@@ -188,29 +165,19 @@ def test_a_hook_runs_around_the_passes_of_a_parked_call(version):
 
 
 def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app():
-    server, seen = recorded(lambda call: (call.name, call.is_first_pass, call.outcome))
+    server = shop(recording(lambda call: (call.name, call.is_first_pass, call.outcome)))
     app = Deployment(server, capabilities=APPS, has_table=False)
     asked = app.call("order")
     assert text(app.answer_in_app(asked, sure=True)) == "paid tea"
     assert seen == [("order", True, "input_required"), ("order", False, "complete")]
-    server.around(closed)
+    server.around(refusing(CLOSED))
     assert text(app.answer_in_app(asked, sure=True)) == "The shop is closed."
 
 
 def test_a_hook_runs_for_clients_that_open_with_initialize_and_sees_the_caller():
-    server, seen = recorded(lambda call: (call.protocol_version, call.outcome, call.principal, call.scopes))
-    legacy(server, user="ada").call("fail", text="no luck")
-    [(version, outcome, principal, scopes)] = seen
-    assert (version, outcome) == ("2025-11-25", "tool_error")
-    assert (principal.subject, scopes) == ("ada", frozenset())
-
-
-def test_a_hook_also_runs_around_features_that_are_registered_below_it():
-    server = Server("late")
-    seen = record_passes(server, lambda call: call.name)
-    server.tool("late")(lambda: "done")
-    Player(server).call("late")
-    assert seen == ["late"]
+    read = recording(lambda call: (call.protocol_version, call.outcome, call.principal.subject, call.scopes))
+    legacy(shop(read), user="ada").call("fail", text="no luck")
+    assert seen == [("2025-11-25", "tool_error", "ada", frozenset())]
 
 
 @pytest.mark.parametrize(
@@ -222,22 +189,18 @@ def test_a_hook_also_runs_around_features_that_are_registered_below_it():
         ("order", {}, ("input_required", None)),
     ],
 )
-def test_after_its_yield_a_hook_knows_the_outcome_and_the_type_of_the_error(
-    server, seen, tool, arguments, expected
-):
-    @server.around
+def test_after_its_yield_a_hook_knows_the_outcome_and_the_type_of_the_error(tool, arguments, expected):
     def look(call: Call) -> Iterator[None]:
         seen.append((call.outcome, call.error_type))
         yield
         seen.append((call.outcome, call.error_type))
 
-    Player(server).send(tool, arguments, None, None)
+    Player(shop(look)).send(tool, arguments, None, None)
     assert seen == [(None, None), expected]
 
 
 def test_a_call_above_the_limit_of_tasks_runs_no_hooks():
-    server, seen = recorded()
-    deployment = Deployment(server, max_open=1)
+    deployment = Deployment(shop(recording()), max_open=1)
     deployment.start("export")
     seen.clear()
     assert deployment.send_call("export").status == 429
@@ -246,119 +209,90 @@ def test_a_call_above_the_limit_of_tasks_runs_no_hooks():
 
 @pytest.mark.parametrize(("tool", "arguments"), [("order", {}), ("fail", {"text": 7})])
 def test_a_tool_error_of_a_hook_reaches_the_model_and_nothing_is_validated_or_run(tool, arguments):
-    ran = Seen()
-    played = Player(refusing(ToolError("The shop is closed."), ran)).send(tool, arguments, None, None)
-    assert played.result["isError"] is True
-    assert played.text == "The shop is closed."
+    played = Player(shop(refusing(CLOSED))).send(tool, arguments, None, None)
+    assert (played.result["isError"], played.text) == (True, "The shop is closed.")
     assert played.outcome == "tool_error"
     assert ran == []
 
 
-def test_a_protocol_error_of_a_hook_becomes_the_json_rpc_error_with_its_status():
-    server = refusing(ProtocolError(-32603, "Later", http_status=429))
-    played = Player(server).send("order", {}, None, None)
+def test_a_refusal_without_a_tool_is_a_json_rpc_error():
+    player = Player(shop(refusing(CLOSED)))
+    for played in (player.prompt("letter", {"name": "Ada"}), player.read("orders://7")):
+        assert played.error["message"] == "The shop is closed."
+    later = ProtocolError(-32603, "Later", http_status=429)
+    played = Player(shop(refusing(later))).send("order", {}, None, None)
     assert (played.status, played.error["code"], played.error["message"]) == (429, -32603, "Later")
 
 
-def test_a_prompt_and_a_resource_report_a_refusal_as_a_json_rpc_error():
-    player = Player(refusing(ToolError("The shop is closed.")))
-    assert player.prompt("letter", {"name": "Ada"}).error["message"] == "The shop is closed."
-    assert player.read("orders://7").error["message"] == "The shop is closed."
-
-
-def test_a_refusal_in_a_later_round_ends_the_call(server):
-    @server.around
-    def first_pass_only(call: Call) -> Iterator[None]:
-        if not call.is_first_pass:
-            raise ToolError("The shop has closed.")
-        yield
-
-    asked = Player(server).call("order")
-    ended = asked.answer(sure=True)
+def test_a_refusal_in_a_later_round_ends_the_call():
+    server = shop(refusing(CLOSED, lambda call: not call.is_first_pass))
+    ended = Player(server).call("order").answer(sure=True)
     assert ended.result["isError"] is True
     assert ended.state is None
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [
-        (ToolError("closed"), "completed"),
-        (ProtocolError(-32603, "closed"), "failed"),
-        (OSError(), "completed"),
-    ],
+    [(CLOSED, "completed"), (ProtocolError(-32603, "closed"), "failed"), (OSError(), "completed")],
     ids=["ToolError", "ProtocolError", "OSError"],
 )
-def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(server, error, status):
-    @server.around
-    def no_worker(call: Call) -> Iterator[None]:
-        if call.task_id is not None:
-            raise error
-        yield
-
+def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(error, status):
+    server = shop(refusing(error, lambda call: call.task_id is not None))
     task = Player(server, WITH_TASKS).call("export").task
     assert task.status == status
-    if status == "completed":
-        assert task.result["isError"] is True
+    assert status == "failed" or task.result["isError"] is True
 
 
-@pytest.mark.parametrize("error", [OSError("no policy"), SystemExit()], ids=["OSError", "SystemExit"])
-def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error):
-    ran = Seen()
-    player = Player(refusing(error, ran))
+def forgets_to_yield(call: Call) -> Iterator[None]:
+    if call.name != "order":
+        yield
+
+
+@pytest.mark.parametrize(
+    ("hook", "kind"),
+    [
+        (refusing(OSError("no policy")), OSError),
+        (refusing(SystemExit()), SystemExit),
+        (forgets_to_yield, UsageError),
+    ],
+    ids=["OSError", "SystemExit", "no yield"],
+)
+def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(hook, kind):
+    player = Player(shop(hook))
     played = player.send("order", {}, None, None)
     assert played.result["isError"] is True
     assert "policy" not in json.dumps(played.message)
-    assert player.observer.failures == [("tool_raised", error)]
+    assert [(event, type(error)) for event, error in player.observer.failures] == [("tool_raised", kind)]
     assert ran == []
 
 
-def test_a_hook_that_returns_before_its_yield_refuses_the_call(server, ran):
-    @server.around
-    def forgets(call: Call) -> Iterator[None]:
-        if call.name != "order":
-            yield
-
-    player = Player(server)
-    player.send("order", {}, None, None)
-    [(event, error)] = player.observer.failures
-    assert event == "tool_raised"
-    assert isinstance(error, UsageError)
-    assert ran == []
-
-
-def test_the_first_registered_hook_is_the_outermost(server, ran):
+def test_the_first_registered_hook_is_the_outermost_also_around_features_that_follow():
     def hook(name: str, call: Call) -> Iterator[None]:
-        ran.append(f"{name} begins")
+        seen.append(f"{name} begins")
         yield
-        ran.append(f"{name} ends")
+        seen.append(f"{name} ends")
 
-    for name in ("a", "b"):
-        server.around(partial(hook, name))
-    Player(server).prompt("letter", {"name": "Ada"})
-    assert ran == ["a begins", "b begins", "letter", "b ends", "a ends"]
+    server = shop(partial(hook, "a"), partial(hook, "b"))
+    server.tool("late")(lambda: seen.append("tool"))
+    Player(server).call("late")
+    assert seen == ["a begins", "b begins", "tool", "b ends", "a ends"]
 
 
 def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begins():
-    ran = Seen()
-    server = shop(ran)
-    seen = record_passes(server, lambda call: (call.outcome, call.error_type))
-    server.around(closed)
-    inner = record_passes(server)
-    Player(server).read("orders://7")
+    outer = recording(lambda call: (call.outcome, call.error_type))
+    Player(shop(outer, refusing(CLOSED), recording(lambda call: "inner"))).read("orders://7")
     assert seen == [("tool_error", "ToolError")]
-    assert inner == []
     assert ran == []
 
 
-def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server, seen):
-    @server.around
+def test_a_finally_block_of_a_hook_runs_when_a_round_suspends():
     def closing(call: Call) -> Iterator[None]:
         try:
             yield
         finally:
             seen.append("closed")
 
-    Player(server).call("order")
+    Player(shop(closing)).call("order")
     assert seen == ["closed"]
 
 
@@ -379,9 +313,7 @@ def yields_twice(call: Call) -> Iterator[None]:
 
 @pytest.mark.parametrize("hook", [raises_after, raises_after_async, yields_twice])
 def test_a_mistake_after_the_yield_is_logged_and_the_answer_still_leaves(hook):
-    server, seen = recorded()
-    server.around(hook)
-    player = Player(server)
+    player = Player(shop(recording(), hook))
     assert player.read("orders://7").contents[0]["text"] == "7"
     assert [event for event, _ in player.observer.failures] == ["hook_failed"]
     [fields] = [fields for event, fields in player.observer.events if event == "hook_failed"]
@@ -389,8 +321,7 @@ def test_a_mistake_after_the_yield_is_logged_and_the_answer_still_leaves(hook):
     assert seen == ["complete"]
 
 
-def test_a_hook_cannot_change_the_call(server):
-    @server.around
+def test_a_hook_cannot_change_the_call():
     def meddle(call: Call) -> Iterator[None]:
         call.arguments["item"] = "gin"
         for name in ("name", "principal", "outcome", "result"):
@@ -398,7 +329,7 @@ def test_a_hook_cannot_change_the_call(server):
                 setattr(call, name, "changed")
         yield
 
-    asked = Player(server).call("order", {"item": "tea"})
+    asked = Player(shop(meddle)).call("order", {"item": "tea"})
     assert "Order tea?" in str(asked.asked["sure"])
 
 
@@ -412,11 +343,8 @@ def test_a_hook_sees_neither_headers_nor_answers_nor_results():
 
 
 def test_a_hook_does_not_change_what_a_replay_records():
-    plain, hooked = shop(), shop()
-    record_passes(hooked, lambda call: call.add_fields(tenant="a"))
-    first, second = (Player(server).call("order").journal for server in (plain, hooked))
-    assert first is not None
-    assert second is not None
+    hooked = shop(recording(lambda call: call.add_fields(tenant="a")))
+    first, second = (Player(server).call("order").journal for server in (shop(), hooked))
     assert first.outstanding == second.outstanding
     assert first.entries == second.entries
 
@@ -434,18 +362,6 @@ async def async_tenant(call: Call) -> AsyncIterator[None]:
     token = tenant.set(f"{call.arguments['user']}'s")
     yield
     tenant.reset(token)
-
-
-def test_an_async_hook_runs_around_async_and_plain_tools(server, seen):
-    @server.around
-    async def open_later(call: Call) -> AsyncIterator[None]:
-        yield
-        seen.append(call.outcome)
-
-    player = Player(server)
-    player.call("order_later", sure=True)
-    player.call("order")
-    assert seen == ["input_required", "complete", "input_required"]
 
 
 @pytest.mark.parametrize("hook", [plain_tenant, async_tenant])
@@ -469,33 +385,41 @@ def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook):
     assert [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once")] == ["nobody's"] * 2
 
 
-@pytest.mark.parametrize("error", [ToolError("closed"), SystemExit()], ids=["ToolError", "SystemExit"])
-def test_an_async_hook_refuses_and_the_next_call_runs(error):
-    server, is_closed = shop(), [True]
+def test_an_async_hook_runs_around_async_and_plain_tools():
+    async def open_later(call: Call) -> AsyncIterator[None]:
+        yield
+        seen.append(call.outcome)
 
-    @server.around
+    player = Player(shop(open_later))
+    player.call("order_later", sure=True)
+    player.call("order")
+    assert seen == ["input_required", "complete", "input_required"]
+
+
+@pytest.mark.parametrize("error", [CLOSED, SystemExit()], ids=["ToolError", "SystemExit"])
+def test_an_async_hook_refuses_and_the_next_call_runs(error):
+    is_closed = [True]
+
     async def closes(call: Call) -> AsyncIterator[None]:
         if is_closed.pop():
             raise error
         yield
 
+    server = shop(closes)
     assert Player(server).send("order_later", {}, None, None).result["isError"] is True
     is_closed.append(False)
     assert "sure" in Player(server).send("order_later", {}, None, None).asked
 
 
 def test_exceptions_of_hooks_are_redacted_in_the_log(capsys):
-    server, secret = shop(), "argument-4711"
-
-    @server.around
     def leaky(call: Call) -> Iterator[None]:
         if call.is_first_pass:
             yield
         raise LookupError(call.arguments["item"])
 
-    observer = LogObserver()
+    secret, observer = "argument-4711", LogObserver()
     observer.begin("request-1")
-    asked = Player(server, observer=observer).call("order", {"item": secret})
+    asked = Player(shop(leaky), observer=observer).call("order", {"item": secret})
     observer.begin("request-2")
     assert asked.answer(sure=True).result["isError"] is True
     printed = capsys.readouterr().out
@@ -504,53 +428,48 @@ def test_exceptions_of_hooks_are_redacted_in_the_log(capsys):
 
 
 def adding(**fields):
-    """Return a server with a hook that adds these fields, and the errors of `add_fields`."""
-    server, errors = shop(), Seen()
+    """Return a hook that adds these fields, and records the errors of that."""
 
-    @server.around
     def add(call: Call) -> Iterator[None]:
         try:
             call.add_fields(**fields)
         except UsageError as error:
-            errors.append(error)
+            seen.append(error)
         yield
 
-    return server, errors
+    return add
 
 
 def test_fields_are_in_the_lines_of_the_log_below_one_member_until_the_request_ends(capsys):
-    server, errors = adding(tenant="a", message="mine", size=3, ratio=0.5, beta=True)
-    observer = LogObserver()
-    player = Player(server, observer=observer)
+    fields = {"tenant": "a", "message": "mine", "size": 3, "ratio": 0.5, "beta": True}
+    server, observer = shop(adding(**fields)), LogObserver()
     for request in ("with", "without"):
         observer.begin(request)
-        player.read("orders://7")
+        Player(server, observer=observer).read("orders://7")
         server.hooks.clear()
     first, second = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert first["message"] == "request_completed"
-    assert first["fields"] == {"tenant": "a", "message": "mine", "size": 3, "ratio": 0.5, "beta": True}
+    assert first["fields"] == fields
     assert "fields" not in second
-    assert errors == []
+    assert seen == []
 
 
 def test_the_audit_record_begins_before_the_hooks():
-    server, audited, seen = shop(), AuditLines(), Seen()
+    audited = AuditLines()
 
-    @server.around
     def look(call: Call) -> Iterator[None]:
         seen.extend(audited.phases)
         yield
 
-    Player(server, ports={"audit": audited.log}).read("orders://7")
+    Player(shop(look), ports={"audit": audited.log}).read("orders://7")
     assert seen == ["begun"]
 
 
 def test_the_text_of_a_field_is_cut():
-    server, errors = adding(tenant="é" * 300)
-    player = Player(server)
+    player = Player(shop(adding(tenant="é" * 300)))
     player.read("orders://7")
     assert player.observer.tags["fields"] == {"tenant": "é" * 256}
-    assert errors == []
+    assert seen == []
 
 
 @pytest.mark.parametrize(
@@ -568,22 +487,19 @@ def test_the_text_of_a_field_is_cut():
     ids=["upper case", "empty", "long", "None", "object", "nan", "large", "many"],
 )
 def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook(fields):
-    server, errors = adding(**fields)
-    player = Player(server)
+    player = Player(shop(adding(**fields)))
     player.read("orders://7")
-    assert len(errors) == 1
+    assert len(seen) == 1
     assert "fields" not in player.observer.tags
 
 
 class Quota:
     """A hook with state."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit):
         self.left = limit
 
     def __call__(self, call: Call) -> Iterator[None]:
-        if not self.left:
-            raise ToolError("The quota is used up.")
         self.left -= 1
         yield
 
