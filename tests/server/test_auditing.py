@@ -1,8 +1,7 @@
 """The audit records of requests, tasks and refusals."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -189,10 +188,13 @@ def test_what_is_no_name_of_a_tool_and_no_task_id_is_not_in_a_record(log):
 
 
 def test_no_argument_answer_result_token_or_state_is_in_a_record(log):
-    meta = {"com.example/token": SECRETS["bearer"]}
-    player(log, meta=meta).call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
-    player(log, client="cursor").call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
-    player(log, client="chatgpt").call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
+    for options in (
+        {"meta": {"com.example/token": SECRETS["bearer"]}},
+        {"client": "cursor"},
+        {"client": "chatgpt"},
+    ):
+        arguments = {"card": SECRETS["argument"]}
+        player(log, **options).call("order", arguments, address=SECRETS["answer"])
     text = json.dumps(log.lines)
     assert len(log.records()) > 5
     assert [kind for kind, secret in SECRETS.items() if secret in text] == []
@@ -221,41 +223,53 @@ def test_the_answer_leaves_whatever_prevents_the_last_line(log, error):
     assert "audit_failed" in [event for event, _ in client.observer.events]
 
 
-@pytest.fixture
-def door():
-    return make_front_door({"orders": server})
-
-
 ALICE = {"jwt": {"claims": {"iss": "https://id", "sub": "alice", "scope": "orders:read"}}}
 
 
-def send_through(door, log, body, path, forward, authorizer=ALICE, deadline_ms=1e18):
-    """Send a request of alice through the front door."""
-    request = HttpRequest("POST", headers(body), json.dumps(body), authorizer, path=path)
-    ports = make_ports(forward=forward, audit=log.log, auth=EventAuthenticator(AuthMode.JWT))
-    return door.endpoint.respond(request, ports, Invocation("id", deadline_ms))
+passes = []
 
 
-def cannot_forward(*given: Any) -> Any:
+@server.tool(task="required")
+def counted(ctx: Context) -> str:
+    passes.append("pass")
+    ctx.run_as_task()
+    ctx.step("charge", lambda: None)
+    ctx.sleep("pause", 1_000)
+    return "done"
+
+
+DOOR = make_front_door({"orders": server})
+
+
+def cannot_forward(*given):
     raise ForwardingFailed("TooManyRequestsException")
 
 
+def send_through(log, body, path="/tools/orders", *, forward=cannot_forward, auth=None, **options):
+    """Send a request of alice through the front door."""
+    request = HttpRequest(
+        "POST", headers(body), json.dumps(body), options.get("authorizer", ALICE), path=path
+    )
+    ports = make_ports(forward=forward, audit=log.log, auth=auth or EventAuthenticator(AuthMode.JWT))
+    return DOOR.endpoint.respond(request, ports, Invocation("id", options.get("deadline_ms", 1e18)))
+
+
 GREETING = message("prompts/get", name="greeting", arguments={"name": SECRETS["argument"]})
+
+
+READ = message("resources/read", uri="orders://17")
 NOT_FORWARDED = [
     *((path, call("protected"), ["tools/call", "protected", None]) for path in ("/mcp", "/tools/orders")),
     *((path, GREETING, ["prompts/get", "greeting", None]) for path in ("/mcp", "/tools/orders")),
-    *(
-        (path, message("resources/read", uri="orders://17"), ["resources/read", "orders://{number}", None])
-        for path in ("/mcp", "/tools/orders")
-    ),
+    *((path, READ, ["resources/read", "orders://{number}", None]) for path in ("/mcp", "/tools/orders")),
     ("/tools/orders", message("tasks/cancel", taskId="A" * 32), ["tasks/cancel", None, "A" * 32]),
     ("/tools/orders", call(SECRETS["argument"]), ["tools/call", None, None]),
 ]
 
 
 @pytest.mark.parametrize(("path", "body", "said"), NOT_FORWARDED)
-def test_a_request_that_cannot_be_forwarded_has_a_record_of_the_front_door(door, log, path, body, said):
-    send_through(door, log, body, path, cannot_forward)
+def test_a_request_that_cannot_be_forwarded_has_a_record_of_the_front_door(log, path, body, said):
+    send_through(log, body, path)
     assert log.phases == ["ended"]
     [record] = log.records()
     assert brief(record, "method", "feature", "task") == said
@@ -273,79 +287,60 @@ def test_a_request_that_cannot_be_forwarded_has_a_record_of_the_front_door(door,
         {"jsonrpc": "1.0", "method": "tools/call"},
     ],
 )
-def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_record(door, log, body):
-    assert "error" in str(send_through(door, log, body, "/tools/orders", cannot_forward).body)
+def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_record(log, body):
+    assert "error" in str(send_through(log, body).body)
     assert log.lines == []
 
 
 @pytest.mark.parametrize("authorizer", [ALICE, {}], ids=["alice", "no token"])
-def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(door, log, authorizer):
-    send_through(
-        door, log, call("plain"), "/tools/orders", cannot_forward, authorizer=authorizer, deadline_ms=0
-    )
+def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(log, authorizer):
+    send_through(log, call("plain"), authorizer=authorizer, deadline_ms=0)
     [record] = log.records()
     assert brief(record, "feature", "reason") == ["plain", "forwarding_failed"]
     assert (record["principal"] or {}).get("subject") == ("alice" if authorizer else None)
 
 
 @pytest.mark.parametrize("deadline_ms", [0, 1e18])
-def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(door, log, deadline_ms):
+def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(log, deadline_ms):
     class Fetching:
-        def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+        def authenticate(self, headers, authorizer):
             fetched.append("keys")
             return Caller(None)
 
     fetched = []
-    body = call("plain")
-    request = HttpRequest("POST", headers(body), json.dumps(body), path="/tools/orders")
-    ports = make_ports(forward=cannot_forward, audit=log.log, auth=Fetching())
-    door.endpoint.respond(request, ports, Invocation("id", deadline_ms))
+    send_through(log, call("plain"), auth=Fetching(), authorizer={}, deadline_ms=deadline_ms)
     assert fetched == ["keys"][: int(deadline_ms > 0)]
     assert brief(log.records()[0], "feature", "reason") == ["plain", "forwarding_failed"]
 
 
-def test_an_unread_call_to_an_owner_without_a_function_has_a_record(door, log):
-    def name_nothing(*given: Any) -> Any:
+def test_an_unread_call_to_an_owner_without_a_function_has_a_record(log):
+    def name_nothing(*given):
         raise SettingsError("MCP_OWNERS", "names no function for 'orders'")
 
-    send_through(door, log, call("plain"), "/tools/orders", name_nothing)
+    send_through(log, call("plain"), forward=name_nothing)
     [record] = log.records()
     assert brief(record, "feature", "outcome", "code") == ["plain", "refused", -32603]
 
 
-def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(door, log, monkeypatch):
-    expected = send_through(door, log, call("plain"), "/tools/orders", cannot_forward)
+def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(log, monkeypatch):
+    expected = send_through(log, call("plain"))
     monkeypatch.setattr(EventAuthenticator, "authenticate", lambda *given: 1 / 0)
-    response = send_through(door, log, call("plain"), "/tools/orders", cannot_forward)
+    response = send_through(log, call("plain"))
     assert (response.status, response.body) == (expected.status, expected.body)
 
 
-def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(door, log):
-    def lose_answer(name: str, event: Any, custom: Mapping[str, Any], timeout_s: int) -> Any:
-        ports = make_ports(audit=log.log)
-        server.endpoint.respond(
-            HttpRequest("POST", headers(body), json.dumps(body)), ports, Invocation("id", 1e18)
-        )
+def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(log):
+    def lose_answer(*given):
+        request = HttpRequest("POST", headers(body), json.dumps(body))
+        server.endpoint.respond(request, make_ports(audit=log.log), Invocation("id", 1e18))
         raise ForwardingFailed("ReadTimeout")
 
     body = call("plain")
-    send_through(door, log, body, "/mcp", lose_answer)
+    send_through(log, body, "/mcp", forward=lose_answer)
     assert [brief(record, "outcome", "reason", "correlation_id") for record in log.records()] == [
         ["complete", None, "id"],
         ["error", "forwarding_failed", "id"],
     ]
-
-
-passes = []
-
-
-@server.tool(task="required")
-def counted(ctx: Context) -> str:
-    passes.append("pass")
-    ctx.run_as_task()
-    ctx.step("charge", lambda: None)
-    ctx.sleep("pause", 1_000)
-    return "done"
 
 
 def test_each_pass_has_one_record_with_every_worker_killed_in_turn():
@@ -367,19 +362,15 @@ def test_each_pass_has_one_record_with_every_worker_killed_in_turn():
 
 def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outcome(log):
     hooked = Server("hooked")
+    hooked.tool(name="greet")(lambda: "hello")
 
     @hooked.around
     def tenant(call: Call) -> Iterator[None]:
         call.add_fields(tenant="acme")
-        if call.principal is None:
-            raise ToolError("not without a name")
+        raise ToolError("not without a name")
         yield
 
-    @hooked.tool
-    def greet() -> str:
-        return "hello"
-
-    Deployment(hooked, audit=log, user=None).call("greet")
+    Deployment(hooked, audit=log).call("greet")
     [record] = log.records()
     assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 

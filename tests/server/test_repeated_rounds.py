@@ -32,48 +32,37 @@ FLOW_TTL_S = 3_600
 SKEW_S = 5
 RETENTION_S = RETENTION_MS / 1_000
 
-TOOLS = ["optional", "required", "short"]
 
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_a_round_that_is_sent_again_gets_the_same_task(deployment, tool):
+@pytest.mark.parametrize("tool", ["optional", "required", "short"])
+def test_a_round_that_is_sent_again_with_any_answers_gets_the_same_task(deployment, tool):
     client = Client(deployment, tool)
     task = client.become_task()
     assert task["resultType"] == "task"
     assert client.become_task() == task
+    for repeated in (client.become_task(sure=False), client.repeat_first()):
+        assert repeated["taskId"] == task["taskId"]
     deployment.run_workers()
-    assert deployment.status(task["taskId"]) == "completed"
+    assert deployment.text_of(task["taskId"]) == "acc-1"
     assert client.become_task() == task
-    assert len(deployment.tasks) == len(charged) == 1
+    assert len(deployment.tasks) == 1
+    assert [account for account, _ in charged] == ["acc-1"]
+
+
+def becomes_one_task(client):
+    """Check that a round which is sent twice becomes one task."""
+    task = client.become_task()
+    return (task["resultType"], client.become_task(), len(client.deployment.tasks)) == ("task", task, 1)
 
 
 def test_a_call_that_becomes_a_task_when_it_is_out_of_time_becomes_one(deployment, monkeypatch):
     """The client is known to fail at a round without questions, so its call becomes a task."""
     monkeypatch.setattr(plan, "breaks_on_state_only_rounds", lambda info: True)
-    client = Client(deployment, "takes_long")
     clocks.append(deployment.clock)
-    task = client.become_task()
-    assert (task["resultType"], client.become_task()) == ("task", task)
-    assert len(deployment.tasks) == 1
+    assert becomes_one_task(Client(deployment, "takes_long"))
 
 
 def test_a_call_that_becomes_a_task_after_its_last_round_becomes_one():
-    deployment = Deployment(server, config={"max_rounds": 2})
-    client = Client(deployment, "asks_often")
-    task = client.become_task()
-    assert (task["resultType"], client.become_task()) == ("task", task)
-    assert len(deployment.tasks) == 1
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_other_answers_in_a_repetition_do_not_count(deployment, tool):
-    client = Client(deployment, tool)
-    task = client.become_task()
-    for repeated in (client.become_task(sure=False), client.repeat_first()):
-        assert repeated["taskId"] == task["taskId"]
-    deployment.run_workers()
-    assert deployment.text_of(task["taskId"]) == "acc-1"
-    assert [account for account, _ in charged] == ["acc-1"]
+    assert becomes_one_task(Client(Deployment(server, config={"max_rounds": 2}), "asks_often"))
 
 
 def test_a_repetition_dispatches_a_worker_whose_dispatch_was_lost(deployment):
@@ -109,10 +98,11 @@ def test_a_repetition_is_not_refused_above_the_limit(deployment):
         deployment.cancel(task["taskId"])
 
 
-def test_a_repetition_without_the_extension_names_the_capability(deployment):
+def test_a_repetition_of_another_caller_or_without_the_extension_is_refused(deployment):
     client = Client(deployment)
     client.become_task()
     again = next_round(client.asked[1], sure=True)
+    assert deployment.by(user="bob").post_call("optional", **again)["error"]["code"] == -32602
     error = deployment.by(capabilities=FORMS).post_call("optional", **again)["error"]
     assert error["code"] == -32021
     assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
@@ -120,13 +110,6 @@ def test_a_repetition_without_the_extension_names_the_capability(deployment):
 
 def test_two_flows_of_equal_calls_are_two_tasks(deployment):
     assert Client(deployment).become_task()["taskId"] != Client(deployment).become_task()["taskId"]
-
-
-def test_a_state_is_no_way_to_the_task_of_another_caller(deployment):
-    client = Client(deployment)
-    client.become_task()
-    again = next_round(client.asked[1], sure=True)
-    assert deployment.by(user="bob").post_call("optional", **again)["error"]["code"] == -32602
 
 
 def test_a_task_is_found_by_one_read_before_the_function_runs(deployment):
@@ -137,20 +120,14 @@ def test_a_task_is_found_by_one_read_before_the_function_runs(deployment):
         assert counting.calls == reads
 
 
-def test_the_function_does_not_run_in_a_repetition(deployment):
+def test_the_function_does_not_run_in_a_repetition_whose_log_has_the_flow(deployment):
     client = Client(deployment)
     client.become_task()
+    deployment.observer.tags.clear()
     counting = CrashingStore(deployment.store, NEVER, is_done=False)
     client.become_task(counting)
     assert counting.calls == 2  # the item that names the task, and the task
     assert deployment.outcome == "task_repeated"
-
-
-def test_the_log_of_a_repetition_has_the_flow(deployment):
-    client = Client(deployment)
-    client.become_task()
-    deployment.observer.tags.clear()
-    client.become_task()
     assert deployment.observer.tags == {"flow": deployment.tasks[0].flow_id}
 
 
@@ -250,14 +227,6 @@ page_server = Server("page")
 is_signed_in = False
 
 
-@page_server.tool(task="optional")
-def signs_in(ctx: Context) -> str:
-    """Its second question is one that a client with forms cannot show."""
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
-
-
 @pytest.fixture
 def parked():
     return Deployment(page_server, capabilities={"elicitation": {"form": {}}}, round_ms=5_000)
@@ -280,8 +249,28 @@ def second_round(client, tool):
     return lambda account: client.retry(tool, asked, account=account)
 
 
-def test_a_round_whose_call_was_parked_continues_that_call(parked, sign_in):
-    answer = second_round(parked, "signs_in")
+@page_server.tool(task="optional")
+def signs_in(ctx: Context) -> str:
+    """Its second question is one that a client with forms cannot show. Then it becomes a task, if it can."""
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    ctx.run_as_task()
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
+
+
+@page_server.tool
+def never_a_task_signs_in(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.step("prepare", str)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
+
+
+@pytest.mark.parametrize("max_open", [0, 1])
+@pytest.mark.parametrize("tool", ["signs_in", "never_a_task_signs_in"])
+def test_a_round_whose_call_was_parked_continues_that_call_also_at_the_limit(parked, sign_in, tool, max_open):
+    parked.table.max_open = max_open
+    answer = second_round(parked, tool)
     said = text(answer("acc-1"))
     assert parked.token(text(answer("acc-2"))) == parked.token(said)
     sign_in(parked, said)
@@ -315,27 +304,6 @@ def test_a_view_whose_call_became_a_task_by_another_answer_ends():
     assert charged == []
 
 
-@page_server.tool
-def never_a_task_signs_in(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.step("prepare", str)
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
-
-
-@pytest.mark.parametrize("max_open", [0, 1])
-def test_a_repeated_round_of_a_tool_without_tasks_continues_its_parked_call_at_the_limit(
-    parked, sign_in, max_open
-):
-    parked.table.max_open = max_open
-    answer = second_round(parked, "never_a_task_signs_in")
-    said = text(answer("acc-1"))
-    assert parked.token(text(answer("acc-2"))) == parked.token(said)
-    sign_in(parked, said)
-    assert text(answer("acc-3")) == "acc-1"
-    assert len(charged) == len(parked.tasks) == 1
-
-
 @page_server.tool(task="optional")
 def signs_in_for_one_account(ctx: Context) -> str:
     account = ctx.elicit("account", "Which account?", str)
@@ -363,29 +331,20 @@ def test_a_round_whose_flow_is_stored_in_another_way_meanwhile_continues_there(p
     assert len(client.tasks) == 1
 
 
-@page_server.tool(task="optional")
-def signs_in_and_waits(ctx: Context) -> str:
-    """After its second question, it becomes a task, if the client supports that."""
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-    ctx.run_as_task()
-    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
-
-
 def test_a_round_whose_parked_call_became_a_task_gets_that_task(parked, sign_in):
     client = parked.by(capabilities={**parked.capabilities, **TASKS})
-    again = next_round(client.call("signs_in_and_waits"), account="acc-1")
-    sign_in(client, text(client.post_call("signs_in_and_waits", **again)["result"]))
+    again = next_round(client.call("signs_in"), account="acc-1")
+    sign_in(client, text(client.post_call("signs_in", **again)["result"]))
     client.table.dispatcher.lost_dispatch = 0
-    task = client.post_call("signs_in_and_waits", **again)["result"]
+    task = client.post_call("signs_in", **again)["result"]
     assert task["resultType"] == "task"
     client.clock.advance(300)
     assert not client.sent
-    assert client.post_call("signs_in_and_waits", **again)["result"]["taskId"] == task["taskId"]
+    assert client.post_call("signs_in", **again)["result"]["taskId"] == task["taskId"]
     assert [pk.partition("#")[2] for _, pk in client.sent] == [task["taskId"]]
-    assert parked.post_call("signs_in_and_waits", **again)["error"]["code"] == -32021
+    assert parked.post_call("signs_in", **again)["error"]["code"] == -32021
     other = client.by(replaced_ports={"tasks": lambda: in_other_dialect(client.table.port())})
-    assert other.post_call("signs_in_and_waits", **again)["error"]["code"] == -32602
+    assert other.post_call("signs_in", **again)["error"]["code"] == -32602
 
 
 def in_other_dialect(port):
