@@ -111,9 +111,15 @@ def requests(result):
 
 
 @pytest.mark.parametrize("tool", ["order", "order_async"])
-def test_a_call_is_asked_and_answered_through_a_view(client, tool):
+def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state(client, tool):
     asked = client.call(tool, item="tea")
+    questions = asked["_meta"][QUESTIONS]
     assert (app_status(asked), asked["isError"]) == ("asking", False)
+    assert "How many tea?" in text(asked)
+    assert questions["state"] not in json.dumps({**asked, "_meta": None})
+    assert "structuredContent" not in asked
+    assert questions["requests"]["count"]["params"]["requestedSchema"]["required"] == ["value"]
+    assert (questions["tool"], questions["arguments"]) == (tool, {"item": "tea"})
     again = client.answer_in_app(asked, count=3)
     assert (app_status(again), list(requests(again))) == ("asking", ["sure"])
     done = client.answer_in_app(again, sure=True)
@@ -121,25 +127,23 @@ def test_a_call_is_asked_and_answered_through_a_view(client, tool):
     assert effects == ["reserve", "charge", "send"]
 
 
-def test_the_same_call_returns_the_result_and_nothing_runs_twice(parked):
+def test_of_two_answers_the_first_one_counts_and_an_old_view_and_the_same_call_show_where_it_stands(parked):
     asked = parked.call("order", item="tea")
     assert "call order again with the same arguments" in text(asked)
     assert "https://mcp.test/mcp/questions?token=" in text(asked), "for a host that shows no view"
     early = parked.call("order", item="tea")
     assert (app_status(early), requests(early)) == ("asking", requests(asked))
-    parked.answer_in_app(parked.answer_in_app(asked, count=3), sure=True)
+    first = parked.answer_in_app(asked, count=3)
+    later = parked.answer_in_app(asked, count=4)
+    assert (app_status(later), later["isError"]) == ("ended", True)
+    assert "not stored" in text(later)
+    for again in (parked.answer_in_app(asked, count=3.0), parked.answer_in_app(asked)):
+        assert requests(again) == requests(first)
+    parked.answer_in_app(again, sure=True)
+    stands = parked.answer_in_app(asked)
+    assert (app_status(stands), stands["structuredContent"]) == ("complete", {"sent": 3})
     assert parked.call("order", item="tea")["structuredContent"] == {"sent": 3}
     assert effects == ["reserve", "charge", "send"]
-
-
-def test_the_text_of_the_result_is_for_the_model_and_holds_no_state(client):
-    asked = client.call("order", item="tea")
-    questions = asked["_meta"][QUESTIONS]
-    assert "How many tea?" in text(asked)
-    assert questions["state"] not in json.dumps({**asked, "_meta": None})
-    assert "structuredContent" not in asked
-    assert questions["requests"]["count"]["params"]["requestedSchema"]["required"] == ["value"]
-    assert (questions["tool"], questions["arguments"]) == ("order", {"item": "tea"})
 
 
 def test_an_invalid_answer_is_asked_again_with_the_reason_which_is_not_for_the_model(client, has_table):
@@ -153,16 +157,6 @@ def test_an_invalid_answer_is_asked_again_with_the_reason_which_is_not_for_the_m
         assert "not accepted" not in text(result)
     [key] = requests(refused)
     assert text(client.answer_in_app(refused, **{key: {"name": "ada"}})) == "ada"
-
-
-def test_an_old_view_shows_where_the_call_stands(parked):
-    first = parked.call("order", item="tea")
-    second = parked.answer_in_app(first, count=3)
-    assert list(requests(parked.answer_in_app(first))) == ["sure"]
-    parked.answer_in_app(second, sure=True)
-    stands = parked.answer_in_app(first)
-    assert (app_status(stands), stands["structuredContent"]) == ("complete", {"sent": 3})
-    assert effects == ["reserve", "charge", "send"]
 
 
 def test_a_client_that_can_be_asked_itself_is():
@@ -231,26 +225,16 @@ def test_the_state_for_the_view_is_no_state_of_a_call(has_table):
     assert client.post_call("order", {"item": item}, requestState=state)["error"]["code"] == -32602
 
 
-def test_a_call_without_answers_renews_the_state_for_as_long_as_the_flow_lives():
-    client = app(has_table=False)
+def test_a_call_can_be_answered_for_as_long_as_its_flow_lives(version, has_table):
+    """A call without answers renews the state."""
+    client = app(version, has_table=has_table)
     asked = client.call("order", item="tea")
     for _ in range(5):
         client.clock.advance(590)
         asked = client.answer_in_app(asked)
         assert app_status(asked) == "asking"
     client.clock.advance(650)
-    assert app_status(client.answer_in_app(asked, count=3)) == "ended"
-
-
-def test_a_call_that_is_gone_cannot_be_answered(version):
-    client = app(version)
-    asked = client.call("order", item="tea")
-    for _ in range(7):
-        client.clock.advance(550)
-        stands = client.answer_in_app(asked)
-        if app_status(stands) == "asking":
-            asked = stands
-    assert app_status(stands) == "ended"
+    assert app_status(client.answer_in_app(asked)) == "ended"
     assert app_status(client.answer_in_app(asked, count=3)) == "ended"
     assert effects == ["reserve"]
 
@@ -278,18 +262,6 @@ def test_the_name_in_the_header_is_that_of_the_answer_tool_and_too_many_answers_
     assert json.loads(client.send(body, mcp_name="order").body)["error"]["code"] == -32020
     arguments["answers"] = {f"key {number}": {} for number in range(MAX_JSON_VALUES)}
     assert client.call_error("answer_questions", **arguments)["code"] == -32600
-
-
-def test_of_two_answers_the_first_one_counts(parked):
-    asked = parked.call("order", item="tea")
-    first = parked.answer_in_app(asked, count=3)
-    later = parked.answer_in_app(asked, count=4)
-    assert (app_status(later), later["isError"]) == ("ended", True)
-    assert "not stored" in text(later)
-    again = parked.answer_in_app(asked, count=3.0)
-    assert requests(again) == requests(first)
-    assert parked.answer_in_app(again, sure=True)["structuredContent"] == {"sent": 3}
-    assert effects == ["reserve", "charge", "send"]
 
 
 def test_of_two_views_at_the_same_time_one_runs_the_call():

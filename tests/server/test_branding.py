@@ -2,7 +2,6 @@
 
 import json
 from types import MappingProxyType
-from typing import Any
 
 import pytest
 
@@ -38,21 +37,20 @@ def review(item: str) -> str:
     return f"Review {item}."
 
 
-def of_function(**facets: Any) -> Deployment:
-    return Deployment(server, **facets)
+owner = Server("owner")
+owner.tool(stock)
+owner.prompt()(review)
+DEPLOYED = {
+    "function": {"server": server},
+    "front door": {"server": owner, "through_door": True, "door_options": OPTIONS},
+}
+"""A function, and a front door whose owner has none of the options."""
+each_deployment = pytest.mark.parametrize("deployed", DEPLOYED)
 
 
-def of_front_door(**facets: Any) -> Deployment:
-    """Return a front door with these options, whose owner has none of them."""
-    owner = Server("owner")
-    owner.tool(stock)
-    owner.prompt()(review)
-    return Deployment(owner, through_door=True, door_options=OPTIONS, **facets)
-
-
-@pytest.mark.parametrize("make", [of_function, of_front_door])
-def test_only_discovery_has_the_icons_and_the_website(make):
-    client = make()
+@each_deployment
+def test_only_discovery_and_the_server_card_have_the_icons_and_the_website(deployed):
+    client = Deployment(**DEPLOYED[deployed], config={"server_card": "com.example/shop"})
     info = client.result("server/discover")["_meta"][META_SERVER_INFO]
     name = info["name"]
     assert info == {"name": name, "version": "1.0.0", **BRANDING}
@@ -63,23 +61,17 @@ def test_only_discovery_has_the_icons_and_the_website(make):
     }
     for method, result in others.items():
         assert result["_meta"][META_SERVER_INFO] == {"name": name, "version": "1.0.0"}, method
+    card = json.loads(client.respond(HttpRequest("GET", {}, "", path="/mcp/server-card")).body)
+    assert {member: card[member] for member in BRANDING} == BRANDING
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-@pytest.mark.parametrize("is_front_door", [False, True], ids=["function", "front door"])
-def test_initialize_has_the_icons_and_the_website(version, is_front_door):
-    options = {"through_door": True, "door_options": OPTIONS} if is_front_door else {}
-    client = legacy(server, **options)
+@each_deployment
+def test_initialize_has_the_icons_and_the_website(version, deployed):
+    client = legacy(**DEPLOYED[deployed])
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     info = client.result("initialize", **params)["serverInfo"]
     assert info == {"name": info["name"], "version": "1.0.0", **BRANDING}
-
-
-@pytest.mark.parametrize("make", [of_function, of_front_door])
-def test_the_server_card_has_the_icons_and_the_website(make):
-    client = make(config={"server_card": "com.example/shop"})
-    card = json.loads(client.respond(HttpRequest("GET", {}, "", path="/mcp/server-card")).body)
-    assert {member: card[member] for member in BRANDING} == BRANDING
 
 
 def test_the_catalog_of_a_front_door_has_only_features():

@@ -51,6 +51,9 @@ def test_malformed_metadata_means_that_a_call_was_not_forwarded(context):
     assert Forwarded.read(context) == Forwarded()
 
 
+DOOR = {"name": "door", "version": "2"}
+
+
 def is_refused(title):
     try:
         make_server_info("door", "1", title)
@@ -81,12 +84,10 @@ def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, d
 
 def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have():
     owner = Deployment(Server("x"), user=None)
-    through_door = forwarded(server_info={"name": "door", "version": "1"})
-    assert owner.invoke(call("gone"), through_door)["error"]["code"] == -32602
-    assert "catalog_drift" in owner.events
-    owner.observer.events.clear()
     owner.invoke(call("gone"))
     assert "catalog_drift" not in owner.events
+    assert owner.invoke(call("gone"), forwarded(server_info=DOOR))["error"]["code"] == -32602
+    assert "catalog_drift" in owner.events
 
 
 def test_log_lines_before_the_body_of_a_tool_have_the_flow():
@@ -117,10 +118,8 @@ def test_an_owner_responds_with_the_name_and_the_correlation_id_of_the_front_doo
     def fails() -> None:
         raise RuntimeError
 
-    door = {"name": "door", "version": "2"}
-    context = forwarded(None, "front-door-1", door)
     owner = Deployment(server_of(one, fails), user=None)
     for tool, said in (("one", "x"), ("fails", "front-door-1")):
-        result = owner.invoke(call(tool), context)["result"]
+        result = owner.invoke(call(tool), forwarded(None, "front-door-1", DOOR))["result"]
         assert said in result["content"][0]["text"]
-        assert result["_meta"] == {"io.modelcontextprotocol/serverInfo": door}
+        assert result["_meta"] == {"io.modelcontextprotocol/serverInfo": DOOR}

@@ -48,13 +48,6 @@ def test_the_order_of_the_author_stays_and_a_tool_that_asks_nothing_has_no_fallb
     assert plan_call(client, ALL, asks=False) == Plan((), parks=False, state=client.state)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_continue_it(client):
-    plan = plan_call(client, ("default",), asks=True)
-    expected = client.stores_calls and not (client.forms and client.urls) and client.state != "follows"
-    assert plan.parks is plan.may_end_unfinished is expected
-
-
 @pytest.mark.parametrize(
     ("state", "parks", "in_app", "task", "way"),
     [

@@ -34,11 +34,6 @@ def two_rounds(ctx: Context) -> str:
     return one + ctx.elicit("two", "2?", str)
 
 
-@server.tool(requires=("sampling",))
-def needs_sampling() -> str:
-    return "sampled"
-
-
 @server.tool
 def raises(kind: str) -> str:
     match kind:
@@ -82,17 +77,6 @@ def player(**options):
 def player_of(*tools, **options):
     """Return a player for a server with these tools."""
     return Player(server_of(*tools), **options)
-
-
-def test_a_result_has_its_type_and_the_server_info():
-    result = player().call("add", {"a": 2}).result
-    assert result == {
-        "resultType": "complete",
-        "content": [{"type": "text", "text": "3"}],
-        "structuredContent": 3,
-        "isError": False,
-        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1.0.0"}},
-    }
 
 
 def test_arguments_may_be_absent_or_null():
@@ -216,14 +200,6 @@ def test_malformed_params_are_invalid_params(params):
     assert refused(client.send(client.body("tools/call", **params), mcp_name=mirrored)) == (400, -32602)
 
 
-def test_a_missing_capability_is_named():
-    refused = player(capabilities={}).call("needs_sampling")
-    assert (refused.status, refused.error["code"]) == (400, -32021)
-    assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
-    refused = player(capabilities={"elicitation": {"url": {}}}, ports={"tasks": None}).call("greet")
-    assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
-
-
 def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model():
     clock = FakeClock()
 
@@ -286,16 +262,6 @@ def test_notifications_precede_the_response_on_one_stream_and_only_a_log_level_a
         methods = [notification["method"] for notification in played.notifications]
         assert methods == [f"notifications/{each}" for each in expected]
         assert played.text == "done"
-
-
-def test_a_checkpoint_is_an_input_required_result_with_only_a_state():
-    def works(ctx: Context) -> list[str]:
-        return [ctx.step(name, str.upper, name) for name in ("a", "b")]
-
-    shed = player_of(works, remaining_ms=0).send("works", {}, None, None)
-    assert shed.result["resultType"] == "input_required"
-    assert "inputRequests" not in shed.result
-    assert shed.respond().structured == ["A", "B"]
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

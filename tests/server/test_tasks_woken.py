@@ -30,15 +30,21 @@ def queue():
     return WorkerQueue.of(server, triggers=False)
 
 
+def asleep(queue):
+    """Return a task at the end of its nap, and its wake-up."""
+    task_id = queue.deployment.run_task("naps", times=1, nap_ms=60_000)
+    [wake_up] = queue.messages
+    queue.deployment.clock.advance(60)
+    return task_id, wake_up
+
+
 @pytest.fixture
 def woken(queue):
     return queue.deployment
 
 
 def test_a_poll_and_a_wake_up_at_the_same_time_dispatch_one_worker(queue, woken):
-    task_id = woken.run_task("naps", times=1, nap_ms=60_000)
-    [wake_up] = queue.messages
-    woken.clock.advance(60)
+    task_id, wake_up = asleep(queue)
     woken.poll(task_id)
     queue.receive(wake_up)
     queue.receive(wake_up)
@@ -64,13 +70,11 @@ def test_wake_ups_do_not_accumulate_in_a_task_that_is_polled_while_it_naps(queue
 
 
 def test_a_wake_up_that_comes_after_the_poll_ends_while_the_worker_of_the_poll_runs(queue, woken):
-    task_id = woken.run_task("naps", times=1, nap_ms=60_000)
-    woken.clock.advance(60)
+    task_id, _ = asleep(queue)
     woken.poll(task_id)
     now_ms = round(woken.clock() * 1000)
-    claim = transitions.claim(
-        owner="worker", delivery="", until_ms=now_ms + 60_000, now_ms=now_ms, max_attempts=10
-    )
+    lease = {"owner": "worker", "delivery": "", "until_ms": now_ms + 60_000, "now_ms": now_ms}
+    claim = transitions.claim(**lease, max_attempts=10)
     assert woken.store.update(woken.task(task_id).pk, TASK, claim) is not None
     queue.deliver()
     assert queue.messages == []
@@ -93,9 +97,7 @@ def test_a_worker_killed_before_it_sent_the_wake_up_is_retried_and_the_retry_sen
 
 
 def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(queue, woken):
-    task_id = woken.run_task("naps", times=1, nap_ms=60_000)
-    [wake_up] = queue.messages
-    woken.clock.advance(60)
+    task_id, wake_up = asleep(queue)
     for call in range(2):  # the read, and the record of the dispatch
         with pytest.raises(WorkerKilled):
             queue.receive(wake_up, woken.by(store=CrashingStore(woken.store, call, is_done=True)))
