@@ -284,23 +284,18 @@ def test_a_request_for_the_result_waits_and_dispatches_a_lost_worker_again(deplo
     assert deployment.clock() - began_s == waits_s
 
 
-def test_the_wait_times_out_with_the_advice_to_retry(deployment):
+def test_the_wait_times_out_with_the_advice_to_retry_and_ends_before_the_invocation(deployment):
     task_id = as_task(deployment, "compute", label="x")["taskId"]
     began_s, pauses = deployment.clock(), list[float]()
     waiting = deployment.by(while_waiting=lambda: pauses.append(deployment.clock() - began_s))
     assert waiting.error("tasks/result", taskId=task_id)["code"] == -32603
     assert pauses[-1] == 20
     assert len(pauses) == 8, "each costs a read of the table"
-    deployment.run_workers()
-    assert "content" in outcome(deployment, task_id)
-
-
-def test_the_wait_ends_before_the_invocation(deployment):
-    task_id = as_task(deployment, "compute", label="x")["taskId"]
-    began_s = deployment.clock()
     short = deployment.by(round_ms=1_800 + MARGIN_MS)
     assert short.error("tasks/result", taskId=task_id)["code"] == -32603
-    assert deployment.clock() - began_s == 1.5
+    assert deployment.clock() - began_s == 20 + 1.5
+    deployment.run_workers()
+    assert "content" in outcome(deployment, task_id)
 
 
 def test_an_answer_names_its_task_only_in_its_metadata(deployment):
@@ -370,13 +365,6 @@ assert "mcp_roundtrip.server.legacy_tasks" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_clients_of_a_version_without_tasks_get_no_task_members(deployment):
-    earlier = deployment.by(version="2025-06-18")
-    assert not any("execution" in tool for tool in earlier.result("tools/list")["tools"])
-    assert earlier.error("tasks/get", taskId="A" * 32)["code"] == -32601
-    assert "task" not in earlier.post_call("echo", task={}).get("result", {})
-
-
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -385,18 +373,21 @@ INITIALIZE: dict[str, Any] = {
 CAPABILITIES: dict[str, Any] = {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 
 
-def test_initialize_declares_tasks_in_the_versions_that_have_them(deployment):
+def test_initialize_declares_tasks_in_the_versions_that_have_them_if_a_tool_has_tasks(deployment):
+    earlier = deployment.by(version="2025-06-18")
     for version, capabilities in ((LEGACY_VERSION, CAPABILITIES), ("2025-06-18", {"tools": {}})):
         result = deployment.result("initialize", **{**INITIALIZE, "protocolVersion": version})
         assert (result["protocolVersion"], result["capabilities"]) == (version, capabilities)
-
-
-def test_a_server_without_task_tools_does_not_declare_tasks():
+    assert not any("execution" in tool for tool in earlier.result("tools/list")["tools"])
+    assert "task" not in earlier.post_call("echo", task={}).get("result", {})
     plain = Server("plain", legacy_tasks="sep-2322")
     plain.tool(several)
-    deployment = dialect(plain)
-    assert deployment.result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
-    assert deployment.error("tasks/get", taskId="A" * 32)["code"] == -32601
+    without = dialect(plain)
+    assert without.result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
+    for client in (earlier, without):
+        assert client.error("tasks/get", taskId="A" * 32)["code"] == -32601
+    for method in ("tasks/list", "tasks/update", "server/discover", "logging/setLevel"):
+        assert deployment.error(method, level="info")["code"] == -32601
 
 
 def test_listed_tools_declare_their_task_support(deployment):
@@ -409,11 +400,6 @@ def test_listed_tools_declare_their_task_support(deployment):
         **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
     }
     assert deployment.error("tools/list", cursor="x")["code"] == -32602
-
-
-@pytest.mark.parametrize("method", ["tasks/list", "tasks/update", "server/discover", "logging/setLevel"])
-def test_other_methods_do_not_exist(deployment, method):
-    assert deployment.error(method, level="info")["code"] == -32601
 
 
 def test_only_errors_before_the_request_have_their_own_http_status(deployment):

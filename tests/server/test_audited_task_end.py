@@ -3,7 +3,9 @@
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Barrier
+from unittest.mock import Mock
 
 import pytest
 
@@ -135,33 +137,35 @@ def test_an_end_has_one_record_wherever_the_process_that_notices_it_is_killed(ma
     outcomes = set()
     for operation in range(20):
         deployment = make()
-        store = CrashingStore(deployment.store, operation, is_done)
-        try:
-            poll(deployment.by(store=store))
-        except WorkerKilled:
-            had_ended = task_of(deployment).is_terminal
-            poll(deployment)
-            [end] = ends(deployment)
-            assert end["outcome"] == ("unknown" if had_ended else make.__name__)
-            outcomes.add(end["outcome"])
-        else:
+        with suppress(WorkerKilled):
+            poll(deployment.by(store=CrashingStore(deployment.store, operation, is_done)))
             assert outcomes == ({make.__name__, "unknown"} if is_done else {make.__name__})
             return
+        had_ended = task_of(deployment).is_terminal
+        poll(deployment)
+        [end] = ends(deployment)
+        assert end["outcome"] == ("unknown" if had_ended else make.__name__)
+        outcomes.add(end["outcome"])
     raise AssertionError("the poll has more operations than were tried")
+
+
+def once(deployment, act, at=None):
+    """Let the next line of the log be written while something happens: at any phase, or at this one."""
+
+    def on_write(phase):
+        if at in (None, phase):
+            deployment.audit.on_write = lambda phase: None
+            act()
+
+    deployment.audit.on_write = on_write
 
 
 @pytest.mark.parametrize("phase", ["begun", "ended"])
 def test_an_end_has_one_record_also_if_the_process_is_killed_at_the_log(phase):
     deployment = expired()
-
-    def kill(written):
-        if written == phase:
-            raise WorkerKilled
-
-    deployment.audit.on_write = kill
+    once(deployment, Mock(side_effect=WorkerKilled), at=phase)
     with pytest.raises(WorkerKilled):
         poll(deployment)
-    deployment.audit.on_write = lambda phase: None
     poll(deployment)
     [end] = ends(deployment)
     assert end["outcome"] == ("expired" if phase == "begun" else "unknown")
@@ -170,13 +174,7 @@ def test_an_end_has_one_record_also_if_the_process_is_killed_at_the_log(phase):
 @pytest.mark.parametrize("make", [expired, abandoned])
 def test_an_end_that_comes_too_late_is_superseded(make):
     deployment = make()
-    task_id = task_of(deployment).task_id
-
-    def cancel(phase):
-        deployment.audit.on_write = lambda phase: None
-        deployment.cancel(task_id)
-
-    deployment.audit.on_write = cancel
+    once(deployment, lambda: deployment.cancel(task_of(deployment).task_id))
     poll(deployment)
     assert task_of(deployment).status is Status.CANCELLED
     [end] = ends(deployment)
@@ -185,12 +183,7 @@ def test_an_end_that_comes_too_late_is_superseded(make):
 
 def test_a_task_that_was_nearly_abandoned_has_another_record_of_its_end():
     deployment = abandoned()
-
-    def take(phase):
-        deployment.audit.on_write = lambda phase: None
-        change(deployment, att=0, ver=task_of(deployment).version + 1)
-
-    deployment.audit.on_write = take
+    once(deployment, lambda: change(deployment, att=0, ver=task_of(deployment).version + 1))
     poll(deployment)
     change(deployment, att=MAX_ATTEMPTS)
     poll(deployment)
@@ -208,18 +201,13 @@ def test_a_task_whose_tool_was_removed_has_a_record_of_its_failed_pass():
     assert [failed[name] for name in shared] == [created[name] for name in shared]
 
 
-def taking_the_task(deployment):
-    """Return what lets another worker take the task of a worker that has just begun its record."""
-
-    def take(phase):
-        deployment.audit.on_write = lambda phase: None
-        deployment.clock.now += 61
-        given = Delivery("", 60_000, 60_000)
-        now_ms = int(deployment.clock.now * 1_000)
-        lease = Lease(deployment.store, task_of(deployment).pk, "another", given, lambda: now_ms)
-        assert lease.claim() is not None
-
-    return take
+def take(deployment):
+    """Let another worker take the task of a worker that has just begun its record."""
+    deployment.clock.now += 61
+    given = Delivery("", 60_000, 60_000)
+    now_ms = int(deployment.clock.now * 1_000)
+    lease = Lease(deployment.store, task_of(deployment).pk, "another", given, lambda: now_ms)
+    assert lease.claim() is not None
 
 
 def test_a_pass_that_lost_its_lease_has_asked_nothing():
@@ -227,7 +215,7 @@ def test_a_pass_that_lost_its_lease_has_asked_nothing():
     deployment.start("waiting")
     work_on(deployment)
     deployment.clock.now += 60
-    deployment.audit.on_write = taking_the_task(deployment)
+    once(deployment, lambda: take(deployment))
     work_on(deployment)
     last = deployment.audit.records()[-1]
     assert (last["outcome"], last.get("asked")) == ("lease_lost", None)

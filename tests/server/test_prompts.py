@@ -136,15 +136,11 @@ def test_arguments_are_converted_from_text_to_their_annotations(play):
     [{}, {"code": 1}, {"code": "x", "lines": "many"}, {"code": "x", "lines": 4}, {"code": "x", "other": "y"}],
     ids=str,
 )
-def test_invalid_arguments_are_invalid_params_and_not_quoted(play, arguments):
-    refused = play.prompt("review", arguments)
-    assert (refused.status, refused.error["code"]) == (400, -32602)
-    assert "many" not in refused.error["message"]
-
-
-@pytest.mark.parametrize("name", ["unknown", ""])
-def test_an_unknown_prompt_is_invalid_params(play, name):
-    assert play.request("prompts/get", name=name)["error"]["code"] == -32602
+def test_an_unknown_prompt_and_invalid_arguments_are_invalid_params_and_not_quoted(play, arguments):
+    for name in ("review", "unknown", ""):
+        refused = play.prompt(name, arguments)
+        assert (refused.status, refused.error["code"]) == (400, -32602)
+        assert "many" not in refused.error["message"]
 
 
 def test_a_prompt_may_return_every_content_block(play):
@@ -162,9 +158,13 @@ def test_a_prompt_can_ask(name):
     asked = play.prompt(name)
     assert asked.question("topic") == "About what?"
     assert asked.answer(topic="Whales").messages[0]["content"]["text"].startswith("Whales")
+    error = asked.answer(topic=DECLINE).error
+    assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
     other = {"asking": "asking_later", "asking_later": "asking"}[name]
     moved = play.request("prompts/get", name=other, arguments={}, requestState=asked.state, inputResponses={})
     assert moved["error"]["code"] == -32602
+    refused = Player(server, capabilities={}).prompt("needy")
+    assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
 @pytest.mark.parametrize(
@@ -180,16 +180,6 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
     assert "secret" not in failed.error["message"]
     expected = [] if how == "tool error" else ["prompt_raised"]
     assert [event for event, _ in play.observer.failures] == expected
-
-
-def test_a_declined_question_is_an_error_that_names_it(play):
-    error = play.prompt("asking").answer(topic=DECLINE).error
-    assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
-
-
-def test_a_missing_capability_is_named():
-    refused = Player(server, capabilities={}).prompt("needy")
-    assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
 def test_the_decorator_needs_no_parentheses():

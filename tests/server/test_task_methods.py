@@ -32,14 +32,6 @@ def provision(ctx: Context, name: str) -> dict[str, Any]:
 
 
 @server.tool(task="required")
-def naps(ctx: Context) -> str:
-    ctx.run_as_task()
-    ctx.step("before", run_step, "before")
-    ctx.sleep("nap", 30_000)
-    return ctx.step("after", run_step, "after")
-
-
-@server.tool(task="required")
 async def asks_while_it_works(ctx: AsyncContext) -> Any:
     async def asks(branch: AsyncContext) -> str:
         return await branch.elicit("name", "Name?", str)
@@ -63,21 +55,6 @@ def test_the_extension_is_advertised_if_a_tool_can_become_a_task(deployment):
     assert plain.error("tasks/get", taskId="x" * 32)["code"] == -32601
 
 
-def test_a_call_becomes_a_task_with_the_result_of_the_call(deployment):
-    created = deployment.call("compute", label="x")
-    assert created.keys() == {
-        *("resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs", "_meta")
-    }
-    assert (created["resultType"], created["status"], created["ttlMs"]) == ("task", "working", 60_000)
-    assert {**deployment.poll(created["taskId"]), "resultType": "task"} == created
-    deployment.run_workers()
-    done = deployment.poll(created["taskId"])
-    assert (done["resultType"], done["status"]) == ("complete", "completed")
-    assert done["result"]["content"] == [{"type": "text", "text": "x"}]
-    assert done["result"]["resultType"] == "complete"
-    assert ran == ["x"]
-
-
 def test_a_task_started_after_rounds_keeps_their_answers(deployment):
     asked = deployment.call("provision", name="db")
     assert asked["resultType"] == "input_required"
@@ -85,6 +62,7 @@ def test_a_task_started_after_rounds_keeps_their_answers(deployment):
     assert created["resultType"] == "task"
     assert not {"requestState", "inputRequests"} & created.keys()
     task_id = created["taskId"]
+    assert {**deployment.poll(task_id), "resultType": "task"} == created
     deployment.run_workers()
     waiting = deployment.poll(task_id)
     assert waiting["status"] == "input_required"
@@ -131,18 +109,6 @@ def test_a_poll_redispatches_a_task_whose_dispatch_was_lost_and_one_delivery_run
     deployment.sent.extend(2 * list(deployment.sent))
     deployment.run_workers()
     assert (deployment.status(task_id), ran) == ("completed", ["x"])
-
-
-def test_a_poll_wakes_a_sleeping_task_without_repeating_steps(deployment):
-    task_id = deployment.run_task("naps")
-    assert (deployment.status(task_id), ran) == ("working", ["before"])
-    deployment.clock.advance(20)
-    deployment.poll(task_id)
-    assert not deployment.sent
-    deployment.clock.advance(10)
-    deployment.poll(task_id)
-    deployment.run_workers()
-    assert (deployment.status(task_id), ran) == ("completed", ["before", "after"])
 
 
 def test_a_task_past_its_ttl_fails_and_is_deleted_later(deployment):

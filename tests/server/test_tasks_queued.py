@@ -253,19 +253,16 @@ def test_a_moved_wake_up_wakes_its_task_from_any_queue():
     assert list(deployment.sent) == [("worker:1", pk)]
 
 
-def test_a_moved_message_changes_no_task_that_has_ended():
+def test_a_moved_message_changes_no_task_that_has_ended_and_expires_an_overdue_one():
     deployment, task_id, pk = redriven(lambda ctx: "done")
     deployment.cancel(task_id)
     deployment.sent.clear()
     move(deployment, {"task": pk}, **OF_LAMBDA)
     move(deployment, {"task": pk.replace(task_id, "A" * 32)}, **OF_LAMBDA)
-    assert not deployment.sent
     assert deployment.status(task_id) == "cancelled"
-
-
-def test_a_moved_message_expires_an_overdue_task():
-    deployment, task_id, pk = redriven(lambda ctx: "done")
-    deployment.clock.advance(23.5 * HOUR_MS / 1000)
-    move(deployment, {"task": pk}, **OF_LAMBDA)
+    overdue, late_id, pk = redriven(lambda ctx: "done")
+    overdue.clock.advance(23.5 * HOUR_MS / 1000)
+    move(overdue, {"task": pk}, **OF_LAMBDA)
+    assert overdue.task(late_id).is_terminal
     assert not deployment.sent
-    assert deployment.task(task_id).is_terminal
+    assert not overdue.sent

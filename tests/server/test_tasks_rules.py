@@ -194,18 +194,15 @@ def test_an_ended_task_never_changes(deployment):
     assert ran == ["x"]
 
 
-def test_an_unsupported_request_fails_the_task(deployment):
-    failed = deployment.poll(deployment.by(capabilities=TASKS).run_task("samples"))
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
-    assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
-
-
-def test_requests_depend_on_the_capabilities_declared_at_creation(deployment):
+def test_a_task_asks_what_was_declared_at_its_creation_and_fails_at_an_unsupported_request(deployment):
     task_id = deployment.start("samples")
     deployment.by(capabilities=TASKS).poll(task_id)
     deployment.run_workers()
     requests = deployment.poll(task_id)["inputRequests"]
     assert [request["method"] for request in requests.values()] == ["sampling/createMessage"]
+    failed = deployment.poll(deployment.by(capabilities=TASKS).run_task("samples"))
+    assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
+    assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
 MALFORMED = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
