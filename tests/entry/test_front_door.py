@@ -80,15 +80,11 @@ def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door():
     assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
-def test_the_extension_is_advertised_if_an_owner_has_tasks():
-    with_tasks = behind_door(plain=plain, lasting=lasting).result("server/discover")
-    without = behind_door(plain=plain).result("server/discover")
-    assert with_tasks["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
-    assert "extensions" not in without["capabilities"]
-
-
-def test_task_methods_exist_only_if_an_owner_has_tasks():
-    assert behind_door(plain=plain).error("tasks/get", taskId="A" * 32)["code"] == -32601
+def test_the_extension_is_advertised_and_has_its_methods_if_an_owner_has_tasks():
+    client, without = behind_door(plain=plain, lasting=lasting), behind_door(plain=plain)
+    assert client.result("server/discover")["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
+    assert "extensions" not in without.result("server/discover")["capabilities"]
+    assert without.error("tasks/get", taskId="A" * 32)["code"] == -32601
 
 
 def test_a_cached_list_is_sent_with_the_id_of_each_request():

@@ -121,18 +121,9 @@ def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status():
 
 
 NO_OWNERS = [
-    "/tools/",
-    "/tools/other",
-    "/tools/door",
-    "/tools/Owner",
-    "/tools/owner/",
-    "/tools/owner/mcp",
-    "/tools/owner/questions",
-    "/tools/owner_worker",
-    "/tools/../owner",
-    "/tools/other/tools/owner",
-    "/tools/owner/tools/owner",
-    "/tools/*",
+    *("/tools/", "/tools/other", "/tools/door", "/tools/Owner", "/tools/owner/", "/tools/owner/mcp"),
+    *("/tools/owner/questions", "/tools/owner_worker", "/tools/../owner", "/tools/other/tools/owner"),
+    *("/tools/owner/tools/owner", "/tools/*"),
 ]
 
 
@@ -149,34 +140,27 @@ def test_other_paths_are_the_front_doors_own(path, deployment):
     assert result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
-@pytest.mark.parametrize("path", ["/tools/mcp", "/tools/mcp/"])
-def test_a_front_door_below_tools_is_found_by_its_audience(path):
-    deployment = behind_door(BASE + "/tools/mcp")
+@pytest.mark.parametrize(
+    ("audience", "path", "owned", "unknown"),
+    [
+        ("/tools/mcp", "/tools/mcp", "/tools/owner", "/tools/mcp2"),
+        ("/tools/mcp", "/tools/mcp/", "/tools/owner", "/tools/mcp2"),
+        ("/tools/team/mcp", "/tools/team/mcp", "/tools/team/tools/owner", "/tools/other/tools/owner"),
+    ],
+)
+def test_a_front_door_below_tools_is_found_by_its_audience(audience, path, owned, unknown):
+    deployment = behind_door(BASE + audience)
     assert "result" in body(send(deployment, with_caller(post(path, message("tools/list")))))
-    send(deployment, with_caller(post("/tools/owner", CALL)))
+    send(deployment, with_caller(post(owned, CALL)))
     assert len(deployment.forwarded) == 1
-    assert send(deployment, with_caller(post("/tools/mcp2", CALL)))["statusCode"] == 404
+    assert send(deployment, with_caller(post(unknown, CALL)))["statusCode"] == 404
 
 
-def test_a_base_path_below_tools_is_found_by_the_audience():
-    deployment = behind_door(BASE + "/tools/team/mcp")
-    send(deployment, with_caller(post("/tools/team/tools/owner", CALL)))
-    assert len(deployment.forwarded) == 1
-    assert send(deployment, with_caller(post("/tools/other/tools/owner", CALL)))["statusCode"] == 404
-
-
-def test_metadata_are_not_passed_on(deployment):
+def test_headers_direct_events_and_metadata_name_no_owner(deployment):
+    event = with_caller(post("/mcp", message("tools/list")))
+    named = dict.fromkeys(("x-original-url", "x-forwarded-path", "x-rewrite-url"), "/tools/owner")
+    assert "result" in body(send(deployment, {**event, "headers": {**event["headers"], **named}}))
+    send(deployment, {**message("tools/list"), "path": "/tools/owner", "rawPath": "/tools/owner"})
     response = send(deployment, post("/.well-known/oauth-protected-resource/tools/owner", CALL))
     assert response["statusCode"] == 401
-    assert deployment.forwarded == []
-
-
-def test_headers_and_direct_events_name_no_owner(deployment):
-    event = with_caller(post("/mcp", message("tools/list")))
-    headers = {
-        **event["headers"],
-        **dict.fromkeys(("x-original-url", "x-forwarded-path", "x-rewrite-url"), "/tools/owner"),
-    }
-    assert "result" in body(send(deployment, {**event, "headers": headers}))
-    send(deployment, {**message("tools/list"), "path": "/tools/owner", "rawPath": "/tools/owner"})
     assert deployment.forwarded == []

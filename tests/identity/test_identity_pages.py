@@ -142,20 +142,17 @@ def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch):
 
 
 @every_provider
-def test_clients_are_shown_the_scopes_that_the_provider_understands(provider):
-    found = page(provider)
-    given = first_settings(provider)
-    metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, scope_prefix(given))
-    requested = {"cognito": f"{found.endpoint}/orders.read", "entra": f"{found.endpoint}/orders.read"}
-    assert metadata.document()["scopes_supported"] == [requested.get(provider, "orders.read")]
-
-
-@every_provider
-def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider):
+def test_every_deployment_of_a_page_passes_the_checks_before_a_build_and_clients_see_its_scopes(provider):
+    """API Gateway's address exists after the first deployment; the recommended one must not contain it."""
     found = page(provider)
     for parameters in found.deployments:
         assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
         assert [*refused_identity(parameters)] == []
+    assert not any("execute-api" in value for value in found.deployments[0].values())
+    prefix = scope_prefix(first_settings(provider))
+    metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, prefix)
+    requested = {"cognito": f"{found.endpoint}/orders.read", "entra": f"{found.endpoint}/orders.read"}
+    assert metadata.document()["scopes_supported"] == [requested.get(provider, "orders.read")]
 
 
 def authorizer(parameters):
@@ -183,10 +180,3 @@ def test_api_gateway_accepts_the_first_token_with_the_values_of_bearer(provider)
     assert compared["Issuer"] == found.token.claims["iss"]
     assert set(compared["Audience"]) & set(audience if isinstance(audience, list) else [audience])
     assert found.token.header["alg"].startswith("RS")
-
-
-@every_provider
-def test_no_deployment_needs_a_value_that_exists_only_afterwards(provider):
-    """API Gateway's address exists after the first deployment; the recommended one must not contain it."""
-    first = page(provider).deployments[0]
-    assert not any("execute-api" in value for value in first.values())

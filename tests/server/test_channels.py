@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip import AsyncContext, Context
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing import Player
@@ -104,26 +104,6 @@ def test_a_state_is_bound_to_the_arguments_without_the_models_answers():
     assert player.send("summarize", answered, {"summary": sampled}, state).text == "a!"
     moved = {"word": "b", "input_responses": {"title": "!"}}
     assert player.send("summarize", moved, {"summary": sampled}, state).error["code"] == -32602
-
-
-def requiring(capability, **options):
-    made = Server("strict", **options)
-
-    @made.tool(requires=[capability])
-    def ask(ctx: Context) -> str:
-        return ctx.elicit("name", "Who?", str)
-
-    @made.tool(requires=[capability])
-    def never_asks() -> str:
-        return "done"
-
-    return made
-
-
-def test_a_required_form_may_go_through_a_channel():
-    player = Player(requiring("elicitation.form", channels=("model",)), {})
-    assert "Who?" in player.call("ask").text
-    assert player.call("never_asks").error["code"] == -32021, "it has no context, so it has no channels"
 
 
 UI = {"extensions": {"io.modelcontextprotocol/ui": {}}}

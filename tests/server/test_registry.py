@@ -9,25 +9,6 @@ from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
 from mcp_roundtrip_testing import Player
 
 
-def test_the_decorator_returns_the_function_unchanged():
-    server = Server("x")
-
-    @server.tool
-    def one(a: int) -> int:
-        return a
-
-    @server.tool(name="other.name")
-    def two(a: int) -> int:
-        return a
-
-    @server.tool("sum", title="Sum")
-    def three(a: int) -> int:
-        return a
-
-    assert one(1) == two(1) == three(1) == 1
-    assert list(server.tools) == ["one", "other.name", "sum"]
-
-
 @pytest.mark.parametrize("name", ["", "with space", "a/b", "ü", "x" * 129, "a\n"])
 def test_names_against_the_recommendation_of_the_specification_are_refused(name):
     with pytest.raises(DefinitionError):

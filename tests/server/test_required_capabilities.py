@@ -21,6 +21,7 @@ def make_server(channels):
     def summarize(ctx: Context) -> str:
         return ctx.sample("summary", "Summarize.", max_tokens=10).text
 
+    server.tool(name="never_asks", requires=["elicitation.form"])(lambda: "done")
     return server
 
 
@@ -28,6 +29,8 @@ def test_a_channel_that_reaches_the_user_is_as_good_as_the_clients_own_elicitati
     server = make_server(("model",))
     assert Player(server, client="chatgpt").call("size", vcpus=4).text == "4 CPUs"
     assert Player(server, client="codex").call("size", vcpus=4).text == "4 CPUs"
+    error = Player(server, client="chatgpt").call("never_asks").error
+    assert error["code"] == -32021, "it has no context, so it has no channels"
 
 
 @pytest.mark.parametrize("channels", [(), ("default",)])

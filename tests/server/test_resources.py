@@ -147,25 +147,17 @@ def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri):
     answered = asked.answer(why="Because.")
     assert "Because." in answered.contents[0]["text"]
     assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
-
-
-def test_a_state_of_another_uri_is_refused(play):
-    state = play.read("ask://whales").state
-    moved = play.request("resources/read", uri="ask://birds", requestState=state, inputResponses={})
+    other = uri.replace("whales", "birds")
+    moved = play.request("resources/read", uri=other, requestState=asked.state, inputResponses={})
     assert moved["error"]["code"] == -32602
 
 
+REPOS = ("ann/4/5", "ann/four", "ann/101", "%zz/4")
+MISSING = ["test://nothing", "test://TEXT/", "", *(f"repo://{each}" for each in REPOS)]
+
+
 @pytest.mark.parametrize(
-    "uri",
-    [
-        "test://nothing",
-        "test://TEXT/",
-        "repo://ann/4/5",
-        "repo://ann/four",
-        "repo://ann/101",
-        "repo://%zz/4",
-        "",
-    ],
+    "uri", ["test://nothing", "test://TEXT/", "", *(f"repo://{rest}" for rest in MISSING)]
 )
 def test_the_error_for_a_missing_resource_names_its_uri(play, uri):
     refused = play.request("resources/read", uri=uri)["error"]
@@ -203,19 +195,3 @@ def test_invalid_options_are_refused_at_definition():
     for wrong in ({"page_size": "10"}, {"list_ttl_ms": -5}, *({name: 1} for name in of_text)):
         with pytest.raises(DefinitionError):
             Server("other", **wrong)
-
-
-def test_lists_are_paginated(play):
-    small = Server("small", page_size=2)
-    for number in range(5):
-        small.resource(f"a://{number}", name=f"r{number}")(lambda: "x")
-    play, found, cursor = Player(small), [], {}
-    for _ in range(3):
-        result = play.request("resources/list", **cursor)["result"]
-        found += [resource["name"] for resource in result["resources"]]
-        cursor = {"cursor": result.get("nextCursor")}
-    assert found == [f"r{number}" for number in range(5)]
-    assert cursor == {"cursor": None}
-    first = play.request("resources/list")["result"]["nextCursor"]
-    for method in ("tools/list", "resources/templates/list"):
-        assert play.request(method, cursor=first)["error"]["code"] == -32602

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip_testing import EVERYTHING
 from support.client_requests import FORMS
 from support.deployment import Deployment, legacy
@@ -121,14 +120,6 @@ def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(
 
     client = Deployment(made, user=None, has_table=has_table, capabilities=EVERYTHING)
     assert client.result("tools/list")["cacheScope"] == scope
-
-
-def test_the_definition_in_the_catalog_is_as_no_client_changes_it():
-    made = server()
-    before = compact_json(made.tools["asks_model"].definition())
-    Deployment(made, capabilities={}).result("tools/list")
-    assert compact_json(made.tools["asks_model"].definition()) == before
-    assert "input_responses" not in made.tools["asks_model"].definition()["inputSchema"]["properties"]
 
 
 ELICITATION = st.sampled_from([None, {}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}, "yes", []])
