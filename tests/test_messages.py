@@ -1,6 +1,4 @@
-"""Every message to an author names the place and ends with the remedy. The tables have the full texts."""
-
-from __future__ import annotations
+"""Every message to an author names the place and ends with the remedy. docs/reference/messages.md has the texts."""
 
 import ast
 import re

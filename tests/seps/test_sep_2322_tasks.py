@@ -357,9 +357,10 @@ import sys
 from mcp_roundtrip import Server
 Server("plain").endpoint.legacy_handlers()
 assert "mcp_roundtrip.server.discovery" in sys.modules
-dialect = Server("dialect", legacy_tasks="sep-2322").endpoint
+dialect = Server("dialect", legacy_tasks="sep-2322")
+dialect.tool(name="lasts", task="optional")(lambda: "")
 assert "mcp_roundtrip.server.legacy_tasks" not in sys.modules
-dialect.legacy_handlers()
+dialect.endpoint.legacy_handlers()
 assert "mcp_roundtrip.server.legacy_tasks" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
