@@ -1,41 +1,42 @@
 """Content blocks on the wire, validated with the official models."""
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 
 import pytest
 from mcp_types import ContentBlock
 from pydantic import TypeAdapter
 
-from mcp_roundtrip.content.blocks import (
-    Audio,
-    EmbeddedResource,
-    Image,
-    ResourceContents,
-    ResourceLink,
-    Text,
-)
+from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text
+from mcp_roundtrip.content.resource_contents import resource_contents
 from mcp_roundtrip.errors import UsageError
+
+A = {"uri": "file:///a", "name": "a"}
+META = {"a/b": {"c": None}}
+ICON = {"src": "https://a/i.svg", "theme": "dark"}
+PRIORITY = {"audience": ["user"], "priority": 0.5}
 
 BLOCKS = [
     (Text("hi"), {"type": "text", "text": "hi"}),
+    (Text("hi", annotations=PRIORITY), {"type": "text", "text": "hi", "annotations": PRIORITY}),
     (Image(b"\xff\x00", "image/png"), {"type": "image", "data": "/wA=", "mimeType": "image/png"}),
     (Audio(b"", "audio/wav"), {"type": "audio", "data": "", "mimeType": "audio/wav"}),
-    (ResourceLink("file:///a", "a"), {"type": "resource_link", "uri": "file:///a", "name": "a"}),
+    (ResourceLink(**A), {"type": "resource_link", **A}),
+    (ResourceLink(**A, size=0), {"type": "resource_link", **A, "size": 0}),
     (
-        ResourceLink("file:///a", "a", "An a", "text/plain"),
+        ResourceLink(
+            *A.values(), "An a", "text/plain", title="A", icons=[MappingProxyType(ICON)], meta={"a/b": [1]}
+        ),
         {
             "type": "resource_link",
-            "uri": "file:///a",
-            "name": "a",
+            **A,
+            "title": "A",
             "description": "An a",
             "mimeType": "text/plain",
+            "icons": [ICON],
+            "_meta": {"a/b": [1]},
         },
-    ),
-    (
-        ResourceLink("file:///a", "a", size=0),
-        {"type": "resource_link", "uri": "file:///a", "name": "a", "size": 0},
     ),
     (
         EmbeddedResource("file:///a", text=""),
@@ -43,62 +44,33 @@ BLOCKS = [
     ),
     (
         EmbeddedResource("file:///a", blob=b"\x00", mime_type="application/x"),
-        {
-            "type": "resource",
-            "resource": {"uri": "file:///a", "mimeType": "application/x", "blob": "AA=="},
-        },
-    ),
-    (
-        ResourceLink(
-            "file:///a",
-            "a",
-            title="A",
-            size=5,
-            icons=[MappingProxyType({"src": "https://a/i.svg", "theme": "dark"})],
-            meta={"a/b": [1]},
-        ),
-        {
-            "type": "resource_link",
-            "uri": "file:///a",
-            "name": "a",
-            "title": "A",
-            "size": 5,
-            "icons": [{"src": "https://a/i.svg", "theme": "dark"}],
-            "_meta": {"a/b": [1]},
-        },
+        {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "application/x", "blob": "AA=="}},
     ),
     *(
-        (block, {**plain.to_wire(), "_meta": {"a/b": {"c": None}}})
-        for plain, block in (
-            (Text("hi"), Text("hi", meta={"a/b": {"c": None}})),
-            (Image(b"", "image/png"), Image(b"", "image/png", meta={"a/b": {"c": None}})),
-            (Audio(b"", "audio/wav"), Audio(b"", "audio/wav", meta={"a/b": {"c": None}})),
-            (EmbeddedResource("a:b", "c"), EmbeddedResource("a:b", "c", meta={"a/b": {"c": None}})),
+        (kind(*given, meta=META), {**kind(*given).to_wire(), "_meta": META})
+        for kind, given in (
+            (Text, ("hi",)),
+            (Image, (b"", "image/png")),
+            (Audio, (b"", "audio/wav")),
+            (EmbeddedResource, ("a:b", "c")),
         )
-    ),
-    (
-        Text("hi", annotations={"audience": ["user"], "priority": 0.5}),
-        {"type": "text", "text": "hi", "annotations": {"audience": ["user"], "priority": 0.5}},
     ),
 ]
 
 
 @pytest.mark.parametrize(("block", "wire"), BLOCKS)
-def test_a_block_has_the_wire_form_of_the_specification(block, wire):
+def test_a_block_has_the_wire_form_of_the_specification_which_the_official_models_accept(block, wire):
     assert block.to_wire() == wire
-
-
-@pytest.mark.parametrize("block", [block for block, _ in BLOCKS])
-def test_the_official_models_accept_every_block(block):
-    wire = block.to_wire()
     read = TypeAdapter(ContentBlock).validate_python(wire)
     assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == wire
 
 
 @pytest.mark.parametrize("contents", [{}, {"text": "a", "blob": b"a"}])
-def test_an_embedded_resource_has_either_text_or_bytes(contents):
+def test_a_resource_has_either_text_or_bytes(contents):
     with pytest.raises(UsageError):
         EmbeddedResource("file:///a", **contents)
+    with pytest.raises(UsageError):
+        ResourceContents(**contents)
 
 
 @pytest.mark.parametrize(
@@ -181,3 +153,38 @@ def test_meta_and_icons_without_json_form_are_refused_by_place():
         Audio(b"", "audio/wav", meta={"a": object()}).to_wire()
     with pytest.raises(UsageError, match=r"ResourceLink\.icons must be JSON, at ResourceLink\.icons\[0\]\.b"):
         ResourceLink("a:b", "a", icons=[{"src": "https://a/i.svg", "b": object()}]).to_wire()
+
+
+# contents of a resource
+
+URI = "a://b"
+
+
+def contents_of(value):
+    return resource_contents("r", value, URI, None)
+
+
+def test_contents_are_written_as_json():
+    held = ResourceContents(text="a", meta=MappingProxyType({"a/on": date(2026, 7, 28)}))
+    assert contents_of(held) == [{"uri": URI, "text": "a", "_meta": {"a/on": "2026-07-28"}}]
+    [data] = contents_of({"a": ["Zürich", None]})
+    assert data == {"uri": URI, "mimeType": "application/json", "text": '{"a": ["Zürich", null]}'}
+    assert contents_of([])[0]["text"] == "[]"
+
+
+@pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])
+def test_contents_without_json_form_are_refused_by_place(wrong):
+    with pytest.raises(UsageError, match=r"^r .*result\.a\[1\]"):
+        contents_of({"a": [None, wrong]})
+    with pytest.raises(UsageError, match=r"ResourceContents\.meta\.a\.b"):
+        contents_of(ResourceContents(text="a", meta={"a": {"b": wrong}}))
+    with pytest.raises(UsageError):
+        contents_of([ResourceContents(text="a"), "b"])
+
+
+def test_a_content_block_becomes_the_contents():
+    [image], [text] = contents_of(Image(b"\x89P", "image/png")), contents_of(Text("a"))
+    assert image == {"uri": URI, "blob": "iVA=", "mimeType": "image/png"}
+    assert text == {"uri": URI, "text": "a", "mimeType": "text/plain"}
+    with pytest.raises(UsageError, match="ResourceLink"):
+        contents_of(ResourceLink("b://c", "c"))

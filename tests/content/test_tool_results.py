@@ -32,6 +32,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import DefinitionError, UsageError
+from support.servers import output_of
 
 PIXEL = Image(b"\x89PNG", "image/png")
 SECRET = "hunter2-hunter2"
@@ -61,26 +62,10 @@ class Row(TypedDict):
     name: str
 
 
-class Choice(BaseModel):
-    name: Literal["a"]
-
-
 T = TypeVar("T")
 MANY = TypeAliasType("MANY", list[T], type_params=(T,))
 SAME = TypeAliasType("SAME", T, type_params=(T,))
-
-
-def returning(annotation):
-    def tool(): ...
-
-    tool.__annotations__["return"] = annotation
-    return Output.from_function(tool)
-
-
-def unannotated():
-    def tool(): ...
-
-    return Output.from_function(tool)
+UNANNOTATED = Output.from_function(lambda: None)
 
 
 # outputSchema
@@ -88,17 +73,17 @@ def unannotated():
 
 def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats() -> None:
     tenth, even = Annotated[float, Field(multiple_of=0.1)], Annotated[int, Field(multiple_of=2)]
-    assert returning(tenth).json_schema() == {"type": "number"}
-    assert returning(tenth).dump(0.3)[1] == 0.3
+    assert output_of(tenth).json_schema() == {"type": "number"}
+    assert output_of(tenth).dump(0.3)[1] == 0.3
     with pytest.raises(UsageError):
-        returning(even).dump(3)
+        output_of(even).dump(3)
 
 
 def test_a_default_or_an_example_that_json_does_not_have_is_left_out() -> None:
     class Share(BaseModel):
         part: float = Field(math.nan, examples=[math.inf])
 
-    json.dumps(returning(Share).json_schema(), allow_nan=False)
+    json.dumps(output_of(Share).json_schema(), allow_nan=False)
 
 
 UNSTRUCTURED = [
@@ -124,7 +109,8 @@ UNSTRUCTURED = [
 
 @pytest.mark.parametrize("annotation", UNSTRUCTURED)
 def test_content_and_any_have_no_output_schema(annotation):
-    assert returning(annotation).json_schema() is None
+    assert output_of(annotation).json_schema() is None
+    assert UNANNOTATED.json_schema() is None
 
 
 @pytest.mark.parametrize(
@@ -137,14 +123,9 @@ def test_content_and_any_have_no_output_schema(annotation):
     ],
 )
 def test_text_with_a_serializer_is_a_value(annotation, value, data):
-    output = returning(annotation)
+    output = output_of(annotation)
     assert output.json_schema() is not None
     assert output.dump(value) == ([{"type": "text", "text": json.dumps(data)}], data)
-
-
-def test_content_blocks_beside_text_with_a_serializer_are_refused():
-    with pytest.raises(DefinitionError, match="return either"):
-        returning(list[Text | Annotated[str, PlainSerializer(str.upper)]])
 
 
 class Floor(IntEnum):
@@ -158,8 +139,8 @@ def test_a_dict_may_have_keys_of_an_enumeration_of_numbers(keys):
         rooms: dict[keys, int]
         floor: Floor | None = None
 
-    assert returning(dict[keys, int]).dump({Floor.FIRST.value: 2})[1] == {"1": 2}
-    assert returning(Both).dump(Both.model_construct(rooms={keys(1) if keys is Floor else 1: 2}))[1] == {
+    assert output_of(dict[keys, int]).dump({Floor.FIRST.value: 2})[1] == {"1": 2}
+    assert output_of(Both).dump(Both.model_construct(rooms={keys(1) if keys is Floor else 1: 2}))[1] == {
         "rooms": {"1": 2},
         "floor": None,
     }
@@ -168,11 +149,7 @@ def test_a_dict_may_have_keys_of_an_enumeration_of_numbers(keys):
 @pytest.mark.parametrize("block", [Text, Image, Audio, ResourceLink, EmbeddedResource])
 def test_content_blocks_may_have_metadata(block):
     for annotation in (Annotated[block, "doc"], Annotated[block | str, "doc"], list[Annotated[block, "doc"]]):
-        assert returning(annotation).json_schema() is None
-
-
-def test_a_function_without_annotation_has_no_output_schema():
-    assert unannotated().json_schema() is None
+        assert output_of(annotation).json_schema() is None
 
 
 @pytest.mark.parametrize(
@@ -197,7 +174,7 @@ def test_a_function_without_annotation_has_no_output_schema():
     ],
 )
 def test_a_structured_result_conforms_to_its_output_schema(annotation, value):
-    output = returning(annotation)
+    output = output_of(annotation)
     schema = output.json_schema()
     content, structured = output.dump(value)
     jsonschema.validate(structured, schema, cls=jsonschema.Draft202012Validator)
@@ -207,7 +184,7 @@ def test_a_structured_result_conforms_to_its_output_schema(annotation, value):
 
 
 def test_the_output_schema_describes_the_serialized_form():
-    schema = returning(Database).json_schema()
+    schema = output_of(Database).json_schema()
     assert next(iter(schema)) == "type"
     assert "title" not in schema
     assert set(schema["properties"]) == {"id", "price", "createdOn", "label"}
@@ -218,70 +195,76 @@ def test_the_output_schema_describes_the_serialized_form():
 def test_choices_are_described_in_their_order():
     """The types are equal in Python."""
     choices = ["a", "b"], ["b", "a"]
-    assert [returning(Literal[tuple(each)]).json_schema()["enum"] for each in choices] == [*choices]
+    assert [output_of(Literal[tuple(each)]).json_schema()["enum"] for each in choices] == [*choices]
 
 
 @pytest.mark.parametrize(
-    "annotation", [Database | Text, dict[str, Image], list[Text | int], list[list[Text]]]
+    "annotation",
+    [
+        Database | Text,
+        dict[str, Image],
+        list[Text | int],
+        list[list[Text]],
+        list[Text | Annotated[str, PlainSerializer(str.upper)]],
+    ],
 )
 def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
-    with pytest.raises(DefinitionError, match="tool"):
-        returning(annotation)
+    with pytest.raises(DefinitionError, match=r"tool.*return either"):
+        output_of(annotation)
 
 
 # content and structuredContent
 
 
-@pytest.mark.parametrize("output", [unannotated(), returning(str | None), returning(Any)])
+@pytest.mark.parametrize("output", [UNANNOTATED, output_of(str | None), output_of(Any)])
 def test_text_is_one_block_and_none_is_no_block(output):
     assert output.dump("hi") == ([{"type": "text", "text": "hi"}], NO_STRUCTURED_CONTENT)
     assert output.dump(None) == ([], NO_STRUCTURED_CONTENT)
 
 
-@pytest.mark.parametrize("output", [unannotated(), returning(list[Text | Image | str])])
+@pytest.mark.parametrize("output", [UNANNOTATED, output_of(list[Text | Image | str])])
 def test_blocks_are_written_in_order(output):
     assert output.dump(PIXEL) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
     expected = [{"type": "text", "text": "a"}, PIXEL.to_wire(), {"type": "text", "text": "b"}]
     assert output.dump(["a", PIXEL, Text("b")]) == (expected, NO_STRUCTURED_CONTENT)
     assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    if output is not UNANNOTATED:
+        assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], NO_STRUCTURED_CONTENT)
+        assert output.dump([]) == ([], NO_STRUCTURED_CONTENT)
 
 
-def test_an_empty_list_declared_as_content_is_content():
-    output = returning(list[Text | str])
-    assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], NO_STRUCTURED_CONTENT)
-    assert output.dump([]) == ([], NO_STRUCTURED_CONTENT)
-
-
-@pytest.mark.parametrize("value", [["a", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])
+@pytest.mark.parametrize("value", [["ä", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])
 def test_untyped_data_is_structured(value):
-    content, structured = unannotated().dump(value)
+    content, structured = UNANNOTATED.dump(value)
     assert structured == value
-    assert content == [{"type": "text", "text": json.dumps(value, separators=(",", ":"))}]
+    assert content == [{"type": "text", "text": json.dumps(value, separators=(",", ":"), ensure_ascii=False)}]
 
 
-def test_untyped_models_and_dates_are_written_as_json():
-    _, structured = unannotated().dump({"when": date(2026, 7, 28), "point": Point(1)})
-    assert structured == {"when": "2026-07-28", "point": {"x": 1}}
-
-
-def test_none_is_a_structured_null_if_an_output_schema_requires_a_result():
-    assert returning(Database | None).dump(None) == ([{"type": "text", "text": "null"}], None)
-
-
-def test_the_text_does_not_escape_non_ascii_characters():
-    content, _ = returning(list[str]).dump(["Zürich"])
-    assert content[0]["text"] == '["Zürich"]'
-
-
-def test_a_subclass_is_written_as_the_declared_type():
-    class Special(Point): ...
-
-    assert returning(Point).dump(Special(1))[1] == {"x": 1}
+@pytest.mark.parametrize(
+    ("annotation", "value", "data"),
+    [
+        (None, {"when": date(2026, 7, 28), "point": Point(1)}, {"when": "2026-07-28", "point": {"x": 1}}),
+        (Database | None, None, None),
+        (list[str], ["Zürich"], ["Zürich"]),
+        (Point, type("Special", (Point,), {})(1), {"x": 1}),
+        (Row, {"name": "a", "more": 1}, {"name": "a"}),
+        (
+            Annotated[dict[str, int], PlainSerializer(lambda members: members | {"b": 0})],
+            {"a": 1},
+            {"a": 1, "b": 0},
+        ),
+    ],
+)
+def test_a_value_is_written_as_its_declared_type(annotation, value, data):
+    output = output_of(annotation) if annotation else UNANNOTATED
+    [block], structured = output.dump(value)
+    assert structured == data
+    assert block["text"] == json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def test_members_are_accepted_by_name_or_alias_and_written_by_alias():
     for member in ("created", "createdOn"):
-        _, structured = returning(Database).dump({"id": "a", member: "2026-01-01"})
+        _, structured = output_of(Database).dump({"id": "a", member: "2026-01-01"})
         assert structured["createdOn"] == "2026-01-01"
 
 
@@ -292,7 +275,7 @@ class Strict(BaseModel):
 
 def test_an_invalid_value_is_refused_by_place_and_never_quoted():
     with pytest.raises(UsageError) as caught:
-        returning(Strict).dump({"numbers": [1, SECRET], "other": SECRET})
+        output_of(Strict).dump({"numbers": [1, SECRET], "other": SECRET})
     first, *places = str(caught.value).splitlines()
     assert "tool" in first
     assert "Strict" in first
@@ -301,24 +284,18 @@ def test_an_invalid_value_is_refused_by_place_and_never_quoted():
     assert caught.value.__suppress_context__
 
 
-def test_a_model_mutated_into_an_invalid_one_is_refused_and_never_quoted():
-    broken = Strict(numbers=[])
-    broken.numbers = SECRET
-    with pytest.raises(UsageError) as caught:
-        returning(Strict).dump(broken)
-    assert SECRET not in str(caught.value)
-
-
 @pytest.mark.parametrize("annotation", [str, Text, None, list[Image]])
 def test_a_value_other_than_content_is_refused_if_content_is_declared(annotation):
     with pytest.raises(UsageError, match="tool"):
-        returning(annotation).dump({"a": SECRET})
+        output_of(annotation).dump({"a": SECRET})
 
 
-@pytest.mark.parametrize("output", [unannotated(), returning(str)])
-def test_text_with_a_lone_surrogate_is_refused(output):
-    with pytest.raises(UsageError, match=r"half of a surrogate pair"):
-        output.dump("x\udc80y")
+def test_text_with_a_lone_surrogate_or_a_cycle_is_refused():
+    for output in (UNANNOTATED, output_of(str)):
+        with pytest.raises(UsageError, match=r"half of a surrogate pair"):
+            output.dump("x\udc80y")
+    with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
+        UNANNOTATED.dump({"a": CYCLIC})
 
 
 class Thing: ...
@@ -359,18 +336,13 @@ UNSERIALIZABLE = [
 ]
 
 
-@pytest.mark.parametrize("output", [unannotated(), returning(dict[Any, Any]), returning(dict)])
+@pytest.mark.parametrize("output", [UNANNOTATED, output_of(dict[Any, Any]), output_of(dict)])
 @pytest.mark.parametrize(("value", "where"), UNSERIALIZABLE)
 def test_a_value_without_json_form_is_refused_by_place(output, value, where):
     with pytest.raises(UsageError) as caught:
         output.dump(value)
     assert f", at {where}; return " in str(caught.value)
     assert caught.value.__suppress_context__
-
-
-def test_a_cyclic_value_is_refused():
-    with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
-        unannotated().dump({"a": CYCLIC})
 
 
 @pytest.mark.parametrize(
@@ -393,11 +365,11 @@ def test_a_cyclic_value_is_refused():
 )
 def test_the_error_of_a_typed_result_has_the_place_of_the_value_without_json_form(annotation, value, where):
     with pytest.raises(UsageError) as caught:
-        returning(annotation).dump(value)
+        output_of(annotation).dump(value)
     assert f", at {where}; return " in str(caught.value)
 
 
-@pytest.mark.parametrize("output", [unannotated(), returning(list[dict])])
+@pytest.mark.parametrize("output", [UNANNOTATED, output_of(list[dict])])
 def test_a_null_in_a_union_is_serialized_as_null(output):
     value = [{"a": None, "b": {1.5, 2.5}, "c": date(2026, 7, 28), 3: Decimal("NaN"), "d": "null"}]
     written = {"a": None, "c": "2026-07-28", "3": "NaN", "d": "null"}
@@ -406,7 +378,7 @@ def test_a_null_in_a_union_is_serialized_as_null(output):
     assert structured == written
 
 
-@pytest.mark.parametrize("output", [unannotated(), returning(dict[str, str])])
+@pytest.mark.parametrize("output", [UNANNOTATED, output_of(dict[str, str])])
 def test_surrogate_pairs_and_replacement_characters_are_valid_text(output):
     value = {"\ufffd": "\ufffd", "\U0001f600": "\U0001f600"}
     [block], structured = output.dump(value)
@@ -419,17 +391,10 @@ def test_a_result_round_trips_through_its_text_unless_it_has_nan_or_infinity(val
     text = json.dumps([value])
     if "NaN" in text or "Infinity" in text:
         with pytest.raises(UsageError, match=r"NaN or Infinity; return "):
-            returning(list[Any]).dump([value])
+            output_of(list[Any]).dump([value])
     else:
-        [block], structured = returning(list[Any]).dump([value])
+        [block], structured = output_of(list[Any]).dump([value])
         assert json.loads(block["text"]) == structured == [value]
-
-
-@pytest.mark.parametrize("output", [unannotated(), returning(list[float]), returning(float)])
-def test_a_value_without_json_form_is_refused(output):
-    for value in ([math.nan], math.inf, [math.inf], [object()]):
-        with pytest.raises(UsageError):
-            output.dump(value)
 
 
 # Values of the declared type are serialized once
@@ -450,7 +415,7 @@ ESCAPED = Annotated[str, AfterValidator(lambda text: text.replace("&", "&amp;"))
     ],
 )
 def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, data):
-    _, structured = returning(annotation).dump(value)
+    _, structured = output_of(annotation).dump(value)
     assert repr(structured) == repr(data)
 
 
@@ -465,7 +430,7 @@ def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, da
     ],
 )
 def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
-    assert repr(returning(annotation).dump(value)[1]) == repr(data)
+    assert repr(output_of(annotation).dump(value)[1]) == repr(data)
 
 
 @pytest.mark.parametrize(
@@ -479,13 +444,13 @@ def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
     ],
 )
 def test_a_result_has_a_format_only_if_every_value_of_its_type_has_it(annotation, value, has_format):
-    output = returning(annotation)
+    output = output_of(annotation)
     assert ("format" in output.json_schema()) is has_format
     assert isinstance(output.dump(value)[1], str)
 
 
 def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_place():
-    output = returning(dict[str, IPv6Address])
+    output = output_of(dict[str, IPv6Address])
     assert output.dump({"a": IPv6Address("fe80::1")})
     with pytest.raises(UsageError, match=r"result\.a: Input should have the format"):
         output.dump({"a": IPv6Address("fe80::1%eth0")})
@@ -497,16 +462,18 @@ def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_plac
         (Annotated[int, Field(ge=1)], 0),
         (Database, Database.model_construct(id="a" * 9)),
         (Point, Point("a")),
+        (list[Point], [Point(1), Point([])]),
         (list[Row], [{}]),
         (Literal[1], True),
         (Literal["a", "b"], "c"),
         (dict[str, Literal["a"] | None], {"k": "b"}),
-        (Choice, Choice.model_construct(name="b")),
+        (list[float], [math.inf]),
+        (float, math.inf),
     ],
 )
 def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):
-    with pytest.raises(UsageError, match="does not fit its return type"):
-        returning(annotation).dump(value)
+    with pytest.raises(UsageError, match=r"does not fit its return type|NaN or Infinity"):
+        output_of(annotation).dump(value)
 
 
 LOST = {1: "a", "1": "b"}
@@ -523,23 +490,12 @@ LOST = {1: "a", "1": "b"}
 )
 def test_two_keys_with_one_name_in_json_are_an_error(annotation, value):
     with pytest.raises(UsageError, match="one name"):
-        returning(annotation).dump(value)
-
-
-def test_a_serializer_may_leave_out_members():
-    given = PlainSerializer(lambda members: {name: each for name, each in members.items() if each})
-    assert returning(Annotated[dict[str, int], given]).dump({"a": 1, "b": 0})[1] == {"a": 1}
-    assert returning(Row).dump({"name": "a", "more": 1})[1] == {"name": "a"}
-
-
-def test_the_place_of_a_member_of_another_type_is_named():
-    with pytest.raises(UsageError, match=r"\nresult\[1\]\.x: Input should be"):
-        returning(list[Point]).dump([Point(1), Point([])])
+        output_of(annotation).dump(value)
 
 
 @pytest.mark.parametrize("annotation", [list, tuple])
 def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
-    output = returning(annotation)
+    output = output_of(annotation)
     assert output.json_schema() is None
     assert output.dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
     assert output.dump([1])[1] == [1]
@@ -547,10 +503,10 @@ def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
 
 def test_an_alias_is_the_type_that_it_names():
     blocks = TypeAliasType("blocks", Text | Image)
-    assert returning(blocks).json_schema() is None
-    assert returning(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]
-    assert returning(MANY[SAME[Image]]).dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
-    assert returning(MANY[int]).dump([1])[1] == [1]
+    assert output_of(blocks).json_schema() is None
+    assert output_of(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]
+    assert output_of(MANY[SAME[Image]]).dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert output_of(MANY[int]).dump([1])[1] == [1]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="The type statement came with Python 3.12")
@@ -558,7 +514,7 @@ def test_an_alias_may_refer_to_itself():
     names = {}
     exec("type Tree = dict[str, Tree] | str", names)
     tree = names["Tree"]
-    recursive = returning(list[tree])
+    recursive = output_of(list[tree])
     assert recursive.json_schema()["type"] == "array"
     assert recursive.dump(["a", {"b": "c"}])[1] == ["a", {"b": "c"}]
 
@@ -568,5 +524,5 @@ def test_data_that_looks_like_a_pattern_is_none():
         pattern: str = "(?i)a"
         options: dict[str, str] = {"pattern": "(?P<n>a)"}
 
-    schema = returning(Search).json_schema()
+    schema = output_of(Search).json_schema()
     assert schema["properties"]["options"]["default"] == {"pattern": "(?P<n>a)"}

@@ -21,9 +21,14 @@ from mcp_roundtrip.protocol.jsonrpc import (
 )
 
 
-def test_a_request_is_read() -> None:
+def test_a_request_and_a_notification_are_read() -> None:
     body = '{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":1}}'
     assert parse_message(body) == JsonRpcRequest("a", "tools/list", {"x": 1})
+    assert parse_message(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == JsonRpcRequest(0, "m", {})
+    assert parse_message('{"jsonrpc":"2.0","method":"notifications/x"}') == Notification("notifications/x")
+    for absent in (None, {}, {"cursor": None}):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": absent})
+        assert parse_message(body) == JsonRpcRequest(1, "m", {})
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", None])
@@ -34,20 +39,6 @@ def test_a_byte_order_mark_is_ignored(encoding: str | None) -> None:
     twice = b"\xef\xbb\xbf" + body if isinstance(body, bytes) else f"\ufeff{body}"
     with pytest.raises(InvalidEnvelope):
         parse_message(twice)
-
-
-def test_params_and_their_members_that_are_null_count_as_absent() -> None:
-    for params in (None, {}, {"cursor": None}):
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": params})
-        assert parse_message(body) == JsonRpcRequest(1, "m", {})
-
-
-def test_params_may_be_absent() -> None:
-    assert parse_message(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == JsonRpcRequest(0, "m", {})
-
-
-def test_a_message_without_id_is_a_notification() -> None:
-    assert parse_message('{"jsonrpc":"2.0","method":"notifications/x"}') == Notification("notifications/x")
 
 
 @pytest.mark.parametrize(
@@ -89,18 +80,12 @@ def test_other_json_is_an_invalid_request_that_echoes_a_readable_id(message: Any
     assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, id_in_reply)
 
 
-def test_an_error_without_a_readable_id_has_no_id_member() -> None:
+def test_a_response_echoes_a_readable_id_and_has_data_only_if_given() -> None:
+    assert result("a", {"x": 1}) == {"jsonrpc": "2.0", "id": "a", "result": {"x": 1}}
     assert "id" not in error(None, ProtocolError(PARSE_ERROR, "m"))
     assert error(0, ProtocolError(PARSE_ERROR, "m"))["id"] == 0
-
-
-def test_data_is_present_only_if_given() -> None:
     assert "data" not in error(1, ProtocolError(-32602, "m"))["error"]
     assert error(1, ProtocolError(-32602, "m", {"a": 1}))["error"]["data"] == {"a": 1}
-
-
-def test_a_result_response_echoes_the_id() -> None:
-    assert result("a", {"x": 1}) == {"jsonrpc": "2.0", "id": "a", "result": {"x": 1}}
 
 
 @pytest.mark.parametrize(
@@ -108,9 +93,6 @@ def test_a_result_response_echoes_the_id() -> None:
     [(-32700, 400), (-32600, 400), (-32601, 404), (-32602, 400), (-32603, 200), (-32020, 400), (-32021, 400),
      (-32022, 400), (1234, 200)],
 )  # fmt: skip
-def test_each_code_has_its_http_status(code: int, status: int) -> None:
+def test_each_code_has_its_http_status_which_an_error_may_override(code: int, status: int) -> None:
     assert http_status(ProtocolError(code, "m")) == status
-
-
-def test_an_error_may_override_its_http_status() -> None:
-    assert http_status(ProtocolError(-32600, "m", http_status=413)) == 413
+    assert http_status(ProtocolError(code, "m", http_status=413)) == 413

@@ -46,20 +46,12 @@ def without(name: str) -> dict[str, Any]:
     return {member: value for member, value in META.items() if member != name}
 
 
-def test_a_valid_request_has_all_declared_members() -> None:
+def test_a_valid_request_has_all_declared_members_and_a_notification_needs_none() -> None:
     route = valid(run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"})))
     assert (route.id, route.method) == ("x", "tools/list")
     assert route.meta == RequestMeta("2026-07-28", META[CAPABILITIES], META[CLIENT], 3, "info")
-
-
-def test_client_info_is_optional() -> None:
-    valid(run(message("tools/list", meta=without(CLIENT))))
-
-
-def test_a_notification_needs_neither_headers_nor_meta() -> None:
-    assert validate_request({}, '{"jsonrpc":"2.0","method":"notifications/cancelled"}') == Notification(
-        "notifications/cancelled"
-    )
+    notification = validate_request({}, '{"jsonrpc":"2.0","method":"notifications/cancelled"}')
+    assert notification == Notification("notifications/cancelled")
 
 
 @pytest.mark.parametrize("meta", [None, without(VERSION), without(CAPABILITIES), {}, "x", [], 7])
@@ -100,8 +92,9 @@ def test_a_progress_token_may_be_as_long_as_an_id(token: str | int) -> None:
     assert (route.id, route.meta.progress_token) == (token, token)
 
 
-def test_headers_are_compared_before_the_version_is_checked() -> None:
+def test_headers_are_compared_before_the_version_is_checked_and_before_meta() -> None:
     invalid(run(message("server/discover", meta={**META, VERSION: "v999.0.0"})), -32020)
+    invalid(run(message("server/discover", meta=None), mcp_method=None), -32020)
 
 
 def test_an_unsupported_version_names_the_supported_ones() -> None:
@@ -110,16 +103,13 @@ def test_an_unsupported_version_names_the_supported_ones() -> None:
     assert refused.data == {"supported": ["2026-07-28"], "requested": "v999"}
 
 
-def test_a_legacy_initialize_gets_the_supported_versions() -> None:
+def test_a_legacy_request_gets_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
     refused = invalid(validate_request({}, json.dumps(body)), -32022).failure
     assert refused.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
     assert "2026-07-28" in refused.message
-
-
-def test_a_legacy_request_with_its_version_header_gets_the_supported_versions() -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    invalid(validate_request({"mcp-protocol-version": "2025-11-25"}, json.dumps(body)), -32022)
+    listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    invalid(validate_request({"mcp-protocol-version": "2025-11-25"}, listing), -32022)
 
 
 def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_versions() -> None:
@@ -127,10 +117,6 @@ def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_
     failure = unknown_method("initialize")
     assert failure.code == -32601
     assert "2026-07-28" in failure.message
-
-
-def test_headers_are_checked_before_meta() -> None:
-    invalid(run(message("server/discover", meta=None), mcp_method=None), -32020)
 
 
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])
@@ -152,44 +138,39 @@ def legacy(body: dict[str, Any], headers: dict[str, str] | None = None) -> Outco
     ],
     ids=str,
 )
-@pytest.mark.parametrize("meta", [None, {}, {"progressToken": 3}], ids=str)
+@pytest.mark.parametrize("meta", [None, {}, {"progressToken": 3}, {CAPABILITIES: {"roots": {}}}], ids=str)
 def test_a_legacy_request_is_valid_if_legacy_clients_are_served(
     headers: dict[str, str], version: str, meta: Any
 ) -> None:
     route = valid(legacy(message("tools/list", meta=meta), headers))
     assert route.is_legacy
-    token = (meta or {}).get("progressToken")
-    assert route.meta == RequestMeta(version, {}, progress_token=token, knows_capabilities=False)
-
-
-def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:
-    route = valid(legacy(message("tools/list", meta={CAPABILITIES: {"sampling": {}}})))
-    assert route.meta.capabilities == {"sampling": {}}
+    declared = (meta or {}).get(CAPABILITIES)
+    assert route.meta == RequestMeta(
+        version,
+        declared or {},
+        progress_token=(meta or {}).get("progressToken"),
+        knows_capabilities=declared is not None,
+    )
 
 
 @pytest.mark.parametrize(
-    ("headers", "accepted"),
+    "headers",
     [
-        ({"mcp-method": " tools/call"}, True),
-        ({"mcp-name": "=?base64?eA==?="}, True),
-        ({"mcp-method": "tools/call", "mcp-name": "x"}, True),
-        ({"mcp-method": "tools/list"}, False),
-        ({"mcp-name": "y"}, False),
-        ({"mcp-name": "=?base64?eA?="}, False),
-        ({"mcp-method": "tools/call", "mcp-name": ""}, False),
+        {"mcp-method": " tools/call"},
+        {"mcp-name": "=?base64?eA==?="},
+        {"mcp-method": "tools/call", "mcp-name": "x"},
     ],
     ids=str,
 )
-def test_headers_of_a_legacy_request_are_optional_but_must_agree(
-    headers: dict[str, str], accepted: bool
-) -> None:
+def test_headers_of_a_legacy_request_are_optional_but_must_agree(headers: dict[str, str]) -> None:
     body = message("tools/call", meta=None)
     body["params"]["name"] = "x"
-    outcome = legacy(body, headers)
-    if accepted:
-        valid(outcome)
-    else:
-        invalid(outcome, -32020)
+    valid(legacy(body, headers))
+    for name, other in (
+        ("mcp-method", "tools/list"),
+        *(("mcp-name", each) for each in ("y", "", "=?base64?e?=")),
+    ):
+        invalid(legacy(body, {**headers, name: other}), -32020)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.constants import META_TRACELINK
@@ -40,26 +40,17 @@ def baggage(value: Any) -> str | None:
 # -- traceparent ----------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_specification_is_read() -> None:
-    context = TraceContext.from_meta({"traceparent": PARENT, "com.example/other": 1})
-    assert context == TraceContext(traceparent=PARENT)
-    assert (context.trace_id, context.span_id) == (TRACE, SPAN)
-
-
-def test_a_request_without_trace_context_has_none() -> None:
-    context = TraceContext.from_meta({})
-    assert context == TraceContext()
-    assert (context.trace_id, context.span_id) == (None, None)
-
-
 @given(digits(32), digits(16), digits(2))
+@example(TRACE, SPAN, "01")
 def test_every_traceparent_of_version_00_is_passed_on_unchanged(trace: str, span: str, flags: str) -> None:
     whole = f"00-{trace}-{span}-{flags}"
-    context = TraceContext.from_meta({"traceparent": whole})
+    context = TraceContext.from_meta({"traceparent": whole, "com.example/other": 1})
     if set(trace) == {"0"} or set(span) == {"0"}:
         assert context == TraceContext()
+        assert (context.trace_id, context.span_id) == (None, None)
     else:
-        assert (context.traceparent, context.trace_id, context.span_id) == (whole, trace, span)
+        assert context == TraceContext(traceparent=whole)
+        assert (context.trace_id, context.span_id) == (trace, span)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +98,8 @@ def test_a_later_version_is_read_by_its_first_four_fields(received: str, accepte
     "value",
     [
         "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
-        "a=1",
         f"{'z' * 256}=1",
         f"{'0' * 241}@{'v' * 14}=1",
-        "0t@v=1",
         "a-_*/0=!~ x",
         f"foo={'v' * 256}",
         "foo=1,foo=2",
@@ -168,10 +157,7 @@ def test_a_tracestate_over_the_limit_loses_large_entries_first_then_the_last() -
     assert tracestate(",".join([large, *small[:16]])) == ",".join(small[:16])
     assert tracestate(",".join([large, *small])) == ",".join(small[:17])
     assert len(",".join(small[:17])) <= MAX_TRACESTATE < len(",".join(small[:18]))
-
-
-def test_a_tracestate_of_only_large_entries_may_lose_them_all() -> None:
-    assert tracestate(",".join(f"{name}={'v' * 200}" for name in "abc")) is None
+    assert tracestate(",".join([large] * 5)) is None
 
 
 # -- baggage --------------------------------------------------------------------------------------------
@@ -232,13 +218,10 @@ def test_hostile_values_are_refused_quickly(attack: str) -> None:
 # -- tracelink ------------------------------------------------------------------------------------------
 
 
-def test_a_link_to_another_trace_is_passed_on_beside_the_traceparent() -> None:
+def test_a_link_to_another_trace_is_passed_on_beside_the_traceparent_or_without_one() -> None:
     context = TraceContext.from_meta({"traceparent": PARENT, META_TRACELINK: OTHER})
     assert context == TraceContext(traceparent=PARENT, tracelink=OTHER)
     assert context.trace_id == TRACE
-
-
-def test_a_link_needs_no_traceparent_and_a_malformed_one_is_treated_as_absent() -> None:
     assert TraceContext.from_meta({META_TRACELINK: OTHER}) == TraceContext(tracelink=OTHER)
     assert TraceContext.from_meta({META_TRACELINK: OTHER[:-1]}) == TraceContext()
 
@@ -252,12 +235,7 @@ bits = st.sampled_from([PARENT, OTHER, "cc-", "-", ",", ";", "=", " ", "a", "a=1
 @given(st.dictionaries(st.sampled_from(MEMBERS), json_values | st.lists(bits).map("".join)))
 def test_reading_a_trace_is_idempotent(meta: dict[str, Any]) -> None:
     context = TraceContext.from_meta(meta)
-    again = {
-        "traceparent": context.traceparent,
-        "tracestate": context.tracestate,
-        "baggage": context.baggage,
-        META_TRACELINK: context.tracelink,
-    }
-    assert TraceContext.from_meta(again) == context
-    for value in again.values():
+    values = context.traceparent, context.tracestate, context.baggage, context.tracelink
+    assert TraceContext.from_meta(dict(zip(MEMBERS, values, strict=True))) == context
+    for value in values:
         assert value is None or (value.isascii() and "\n" not in value)

@@ -98,20 +98,16 @@ def numbers(draw: st.DrawFn) -> Case:
 @st.composite
 def choices(draw: st.DrawFn) -> Case:
     options = draw(st.lists(line, min_size=1, max_size=12, unique=True))
-    chosen = draw(
-        st.lists(st.sampled_from(options), unique=True).map(lambda some: sorted(some, key=options.index))
-    )
     titles = draw(st.none() | st.lists(filled_line, min_size=len(options), max_size=len(options)))
-    titled = (
-        None
-        if titles is None
-        else [{"const": option, "title": title} for option, title in zip(options, titles, strict=True)]
-    )
+    titled = [
+        {"const": option, "title": title} for option, title in zip(options, titles or options, strict=True)
+    ]
     if draw(st.booleans()):
-        items = {"type": "string", "enum": options} if titled is None else {"anyOf": titled}
+        items = {"type": "string", "enum": options} if titles is None else {"anyOf": titled}
+        chosen = sorted(draw(st.lists(st.sampled_from(options), unique=True)), key=options.index)
         bounds = {"minItems": draw(st.integers(0, len(chosen))), "maxItems": len(chosen) or 1}
         return with_default(draw, {"type": "array", "items": items, **bounds}, st.just(chosen)), chosen
-    single = {"enum": options} if titled is None else {"oneOf": titled}
+    single = {"enum": options} if titles is None else {"oneOf": titled}
     value = draw(st.sampled_from(options))
     return with_default(draw, {"type": "string", **single}, st.just(value)), value
 
@@ -265,13 +261,9 @@ def test_a_limit_is_accepted_and_what_lies_beyond_is_refused(
     member: dict[str, Any], accepted: list[list[str]], refused: list[list[str]]
 ) -> None:
     questions = make_questions({"q": request({"type": "object", "properties": {"value": member}}, "Message")})
-    found = {
-        tuple(values): read_answers(questions, {"action": ("accept",), "0.0": tuple(values)}).errors.keys()
-        for values in (*accepted, *refused)
-    }
-    assert found == {
-        tuple(values): set() if values in accepted else {"0.0"} for values in (*accepted, *refused)
-    }
+    for values in (*accepted, *refused):
+        answers = read_answers(questions, {"action": ("accept",), "0.0": tuple(values)})
+        assert answers.errors.keys() == (set() if values in accepted else {"0.0"}), values
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -316,11 +308,8 @@ def test_the_number_of_values_is_bounded() -> None:
         parse_form("&" * MAX_VALUES)
 
 
-@pytest.mark.parametrize("query", ["", "x=1", "token", "token=", "token=a&token=b", "token=%", "TOKEN=a"])
-def test_a_query_without_exactly_one_token_has_none(query: str) -> None:
-    assert query_value(query, "token") == ""
-
-
-def test_a_repeated_value_is_no_value() -> None:
+def test_a_query_without_exactly_one_token_has_none() -> None:
+    for query in ("", "x=1", "token", "token=", "token=a&token=b", "token=%", "TOKEN=a"):
+        assert query_value(query, "token") == ""
     values = parse_form("token=a&other=b&other=c")
     assert (only_value(values, "token"), only_value(values, "other")) == ("a", "")

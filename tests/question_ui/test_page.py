@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.question_ui.controls import escape
-from mcp_roundtrip.question_ui.form import initial_values, make_questions, parse_form, read_answers
+from mcp_roundtrip.question_ui.form import Answers, initial_values, make_questions, parse_form, read_answers
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE, FormPage, render_form, render_notice
 from support.html_form import BrowserForm, Element, parse
 from support.question_links import form as form_request
@@ -46,6 +46,10 @@ def one_field(schema: Any, *required: str) -> Requests:
     return {"q": form_request({"type": "object", "properties": {"x": schema}, "required": [*required]})}
 
 
+def read(requests: Requests, **posted: tuple[str, ...]) -> Answers:
+    return read_answers(make_questions(requests), {**posted, "action": ("accept",)})
+
+
 def page(requests: Requests, posted: dict[str, tuple[str, ...]] | None = None) -> str:
     questions = make_questions(requests)
     values = initial_values(questions) if posted is None else posted
@@ -53,8 +57,9 @@ def page(requests: Requests, posted: dict[str, tuple[str, ...]] | None = None) -
     return render_form(FormPage("Databases", "provision", "tok-en", "v1", questions, values, errors))
 
 
-def ids(document: Element) -> list[str]:
-    return [each.attributes["id"] or "" for each in document if "id" in each.attributes]
+def attributes(document: Element, name: str) -> list[str]:
+    """Return the values of an attribute in a document."""
+    return [each.attributes[name] or "" for each in document if name in each.attributes]
 
 
 @given(st.text(), st.text())
@@ -108,7 +113,8 @@ def test_the_page_has_no_script_no_inline_style_and_nothing_of_another_origin() 
 def test_every_input_has_a_label_and_ids_are_unique() -> None:
     requests = {"a": form_request(ALL_KINDS), "b": form_request(SIZE), "c": url_request("https://a.example")}
     form = BrowserForm(page(requests, {"0.1": ("x",), "1.0": ("x",)}))
-    assert len(ids(form.document)) == len(set(ids(form.document)))
+    ids = attributes(form.document, "id")
+    assert len(ids) == len(set(ids))
     for each in form.controls:
         if each.attributes.get("type") == "hidden":
             continue
@@ -119,12 +125,8 @@ def test_every_input_has_a_label_and_ids_are_unique() -> None:
             or form.document.find("label", **{"for": each.attributes["id"] or ""})
         )
         assert labelled, each
-    described = [
-        each.attributes["aria-describedby"] or ""
-        for each in form.document
-        if "aria-describedby" in each.attributes
-    ]
-    assert {name for names in described for name in names.split()} <= set(ids(form.document))
+    described = attributes(form.document, "aria-describedby")
+    assert {name for names in described for name in names.split()} <= set(ids)
 
 
 def test_hints_say_what_the_schema_requires() -> None:
@@ -143,7 +145,7 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
     assert "autofocus" in summary.attributes
     links = {each.attributes["href"]: each.text for each in summary.find("a")}
     assert links == {"#f0-0": "Virtual CPUs: Enter a whole number.", "#f0-1": "Region: Choose an answer."}
-    assert {(target or "").removeprefix("#") for target in links} <= set(ids(form.document))
+    assert {(target or "").removeprefix("#") for target in links} <= set(attributes(form.document, "id"))
     [vcpus] = form.named("0.0")
     assert (vcpus.attributes["value"], vcpus.attributes["aria-invalid"]) == ("17 <b>", "true")
     error = next(each for each in form.document if each.attributes.get("id") == "f0-0-e")
@@ -151,6 +153,9 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
     assert "f0-0-e" in (vcpus.attributes["aria-describedby"] or "").split()
     [title] = form.document.find("title")
     assert title.text.startswith("Error: ")
+
+
+URI, DATE, MOMENT = ({"type": "string", "format": kind} for kind in ("uri", "date", "date-time"))
 
 
 @pytest.mark.parametrize(
@@ -167,16 +172,8 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
         ({"type": "string", "minLength": 3}, "ab", "Enter at least 3 characters: there are 2."),
         ({"type": "string", "maxLength": 2}, "👩‍👩‍👧", "Enter at most 2 characters: there are 5."),
         ({"type": "string", "format": "email"}, "name", "Enter an e-mail address, such as name@example.com."),
-        (
-            {"type": "string", "format": "uri"},
-            "example",
-            "Enter a complete address, such as https://example.com/.",
-        ),
-        (
-            {"type": "string", "format": "date"},
-            "2026-02-30",
-            "Enter a date: year-month-day, such as 2026-07-28.",
-        ),
+        (URI, "example", "Enter a complete address, such as https://example.com/."),
+        (DATE, "2026-02-30", "Enter a date: year-month-day, such as 2026-07-28."),
         ({"type": "string", "enum": ["a"]}, "1", "Choose one of the answers shown."),
         ({"type": "string", "enum": ["a"]}, "-1", "Choose one of the answers shown."),
         ({"type": "boolean"}, "true", "Choose one of the answers shown."),
@@ -187,9 +184,7 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
     ],
 )
 def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed: str, error: str) -> None:
-    questions = make_questions(one_field(schema, "x"))
-    answers = read_answers(questions, {"0.0": (typed,), "action": ("accept",)})
-    assert answers.errors == {"0.0": error}
+    assert read(one_field(schema, "x"), **{"0.0": (typed,)}).errors == {"0.0": error}
 
 
 @pytest.mark.parametrize(
@@ -199,26 +194,19 @@ def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed:
         ({"type": "integer"}, (" \N{MINUS SIGN}7 ",), -7),
         ({"type": "number"}, ("3",), 3),
         ({"type": "number"}, (".5",), 0.5),
-        (
-            {"type": "string", "format": "date-time"},
-            ("2026-07-28T14:30", "-09:30"),
-            "2026-07-28T14:30:00-09:30",
-        ),
+        (MOMENT, ("2026-07-28T14:30", "-09:30"), "2026-07-28T14:30:00-09:30"),
         ({"type": "string", "format": "email"}, (" a@b.example ",), "a@b.example"),
         ({"type": "string"}, (" kept ",), " kept "),
     ],
 )
 def test_a_value_is_read_as_users_write_it(schema: Any, posted: tuple[str, ...], value: Any) -> None:
-    questions = make_questions(one_field(schema))
-    answers = read_answers(questions, {"0.0": posted, "action": ("accept",)})
-    assert answers.responses["q"]["content"] == {"x": value}
+    assert read(one_field(schema), **{"0.0": posted}).responses["q"]["content"] == {"x": value}
 
 
 @pytest.mark.parametrize("posted", [("a", "b"), ("0", "0")])
 @pytest.mark.parametrize("kind", ["text", "number", "flag", "few", "some"])
 def test_a_field_that_is_posted_twice_is_an_error(kind: str, posted: tuple[str, str]) -> None:
-    questions = make_questions(one_field(ALL_KINDS["properties"][kind]))
-    assert read_answers(questions, {"0.0": posted, "action": ("accept",)}).errors.keys() == {"0.0"}
+    assert read(one_field(ALL_KINDS["properties"][kind]), **{"0.0": posted}).errors.keys() == {"0.0"}
 
 
 def test_an_optional_field_that_is_emptied_is_missing_and_a_removed_default_is_empty() -> None:
@@ -227,9 +215,8 @@ def test_an_optional_field_that_is_emptied_is_missing_and_a_removed_default_is_e
         "b": {"type": "string", "default": "n/a"},
         "c": {"type": "integer", "default": 3},
     }
-    questions = make_questions({"q": form_request({"type": "object", "properties": properties})})
     empty = dict.fromkeys(("0.0", "0.1", "0.2"), ("",))
-    answers = read_answers(questions, {**empty, "action": ("accept",)})
+    answers = read({"q": form_request({"type": "object", "properties": properties})}, **empty)
     assert answers.responses["q"]["content"] == {"b": ""}
 
 
@@ -240,52 +227,43 @@ def test_the_message_is_the_label_of_a_single_value() -> None:
     assert form.document.find("h2") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "schema", "label"),
-    [
-        ("size_gb", {"title": "Size"}, "Size"),
-        ("size_gb", {}, "Size Gb"),
-        ("backupPlan", {}, "Backup Plan"),
-        ("URL", {}, "URL"),
-        ("__", {}, "__"),
-        ("a name, as it is", {}, "a name, as it is"),
-    ],
-)
-def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(
-    name: str, schema: dict[str, Any], label: str
-) -> None:
-    properties = {name: {"type": "string", **schema}, "other": {"type": "string"}}
-    form = BrowserForm(
-        page({"q": form_request({"type": "object", "properties": properties, "required": [name]})})
-    )
-    assert form.label("0.0") == label
+def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words() -> None:
+    fields: dict[str, tuple[dict[str, str], str]] = {
+        "size_gb": ({"title": "Size"}, "Size"),
+        "Size_gb": ({}, "Size Gb"),
+        "backupPlan": ({}, "Backup Plan"),
+        "URL": ({}, "URL"),
+        "__": ({}, "__"),
+        "a name, as it is": ({}, "a name, as it is"),
+    }
+    properties = {name: {"type": "string", **schema} for name, (schema, _) in fields.items()}
+    schema = {"type": "object", "properties": properties, "required": list(fields)}
+    form = BrowserForm(page({"q": form_request(schema)}))
+    assert [form.label(f"0.{index}") for index in range(len(fields))] == [
+        label for _, label in fields.values()
+    ]
 
 
 def test_several_questions_are_answered_and_declined_one_by_one() -> None:
     requests = {
+        "login": url_request("https://id.example/"),
         "size": form_request(SIZE),
         "again": form_request(SIZE),
-        "login": url_request("https://id.example/"),
     }
     form = BrowserForm(page(requests))
-    form.enter("0.0", "4")
-    form.choose("0.1", ["0"])
-    form.choose("1.action", ["decline"])
-    form.choose("2.action", ["accept"])
+    form.choose("0.action", ["accept"])
+    form.enter("1.0", "4")
+    form.choose("1.1", ["0"])
+    form.choose("2.action", ["decline"])
     answers = read_answers(make_questions(requests), parse_form(form.body()))
     assert answers.responses == {
+        "login": {"action": "accept"},
         "size": {"action": "accept", "content": {"vcpus": 4, "region": "eu"}},
         "again": {"action": "decline"},
-        "login": {"action": "accept"},
     }
-
-
-def test_a_url_question_among_others_needs_a_decision() -> None:
-    requests = {"login": url_request("https://id.example/"), "size": form_request(SIZE)}
-    answers = read_answers(make_questions(requests), {"1.action": ("decline",), "action": ("accept",)})
-    assert answers.errors == {"0.action": "Choose whether you have finished."}
-    html = page(requests, {"1.action": ("decline",)})
-    assert "#f0-action" in {each.attributes.get("href") for each in parse(html)}
+    declined = dict.fromkeys(("1.action", "2.action"), ("decline",))
+    assert read(requests, **declined).errors == {"0.action": "Choose whether you have finished."}
+    assert "#f0-action" in attributes(parse(page(requests, declined)), "href")
 
 
 def test_a_url_question_alone_has_its_own_button() -> None:
@@ -297,7 +275,7 @@ def test_a_url_question_alone_has_its_own_button() -> None:
     assert (link.attributes["target"], link.attributes["rel"]) == ("_blank", "noopener noreferrer")
     assert link.text == "Open id.example in a new tab"
     assert [each.text for each in form.document.find("code")] == ["https://id.example/login?next=%2F#top"]
-    answers = read_answers(make_questions({"q": url_request("https://id.example/")}), parse_form(form.body()))
+    answers = read({"q": url_request("https://id.example/")}, **parse_form(form.body()))
     assert answers.responses == {"q": {"action": "accept"}}
 
 
@@ -331,17 +309,9 @@ CANVAS = {"light": "#ffffff", "dark": "#121212"}
 """The color of an empty page in Chromium, by color scheme."""
 
 
-def colors(scheme: str) -> dict[str, str]:
-    light, dark = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
-    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]+)", dark if scheme == "dark" else light))
-    return {
-        name: value if len(value) == 7 else re.sub("[0-9a-f]", r"\g<0>\g<0>", value)
-        for name, value in found.items()
-    }
-
-
 def luminance(color: str) -> float:
-    channels = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    digits = color[1:] if len(color) == 7 else re.sub("[0-9a-f]", r"\g<0>\g<0>", color[1:])
+    channels = [value / 255 for value in bytes.fromhex(digits)]
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -351,14 +321,16 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("scheme", CANVAS)
-def test_texts_and_borders_have_contrast(scheme: str) -> None:
-    of, canvas = colors(scheme), CANVAS[scheme]
+@pytest.mark.parametrize(("scheme", "text"), [("light", "#000000"), ("dark", "#ffffff")])
+def test_texts_and_borders_have_contrast(scheme: str, text: str) -> None:
+    light, dark = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    of = dict(re.findall(r"--([\w-]+): (#[0-9a-f]+)", dark if scheme == "dark" else light))
     assert of.keys() == {"line", "soft", "muted", "bad", "accent", "on-accent"}
-    for text, background in (
+    canvas = CANVAS[scheme]
+    for name, background in (
         *(("muted", canvas), ("bad", canvas), ("accent", canvas), ("on-accent", of["accent"])),
         ("muted", of["soft"]),
     ):
-        assert contrast(of[text], background) >= 4.5, text
+        assert contrast(of[name], background) >= 4.5, name
     assert contrast(of["line"], canvas) >= 3
-    assert contrast({"light": "#000000", "dark": "#ffffff"}[scheme], of["soft"]) >= 7
+    assert contrast(text, of["soft"]) >= 7

@@ -17,18 +17,8 @@ pytest_plugins = ["support.question_app"]
 
 IMAGES = Path(__file__).parents[2] / "docs/images"
 
-SIZE = form(
-    "How large should orders be?",
-    {
-        "vcpus": {
-            "type": "integer",
-            "title": "Virtual CPUs",
-            "minimum": 1,
-            "maximum": 16,
-            "description": "Each has 2 GiB of memory",
-        }
-    },
-)
+VCPUS = {"type": "integer", "title": "Virtual CPUs", "minimum": 1, "maximum": 16}
+SIZE = form("How large should orders be?", {"vcpus": {**VCPUS, "description": "Each has 2 GiB of memory"}})
 KEEP = form("orders costs 40 EUR a month. Keep it?", {"value": {"type": "boolean"}})
 shop = Server("shop", channels=("app", "page"))
 
@@ -45,9 +35,13 @@ PAGE_URL = "https://mcp.test/mcp/questions"
 
 ERRORS = "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)"
 ASKED = ("result", asking({"size": SIZE}))
+ANOTHER = ("result", {"content": [{"type": "text", "text": "nothing to ask"}]})
 SEND = ("click", "Send")
 ANSWERED = (("fill", "Virtual CPUs", "4"), SEND)
 GOES_ON = ("see", "The assistant can go on.")
+
+REGION = {"oneOf": [{"const": "eu-1", "title": "Europe"}, {"const": "us-1", "title": "America"}]}
+TAGS = {"anyOf": [{"const": name[0].lower(), "title": name} for name in ("Test", "Staging", "Production")]}
 
 EVERYTHING = form(
     "Please describe the database.",
@@ -58,25 +52,9 @@ EVERYTHING = form(
         "day": {"type": "string", "format": "date", "title": "Day"},
         "at": {"type": "string", "format": "date-time", "title": "Moment"},
         "ratio": {"type": "number", "title": "Ratio", "maximum": 2},
-        "region": {
-            "type": "string",
-            "title": "Region",
-            "oneOf": [{"const": "eu-1", "title": "Europe"}, {"const": "us-1", "title": "America"}],
-        },
+        "region": {"type": "string", "title": "Region", **REGION},
         "plan": {"type": "string", "title": "Plan", "enum": list("abcdefgh"), "default": "b"},
-        "tags": {
-            "type": "array",
-            "title": "Tags",
-            "minItems": 1,
-            "maxItems": 2,
-            "items": {
-                "anyOf": [
-                    {"const": "t", "title": "Test"},
-                    {"const": "s", "title": "Staging"},
-                    {"const": "p", "title": "Production"},
-                ]
-            },
-        },
+        "tags": {"type": "array", "title": "Tags", "minItems": 1, "maxItems": 2, "items": TAGS},
         "backup": {"type": "boolean", "title": "Backups", "default": True},
     },
     required=["name", "region", "tags"],
@@ -191,15 +169,19 @@ def test_a_refused_answer_is_shown_with_what_was_typed_and_the_reason(show: Show
     assert answers_of(log["calls"][1]) == {"size": {"vcpus": 4}}
 
 
-def test_a_further_question_is_shown_in_the_same_view(show: Show) -> None:
+def test_a_further_question_is_shown_in_the_same_view_and_an_old_result_does_not_ask_again(
+    show: Show,
+) -> None:
     log = show(
         *(ASKED, *ANSWERED),
         ("see", "Keep it?"),
         ("check", "Yes"),
-        *(SEND, GOES_ON),
+        *(SEND, GOES_ON, ASKED, GOES_ON),
+        ("tree",),
         answers=[{"result": asking({"keep": KEEP}, "state-2")}, *DONE],
     )
     assert answers_of(log["calls"][1]) == {"keep": {"value": True}}
+    assert "Virtual CPUs" not in log["values"][0]
 
 
 def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(show: Show) -> None:
@@ -232,24 +214,16 @@ def test_a_number_that_does_not_fit_its_field_gets_an_error_of_its_type(show: Sh
 
 
 def test_the_message_is_the_label_of_a_form_with_one_value(show: Show) -> None:
-    log = show(
-        ("result", asking({"keep": KEEP})),
-        ("see", "Keep it?"),
-        ("tree",),
-        ("evaluate", "document.body.innerText"),
-    )
+    shows = ("evaluate", "document.body.innerText")
+    log = show(("result", asking({"keep": KEEP})), ("see", "Keep it?"), ("tree",), shows)
     tree, shown = log["values"]
     assert 'group "orders costs 40 EUR a month. Keep it?"' in tree
     assert shown.count("Keep it?") == 1
 
 
 def test_the_user_can_decline(show: Show) -> None:
-    log = show(
-        ASKED,
-        ("click", "Decline"),
-        GOES_ON,
-        answers=[{"result": {**complete("The user declined."), "isError": True}}],
-    )
+    declined = {**complete("The user declined."), "isError": True}
+    log = show(ASKED, ("click", "Decline"), GOES_ON, answers=[{"result": declined}])
     assert log["calls"][0]["arguments"]["answers"] == {"size": {"action": "decline"}}
     (message,) = log["messages"]
     assert "declined" in message["content"][0]["text"], "the user has answered nothing"
@@ -317,15 +291,8 @@ def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
     ],
 )
 def test_a_url_is_shown_and_opened_in_ascii_as_a_browser_reads_it(show: Show, url: str, shown: str) -> None:
-    question = url_question(url)
-    log = show(
-        ("result", asking({"sign": question})),
-        ("see", shown),
-        ("click", "Open link"),
-        ("click", "Continue"),
-        GOES_ON,
-        answers=DONE,
-    )
+    opens = (("see", shown), ("click", "Open link"), ("click", "Continue"), GOES_ON)
+    log = show(("result", asking({"sign": url_question(url)})), *opens, answers=DONE)
     assert log["links"] == [shown]
 
 
@@ -364,11 +331,7 @@ def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refus
 
 
 def test_a_host_that_takes_messages_as_the_specification_shows_them_gets_an_object(show: Show) -> None:
-    log = show(
-        *(ASKED, *ANSWERED, GOES_ON),
-        answers=DONE,
-        onlyObjects=True,
-    )
+    log = show(ASKED, *ANSWERED, GOES_ON, answers=DONE, onlyObjects=True)
     assert [type(message["content"]) for message in log["messages"]] == [list, dict]
 
 
@@ -384,25 +347,15 @@ def test_an_answer_that_could_not_be_sent_can_be_sent_again(show: Show) -> None:
 
 def test_a_call_that_is_still_running_is_waited_for(show: Show) -> None:
     working = {"content": [], "_meta": {META: {"status": "working", "state": "state-2", "retryAfterMs": 1}}}
-    log = show(
-        *(ASKED, *ANSWERED, GOES_ON),
-        answers=[{"result": working}, *DONE],
-    )
+    log = show(ASKED, *ANSWERED, GOES_ON, answers=[{"result": working}, *DONE])
     assert [call["arguments"]["answers"] for call in log["calls"]][1:] == [{}]
     assert log["calls"][1]["arguments"]["state"] == "state-2"
 
 
 def test_a_result_that_asks_nothing_is_not_shown(show: Show) -> None:
-    log = show(
-        ASKED,
-        ("height", 100, 600),
-        ("result", {"content": [{"type": "text", "text": "nothing to ask"}]}),
-        ("see", "Virtual CPUs"),
-    )
+    log = show(ASKED, ("height", 100, 600), ANOTHER, ("see", "Virtual CPUs"))
     assert max(log["heights"]) > 100
-    log = show(
-        ("result", {"content": [{"type": "text", "text": "nothing to ask"}]}), ("gone",), ("height", 0, 0)
-    )
+    log = show(ANOTHER, ("gone",), ("height", 0, 0))
     assert set(log["heights"]) <= {0}
 
 
@@ -450,22 +403,8 @@ def test_a_view_that_is_opened_again_shows_where_the_call_stands(show: Show) -> 
 
 
 def test_a_view_that_is_opened_again_shows_the_question_if_the_server_does_not_answer(show: Show) -> None:
-    show(
-        ("result", asking({"size": SIZE}, issuedAt=1)),
-        *(*ANSWERED, GOES_ON),
-        answers=[{"error": {"code": -32000, "message": "offline"}}, *DONE],
-    )
-
-
-def test_the_old_result_does_not_ask_again(show: Show) -> None:
-    log = show(
-        *(ASKED, *ANSWERED, GOES_ON),
-        ASKED,
-        GOES_ON,
-        ("tree",),
-        answers=DONE,
-    )
-    assert "Virtual CPUs" not in log["values"][0]
+    offline = {"error": {"code": -32000, "message": "offline"}}
+    show(("result", asking({"size": SIZE}, issuedAt=1)), *ANSWERED, GOES_ON, answers=[offline, *DONE])
 
 
 def test_a_user_may_take_longer_than_a_state_lives(show: Show) -> None:
@@ -494,41 +433,23 @@ def test_a_question_that_was_answered_elsewhere_leaves_the_view(show: Show) -> N
 
 
 def test_an_expired_question_says_so_and_cannot_be_answered(show: Show) -> None:
-    ended = {
-        "content": [{"type": "text", "text": "This question has expired."}],
-        "isError": True,
-        "_meta": {META: {"status": "ended"}},
-    }
-    log = show(
-        *(ASKED, *ANSWERED),
-        ("see", "This question has expired."),
-        ("tree",),
-        answers=[{"result": ended}],
-    )
+    text = [{"type": "text", "text": "This question has expired."}]
+    ended = {"content": text, "isError": True, "_meta": {META: {"status": "ended"}}}
+    expires = ("see", "This question has expired.")
+    log = show(ASKED, *ANSWERED, expires, ("tree",), answers=[{"result": ended}])
     assert "Send" not in log["values"][0]
     assert log["messages"] == []
 
 
 def test_a_cancelled_call_cannot_be_answered(show: Show) -> None:
-    log = show(
-        ASKED,
-        ("see", "Virtual CPUs"),
-        ("cancelled",),
-        ("see", "This call was cancelled."),
-        ("tree",),
-        ("teardown",),
-    )
+    ends = (("cancelled",), ("see", "This call was cancelled."), ("tree",), ("teardown",))
+    log = show(ASKED, ("see", "Virtual CPUs"), *ends)
     assert "Send" not in log["values"][0]
     assert log["values"][1] == {}
 
 
 def test_a_host_that_asks_through_the_view_gets_the_answer_itself(show: Show) -> None:
-    log = show(
-        ("elicit", SIZE["params"]),
-        *ANSWERED,
-        ("elicited",),
-        ("gone",),
-    )
+    log = show(("elicit", SIZE["params"]), *ANSWERED, ("elicited",), ("gone",))
     assert log["values"] == [{"action": "accept", "content": {"vcpus": 4}}]
     assert log["calls"] == []
 
@@ -614,31 +535,20 @@ def test_axe_finds_no_violation_of_accessibility(show: Show, theme: str) -> None
 
 
 def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
-    colour = "getComputedStyle(document.body).backgroundColor"
-    log = show(
-        ASKED,
-        ("evaluate", colour),
-        ("context", {"theme": "dark"}),
-        ("see", "Virtual CPUs"),
-        ("evaluate", colour),
-        ("context", {"styles": {"variables": {"--color-background-primary": "rgb(1, 2, 3)"}}}),
-        ("see", "Virtual CPUs"),
-        ("evaluate", colour),
-    )
+    colour = (("see", "Virtual CPUs"), ("evaluate", "getComputedStyle(document.body).backgroundColor"))
+    own = {"styles": {"variables": {"--color-background-primary": "rgb(1, 2, 3)"}}}
+    log = show(ASKED, *colour, ("context", {"theme": "dark"}), *colour, ("context", own), *colour)
     assert log["values"] == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", "rgb(1, 2, 3)"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_pictures_of_the_documentation_show_the_view(show: Show, theme: str, tmp_path: Path) -> None:
-    question = form(
-        "How large should orders be?",
-        {
-            "vcpus": SIZE["params"]["requestedSchema"]["properties"]["vcpus"] | {"default": 4},
-            "region": EVERYTHING["params"]["requestedSchema"]["properties"]["region"],
-            "contact": {"type": "string", "format": "email", "title": "Contact", "description": "For alarms"},
-        },
-        required=["vcpus", "region"],
-    )
+    fields = {
+        "vcpus": SIZE["params"]["requestedSchema"]["properties"]["vcpus"] | {"default": 4},
+        "region": EVERYTHING["params"]["requestedSchema"]["properties"]["region"],
+        "contact": {"type": "string", "format": "email", "title": "Contact", "description": "For alarms"},
+    }
+    question = form("How large should orders be?", fields, required=["vcpus", "region"])
     picture = tmp_path / f"question-app-{theme}.png"
     show(("result", asking({"size": question})), ("check", "Europe"), ("fitted", str(picture)), theme=theme)
     assert picture.stat().st_size < 60_000

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp_roundtrip import Server
+from mcp_roundtrip.content.tool_results import Output
 
 Function = Callable[..., Any]
 
@@ -18,3 +19,12 @@ def server_of(*tools: Function, prompts: Sequence[Function] = (), **options: Any
     for prompt in prompts:
         server.prompt(prompt)
     return server
+
+
+def output_of(annotation: Any) -> Output:
+    """Return the output of a function with this return annotation."""
+
+    def tool() -> None: ...
+
+    tool.__annotations__["return"] = annotation
+    return Output.from_function(tool)
