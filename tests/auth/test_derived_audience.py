@@ -43,28 +43,27 @@ def rest_api(body: Any) -> Event:
     return with_context(event, apiId=HOST.partition(".")[0], domainName=HOST, resourcePath="/mcp")
 
 
-def function_url(body: Any) -> Event:
-    return FORMATS["function_url"](post("/mcp", body))
-
-
+OTHER_HOST = HOST.replace("a1", "z9")
 Send = Callable[[Any], Event]
+
 
 ENDPOINTS: Mapping[str, tuple[str, Send]] = {
     "a route": (f"https://{HOST}/mcp", http_api),
     "another route": (f"https://{HOST}/other", lambda body: http_api(body, route="ANY /other")),
     "the default route": (f"https://{HOST}", lambda body: http_api(body, route="$default")),
     "a stage": (f"https://{HOST}/dev/mcp", lambda body: http_api(body, stage="dev")),
-    "another API": (
-        f"https://{HOST.replace('a1', 'z9')}/mcp",
-        lambda body: http_api(body, host=HOST.replace("a1", "z9")),
-    ),
+    "another API": (f"https://{OTHER_HOST}/mcp", lambda body: http_api(body, host=OTHER_HOST)),
     "a REST API": (f"https://{HOST}/prod/mcp", rest_api),
-    "a function URL": (f"https://{URL_ID}.lambda-url.{REGION}.on.aws", function_url),
+    "a function URL": (
+        f"https://{URL_ID}.lambda-url.{REGION}.on.aws",
+        lambda body: FORMATS["function_url"](post("/mcp", body)),
+    ),
 }
 """Endpoint -> its URI, and the event of a request."""
 
 
 Services = tuple[AuthorizationServer, Mapping[str, str]]
+Token = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +74,7 @@ def services() -> Iterator[Services]:
         for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_KMS": server.url}.items():
             patch.setenv(name, value)
         patch.setattr(wiring, "observer", RecordingObserver)
-        keys = {
-            "MCP_STATE_KEY_ARN": signing_key(kms),
-            "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
-        }
+        keys = {"MCP_STATE_KEY_ARN": signing_key(kms), "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms)}
         yield issuer, keys
 
 
@@ -88,6 +84,10 @@ server = Server("greetings")
 @server.tool
 def greet(ctx: Context) -> str:
     return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
+
+
+def body(response: Any) -> Any:
+    return json.loads(response["body"])
 
 
 def invoke(deployment: Configured, send: Send, token: str | None, **params: Any) -> Any:
@@ -101,9 +101,6 @@ def result(deployment: Configured, send: Send, token: str | None, **params: Any)
     answer = body(invoke(deployment, send, token, **params))
     assert "result" in answer, answer
     return answer["result"]
-
-
-Token = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
@@ -122,10 +119,6 @@ def bearer(services: Services) -> Configured:
 def anonymous(services: Services) -> Configured:
     """Return a deployment with three settings, whose callers are anonymous."""
     return Configured(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
-
-
-def body(response: Any) -> Any:
-    return json.loads(response["body"])
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
@@ -221,9 +214,9 @@ def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous: Confi
 
 
 def ports_of(deployment: Configured, uri: str | None) -> Ports:
-    ports = deployment.ports()
-    assert ports.for_endpoint is not None
-    return ports.for_endpoint(uri)
+    for_endpoint = deployment.ports().for_endpoint
+    assert for_endpoint is not None
+    return for_endpoint(uri)
 
 
 def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous: Configured) -> None:
@@ -233,13 +226,6 @@ def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous
     for uri in uris:
         ports_of(anonymous, uri)
     assert ports_of(anonymous, uris[0]) is not first
-
-
-def test_ports_outside_of_a_request_identify_nobody(bearer: Configured, token_for: Token) -> None:
-    token = token_for(f"https://{HOST}/mcp")
-    with pytest.raises(SettingsError) as refused:
-        bearer.ports().config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
-    assert refused.value.setting == "MCP_AUDIENCE"
 
 
 def test_a_configured_audience_is_the_only_one(services: Services) -> None:
@@ -257,4 +243,11 @@ def test_a_deployment_with_a_table_derives_nothing() -> None:
     assert ports.for_endpoint is None
     with pytest.raises(SettingsError) as refused:
         ports.config.audience()
+    assert refused.value.setting == "MCP_AUDIENCE"
+
+
+def test_ports_outside_of_a_request_identify_nobody(bearer: Configured, token_for: Token) -> None:
+    token = token_for(f"https://{HOST}/mcp")
+    with pytest.raises(SettingsError) as refused:
+        bearer.ports().config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
     assert refused.value.setting == "MCP_AUDIENCE"

@@ -90,32 +90,25 @@ def test_other_computers_are_contacted_only_over_https(url: str) -> None:
     assert (refused.reason, refused.is_answer) == ("issuer_url", False)
 
 
-def test_a_refused_connection_is_reported() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    assert failure(f"http://127.0.0.1:{port}/keys").reason == "issuer_ConnectionRefusedError"
-
-
-def test_a_server_without_a_certificate_is_refused() -> None:
+def test_a_refused_connection_and_a_server_without_a_certificate_are_reported() -> None:
     with serving(lambda request: Response(200, body=b"{}")) as url:
         assert failure(url.replace("http://", "https://")).reason == "issuer_SSLError"
+    assert failure(f"{url}/keys").reason == "issuer_ConnectionRefusedError"
 
 
 @contextmanager
-def dripping(first: bytes) -> Iterator[str]:
-    """Send `first`, then one character at a time until the client disconnects."""
+def answering(answer: Callable[[socket.socket, threading.Event], None]) -> Iterator[str]:
+    """Answer a connection with raw bytes. The event is set when the client is done."""
     over = threading.Event()
 
-    def drip(listener: socket.socket) -> None:
+    def accept(listener: socket.socket) -> None:
         with suppress(OSError):
             connection, _ = listener.accept()
             with connection:
-                connection.sendall(first)
-                while not over.wait(0.02):
-                    connection.sendall(b"a")
+                answer(connection, over)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=drip, args=(listener,))
+        thread = threading.Thread(target=accept, args=(listener,))
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         over.set()
@@ -133,19 +126,19 @@ def dripping(first: bytes) -> Iterator[str]:
     ids=["status", "headers", "body", "body of a length"],
 )
 def test_an_endless_response_times_out(first: bytes) -> None:
-    with dripping(first) as url:
+    def drip(connection: socket.socket, over: threading.Event) -> None:
+        connection.sendall(first)
+        while not over.wait(0.02):
+            connection.sendall(b"a")
+
+    with answering(drip) as url:
         assert failure(url, 0.3).reason == "issuer_timeout"
 
 
 def test_a_response_that_is_not_http_is_reported() -> None:
-    def respond_without_http(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection:
-            connection.recv(65_536)
-            connection.sendall(b"220 smtp.test ready\r\n\r\n")
+    def respond_without_http(connection: socket.socket, over: threading.Event) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"220 smtp.test ready\r\n\r\n")
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=respond_without_http, args=(listener,))
-        thread.start()
-        assert failure(f"http://127.0.0.1:{listener.getsockname()[1]}").reason == "issuer_BadStatusLine"
-        thread.join()
+    with answering(respond_without_http) as url:
+        assert failure(url).reason == "issuer_BadStatusLine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 from mcp.client.auth.utils import (
     build_protected_resource_metadata_discovery_urls,
@@ -50,52 +51,35 @@ def test_the_document_is_served_where_the_official_client_requests_it(resource: 
     assert WELL_KNOWN in metadata.paths
 
 
-class ChallengeResponse:
-    """A response with a challenge, for the parsers of the official client."""
-
-    def __init__(self, challenge: str, status: int = 401) -> None:
-        import httpx2
-
-        self.response = httpx2.Response(status, headers={"www-authenticate": challenge})
+def response(challenge: str, status: int = 401) -> httpx2.Response:
+    """Return a response with a challenge, for the parsers of the official client."""
+    return httpx2.Response(status, headers={"www-authenticate": challenge})
 
 
-def test_a_challenge_without_a_token_has_no_error() -> None:
+def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_scope() -> None:
     challenge = MCP.challenge()
     assert challenge == f'Bearer scope="db:read", resource_metadata="{MCP.url}"'
-    response = ChallengeResponse(challenge).response
-    assert extract_scope_from_www_auth(response) == "db:read"
-    assert extract_resource_metadata_from_www_auth(response) == MCP.url
-    assert extract_field_from_www_auth(response, "error") is None
+    assert extract_scope_from_www_auth(response(challenge)) == "db:read"
+    assert extract_resource_metadata_from_www_auth(response(challenge)) == MCP.url
+    assert extract_field_from_www_auth(response(challenge), "error") is None
+    assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
 
 
 def test_a_scope_challenge_names_all_missing_scopes() -> None:
-    challenge = MCP.challenge("insufficient_scope", ["db:write", "db:drop"])
-    response = ChallengeResponse(challenge, 403).response
-    assert extract_field_from_www_auth(response, "error") == "insufficient_scope"
-    assert extract_scope_from_www_auth(response) == "db:write db:drop"
-    assert extract_resource_metadata_from_www_auth(response) == MCP.url
+    challenged = response(MCP.challenge("insufficient_scope", ["db:write", "db:drop"]), 403)
+    assert extract_field_from_www_auth(challenged, "error") == "insufficient_scope"
+    assert extract_scope_from_www_auth(challenged) == "db:write db:drop"
+    assert extract_resource_metadata_from_www_auth(challenged) == MCP.url
 
 
-def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer() -> None:
-    prefixed = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), scope_prefix="api://orders/")
-    assert prefixed.document()["scopes_supported"] == ["api://orders/db:read"]
-    response = ChallengeResponse(
-        prefixed.challenge("insufficient_scope", ["db:write", "db:drop"]), 403
-    ).response
-    assert extract_scope_from_www_auth(response) == "api://orders/db:write api://orders/db:drop"
-    assert (
-        extract_scope_from_www_auth(ChallengeResponse(prefixed.challenge()).response)
-        == "api://orders/db:read"
-    )
-
-
-def test_scopes_of_openid_connect_have_no_prefix() -> None:
-    prefixed = ProtectedResource(MCP.resource, [ISSUER], ("db:read", "openid", "email"), scope_prefix="api/")
-    assert prefixed.document()["scopes_supported"] == ["api/db:read", "openid", "email"]
-
-
-def test_a_challenge_without_known_scopes_has_no_scope() -> None:
-    assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
+def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer_but_those_of_openid_connect() -> None:
+    scopes = ("db:read", "openid", "email")
+    prefixed = ProtectedResource(MCP.resource, [ISSUER], scopes, scope_prefix="api://orders/")
+    shown = ["api://orders/db:read", "openid", "email"]
+    assert prefixed.document()["scopes_supported"] == shown
+    assert extract_scope_from_www_auth(response(prefixed.challenge())) == " ".join(shown)
+    missing = prefixed.challenge("insufficient_scope", ["db:write", "db:drop"])
+    assert extract_scope_from_www_auth(response(missing, 403)) == "api://orders/db:write api://orders/db:drop"
 
 
 def test_characters_not_allowed_in_a_quoted_string_are_escaped_or_removed() -> None:
