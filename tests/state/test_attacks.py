@@ -32,8 +32,8 @@ REASONS = {
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
-where_delegated = pytest.mark.parametrize("configuration", DELEGATED, ids=str)
 where_encrypted = pytest.mark.parametrize("configuration", ENCRYPTED, ids=str)
+where_delegated = pytest.mark.parametrize("configuration", DELEGATED, ids=str)
 
 
 def refusal(one, token):
@@ -109,15 +109,6 @@ def test_a_truncated_state_is_refused_at_every_length(configuration):
         assert refusal(one, token[:length]) in {"malformed", "decryption", "signature"}
 
 
-@everywhere
-@given(position=st.integers(0), character=st.characters())
-def test_random_changes_of_characters_are_refused(configuration, position, character):
-    token = FORGES[configuration].token
-    changed = substituted(token, position % len(token), character)
-    if changed != token:
-        refusal(configuration.codec(), changed)
-
-
 @where_encrypted
 @given(position=st.integers(0), character=st.characters())
 def test_a_changed_character_of_the_signed_token_is_refused_in_any_encryption(
@@ -137,14 +128,10 @@ def test_a_changed_character_of_the_signed_token_is_refused_in_any_encryption(
     | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]{86}", fullmatch=True)
     | st.from_regex(r"[\w-]+\.\.[\w-]{16}\.[\w-]+\.[\w-]{22}", fullmatch=True)
 )
-def test_arbitrary_text_is_refused(configuration, token):
+def test_arbitrary_text_is_refused_also_in_any_encryption(configuration, token):
     refusal(configuration.codec(), token)
-
-
-@where_encrypted
-@given(st.text() | st.binary() | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]{86}", fullmatch=True))
-def test_arbitrary_text_is_refused_in_any_encryption(configuration, content):
-    refusal(configuration.codec(), FORGES[configuration].wrap(content))
+    if configuration.encrypted and token is not None:
+        refusal(configuration.codec(), FORGES[configuration].wrap(token))
 
 
 JSON = (

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections import UserDict
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ def built(binding=BINDING, *, now=NOW, first_issued_at=None, jti="id", limits=LI
 
 def test_a_state_has_exactly_these_claims():
     assert BINDING.principal is not None
-    assert built() == {
+    assert built(now=NOW + 0.999) == {
         "iss": "stack",
         "aud": "https://mcp.example/mcp",
         "sub": principal_digest("id", BINDING.principal),
@@ -45,33 +45,22 @@ def test_the_default_limits_have_these_values():
     }
 
 
-def test_times_in_claims_are_whole_seconds():
-    assert built(now=NOW + 0.999)["iat"] == NOW
-
-
 def test_digests_are_stable_across_releases():
     # A changed digest invalidates every token in flight at the next deployment.
     assert BINDING.request_digest == "AZmD2SI_YgokSnbqZusuJUfcgaECRtoNfGHwGiGJaEA"
     assert principal_digest("id", "alice") == "B4DP4TJZHwS6IDOG9gwSmg"
 
 
-class CountingArguments(Mapping):
-    def __init__(self):
-        self.reads = 0
-
-    def __getitem__(self, name):
-        return {"a": 1}[name]
-
-    def __len__(self):
-        return 1
+class CountingArguments(UserDict):
+    reads = 0
 
     def __iter__(self):
         self.reads += 1
-        return iter(["a"])
+        return super().__iter__()
 
 
 def test_a_round_computes_the_digest_of_its_arguments_once():
-    arguments = CountingArguments()
+    arguments = CountingArguments({"a": 1})
     binding = replace(BINDING, arguments=arguments)
     check(built(binding), binding, now=NOW, limits=LIMITS)
     assert arguments.reads == 1
@@ -100,9 +89,10 @@ def test_no_sequence_of_rounds_exceeds_the_lifetime_of_the_flow(waits):
         first, now = claims["oiat"], now + wait
 
 
-def test_the_digest_separates_name_and_method():
+def test_a_digest_separates_its_parts():
     one = replace(BINDING, method="ab", name="c")
     assert one.request_digest != replace(BINDING, method="a", name="bc").request_digest
+    assert principal_digest("ab", "c") != principal_digest("a", "bc")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +109,3 @@ def test_the_digest_separates_name_and_method():
 )
 def test_calls_that_differ_in_one_part_have_different_identities(change):
     assert replace(BINDING, **change).identity() != BINDING.identity()
-
-
-def test_the_digest_separates_salt_and_principal():
-    assert principal_digest("ab", "c") != principal_digest("a", "bc")
