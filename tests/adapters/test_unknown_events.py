@@ -55,25 +55,14 @@ def test_the_error_names_missing_members(source: str, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("source", "path"),
-    [
-        ("http_api", "type"),
-        ("http_api_1_0", "type"),
-        ("rest_api", "type"),
-        ("alb", "multiValueHeaders"),
-    ],
+    [("http_api", "type"), ("http_api_1_0", "type"), ("rest_api", "type"), ("alb", "multiValueHeaders")],
 )
-def test_the_error_names_members_that_the_source_does_not_have(source: str, path: str) -> None:
+def test_the_error_names_members_that_the_source_does_not_have_and_quotes_none_of_the_event(
+    source: str, path: str
+) -> None:
     message = error_text({**sent_by(source, any_call()), path: {"x": ["y"]}})
     assert message.endswith(f"{SOURCES[source].description}, which has no {path}")
-
-
-def test_the_error_for_an_authorizer_event_says_that_it_is_no_request() -> None:
-    event = {**sent_by("http_api", any_call()), "type": "REQUEST", "routeArn": "arn:aws:execute-api:x"}
-    assert error_text(event).endswith("an API Gateway HTTP API request (payload 2.0), which has no type")
-
-
-def test_the_error_quotes_expected_values_but_none_of_the_event() -> None:
-    message = explain_mismatch({"version": "secret", "requestContext": {"http": {"method": "hidden"}}})
-    assert message.endswith('which has version "2.0"')
-    assert "secret" not in message
-    assert "hidden" not in message
+    mismatch = explain_mismatch({"version": "secret", "requestContext": {"http": {"method": "hidden"}}})
+    assert mismatch.endswith('which has version "2.0"')
+    assert "secret" not in mismatch
+    assert "hidden" not in mismatch
