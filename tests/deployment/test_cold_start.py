@@ -69,31 +69,6 @@ FirstAnswer = Callable[..., First]
 """Returns the first response of environment `number` of an initialization type."""
 
 
-@pytest.fixture(scope="module")
-def first_answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstAnswer]:
-    folder, kms = tmp_path_factory.mktemp("function"), FakeKms()
-    (folder / "app.py").write_text(APP)
-    with serve(kms) as server:
-        settings = {
-            "PATH": os.environ["PATH"],
-            **FUNCTION,
-            "AWS_ENDPOINT_URL_KMS": server.url,
-            "MCP_AUTH_MODE": "none",
-            "MCP_ISSUER": "urn:test",
-            "MCP_AUDIENCE": "https://x.test/mcp",
-            "MCP_STATE_KEY_ARN": signing_key(kms),
-            "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
-        }
-
-        @cache
-        def answer(initialization_type: str, number: int = 1) -> First:
-            kms.calls.clear()
-            environment = {**settings, "AWS_LAMBDA_INITIALIZATION_TYPE": initialization_type}
-            return first_answer_of(folder, environment, kms)
-
-        yield answer
-
-
 def first_answer_of(folder: Path, environment: Mapping[str, str], kms: FakeKms) -> First:
     """Start an execution environment, and return its first response."""
     api = SnapshotApi()
@@ -123,27 +98,48 @@ def first_answer_of(folder: Path, environment: Mapping[str, str], kms: FakeKms) 
     return First(imported, answer["random"], answered["cold_start"], calls_before, kms.calls.copy())
 
 
+@pytest.fixture(scope="module")
+def first_answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstAnswer]:
+    folder, kms = tmp_path_factory.mktemp("function"), FakeKms()
+    (folder / "app.py").write_text(APP)
+    with serve(kms) as server:
+        settings = {
+            "PATH": os.environ["PATH"],
+            **FUNCTION,
+            "AWS_ENDPOINT_URL_KMS": server.url,
+            "MCP_AUTH_MODE": "none",
+            "MCP_ISSUER": "urn:test",
+            "MCP_AUDIENCE": "https://x.test/mcp",
+            "MCP_STATE_KEY_ARN": signing_key(kms),
+            "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
+        }
+
+        @cache
+        def answer(initialization_type: str, number: int = 1) -> First:
+            kms.calls.clear()
+            environment = {**settings, "AWS_LAMBDA_INITIALIZATION_TYPE": initialization_type}
+            return first_answer_of(folder, environment, kms)
+
+        yield answer
+
+
 AHEAD = ["snap-start", "provisioned-concurrency"]
 
 
 @pytest.mark.parametrize("initialization_type", AHEAD)
-def test_a_prewarmed_environment_imports_nothing_in_its_first_request(
-    first_answer: FirstAnswer, initialization_type: str
-) -> None:
-    assert first_answer(initialization_type).imported == set()
-
-
-def test_an_environment_started_for_a_request_imports_packages_on_demand(first_answer: FirstAnswer) -> None:
-    assert first_answer("on-demand").imported >= {"socket", "cryptography"}
-
-
-@pytest.mark.parametrize("initialization_type", AHEAD)
-def test_no_key_is_loaded_before_the_first_request(
+def test_a_prewarmed_environment_imports_nothing_in_its_first_request_and_loads_no_key_before_it(
     first_answer: FirstAnswer, initialization_type: str
 ) -> None:
     first = first_answer(initialization_type)
+    assert first.imported == set()
     assert first.calls_before == 0
     assert first.calls.keys() == {"Sign", "GetPublicKey", "GenerateMac"}
+    assert first_answer("on-demand").imported >= {"socket", "cryptography"}
+
+
+def test_a_start_is_cold_if_the_first_request_waits_for_it(first_answer: FirstAnswer) -> None:
+    types = ("on-demand", "snap-start", "provisioned-concurrency")
+    assert [first_answer(each).cold_start for each in types] == [True, True, False]
 
 
 def test_environments_of_one_snapshot_have_different_random_numbers(first_answer: FirstAnswer) -> None:
@@ -153,18 +149,11 @@ def test_environments_of_one_snapshot_have_different_random_numbers(first_answer
     assert one == other
 
 
-@pytest.mark.parametrize(
-    ("initialization_type", "waits"),
-    [("on-demand", True), ("snap-start", True), ("provisioned-concurrency", False)],
-)
-def test_a_start_is_cold_if_the_first_request_waits_for_it(
-    first_answer: FirstAnswer, initialization_type: str, waits: bool
-) -> None:
-    assert first_answer(initialization_type).cold_start is waits
-
-
 # Imports in functions
 
+OFF_BY_DEFAULT = """
+    aws.audit_log aws.traced_clients observing.audit_records observing.tracer server.auditing server.spans
+"""
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
@@ -176,23 +165,15 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
-        "off by default": """
-            aws.audit_log aws.traced_clients observing.audit_records observing.tracer
-            server.auditing server.spans
-        """,
+        "off by default": OFF_BY_DEFAULT,
     },
     "front_door": {
         "options of the front door import them": "content.member_checks",
         "errors need them": "observing.redaction",
-        "off by default": """
-            aws.audit_log aws.traced_clients observing.audit_records observing.tracer
-            server.auditing server.spans
-        """,
+        "off by default": OFF_BY_DEFAULT,
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
-        "tools need them": """
-            deployment.state_codec_factory state.claims
-        """,
+        "tools need them": "deployment.state_codec_factory state.claims",
     },
 }
 """Kind of function -> reason -> modules that others import in functions, and that are not prewarmed."""
@@ -270,17 +251,14 @@ def first_call(before: str = "", **variables: str) -> tuple[int, int]:
     return collections, threshold
 
 
-def test_a_cold_start_on_lambda_collects_no_garbage() -> None:
-    assert first_call(AWS_LAMBDA_RUNTIME_API="127.0.0.1:9001") == (0, THRESHOLD)
+def test_a_cold_start_on_lambda_collects_no_garbage_and_a_higher_threshold_of_the_function_stays() -> None:
+    on_lambda = {"AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9001"}
+    assert first_call(**on_lambda) == (0, THRESHOLD)
+    for own in (THRESHOLD + 1, 0):
+        assert first_call(f"gc.set_threshold({own})", **on_lambda) == (0, own)
 
 
 def test_elsewhere_nothing_is_changed() -> None:
     collections, threshold = first_call("print(gc.get_threshold())")
     assert collections > 0
     assert threshold < THRESHOLD
-
-
-@pytest.mark.parametrize("own", [THRESHOLD + 1, 0])
-def test_a_higher_threshold_of_the_function_stays(own: int) -> None:
-    statement = f"gc.set_threshold({own})"
-    assert first_call(statement, AWS_LAMBDA_RUNTIME_API="127.0.0.1:9001") == (0, own)

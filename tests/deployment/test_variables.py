@@ -25,6 +25,13 @@ def refused(environment: Mapping[str, str]) -> SettingsError:
     return error.value
 
 
+def outcome(environment: Mapping[str, str]) -> object:
+    try:
+        return load_settings(environment)
+    except SettingsError as error:
+        return str(error)
+
+
 def test_the_examples_have_every_setting() -> None:
     assert {name for environment in EVERY_SETTING for name in environment} == VARIABLES.keys()
 
@@ -62,31 +69,19 @@ def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(
     assert outcome({**shared(lines), **unset}) == outcome(kept)
 
 
-def outcome(environment: Mapping[str, str]) -> object:
-    try:
-        return load_settings(environment)
-    except SettingsError as error:
-        return str(error)
-
-
-SPACE = st.text(" \t\r\n", max_size=4)
-
-
 @given(st.sampled_from(EVERY_SETTING), st.data())
 def test_white_space_around_lines_has_no_effect(variables: Mapping[str, str], data: st.DataObject) -> None:
-    lines = (data.draw(SPACE) + f"{name}={text}" + data.draw(SPACE) for name, text in variables.items())
+    space = st.text(" \t\r\n", max_size=4)
+    lines = (data.draw(space) + f"{name}={text}" + data.draw(space) for name, text in variables.items())
     assert load_settings({"MCP_SETTINGS": "\n".join(lines)}) == load_settings(variables)
 
 
 def test_the_value_is_everything_after_the_first_equals_sign() -> None:
-    keys = "1:TU==,2:TUY="
-    assert load_settings(
-        shared({"MCP_AUTH_MODE": "jwt", "MCP_STATE_PUBLIC_KEYS": keys})
-    ).state_public_keys == {
-        "1": b"M",
-        "2": b"MF",
-    }
-    assert load_settings(shared({"MCP_AUTH_MODE": "jwt", "MCP_ISSUER": "=a="})).issuer == "=a="
+    lines = {"MCP_AUTH_MODE": "jwt", "MCP_STATE_PUBLIC_KEYS": "1:TU==,2:TUY=", "MCP_ISSUER": "=a="}
+    settings = load_settings(shared(lines))
+    assert (settings.state_public_keys, settings.issuer) == ({"1": b"M", "2": b"MF"}, "=a=")
+    # A variable of its own that is unknown may be for another program.
+    assert load_settings({**shared(lines), "MCP_INSPECTOR": "1"}) == settings
 
 
 @pytest.mark.parametrize(
@@ -113,34 +108,17 @@ def test_a_line_that_cannot_be_meant_is_refused(lines: str) -> None:
             assert refused(given_environment).setting == "MCP_SETTINGS"
 
 
-def test_an_unknown_variable_of_its_own_is_ignored() -> None:
-    """It may be for another program: only the lines belong to this package."""
-    assert load_settings({"MCP_AUTH_MODE": "none", "MCP_INSPECTOR": "1"}) == load_settings(
-        {"MCP_AUTH_MODE": "none"}
-    )
-
-
 @pytest.mark.parametrize("text", UNRESOLVED)
-def test_unresolved_settings_have_fixed_values_in_sam_local_only(text: str) -> None:
-    environment = {"MCP_SETTINGS": text}
-    settings = load_settings({**environment, "AWS_SAM_LOCAL": "true"})
-    assert settings == load_settings(
-        {
-            "MCP_AUTH_MODE": "none",
-            "MCP_ISSUER": "sam-local",
-            "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp",
-        }
-    )
+def test_unresolved_settings_have_fixed_values_or_those_of_variables_in_sam_local_only(text: str) -> None:
+    deployed, local = {"MCP_SETTINGS": text}, {"MCP_SETTINGS": text, "AWS_SAM_LOCAL": "true"}
+    fixed = {"MCP_ISSUER": "sam-local", "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp"}
+    assert load_settings(local) == load_settings({"MCP_AUTH_MODE": "none", **fixed})
     for own in ({}, {"MCP_AUTH_MODE": "none"}):
-        assert refused({**environment, **own}).setting == "MCP_SETTINGS"
-
-
-@pytest.mark.parametrize("text", UNRESOLVED)
-def test_in_sam_local_variables_of_their_own_replace_the_fixed_values(text: str) -> None:
-    environment = {"MCP_SETTINGS": text, "AWS_SAM_LOCAL": "true"}
-    own = load_settings({**environment, "MCP_AUTH_MODE": "jwt", "MCP_ISSUER": "shop", "MCP_MAX_ROUNDS": "3"})
-    assert (own.auth_mode, own.issuer, own.max_rounds) == (AuthMode.JWT, "shop", 3)
-    assert refused({**environment, "MCP_AUTH_MODE": ""}).setting == "MCP_AUTH_MODE"
+        assert refused({**deployed, **own}).setting == "MCP_SETTINGS"
+    settings = load_settings({**local, "MCP_AUTH_MODE": "jwt", "MCP_ISSUER": "shop", "MCP_MAX_ROUNDS": "3"})
+    assert (settings.auth_mode, settings.issuer, settings.max_rounds) == (AuthMode.JWT, "shop", 3)
+    for closed in ({**local, "MCP_AUTH_MODE": ""}, {}, {"AWS_SAM_LOCAL": "true"}):
+        assert refused(closed).setting == "MCP_AUTH_MODE"
 
 
 @given(st.sampled_from(EVERY_SETTING), st.booleans())
@@ -149,8 +127,3 @@ def test_sam_local_changes_nothing_where_the_settings_are_known(
 ) -> None:
     environment = shared(variables) if in_lines else dict(variables)
     assert load_settings({**environment, "AWS_SAM_LOCAL": "true"}) == load_settings(variables)
-
-
-@pytest.mark.parametrize("environment", [{}, {"AWS_SAM_LOCAL": "true"}])
-def test_without_settings_no_function_is_open(environment: dict[str, str]) -> None:
-    assert refused(environment).setting == "MCP_AUTH_MODE"

@@ -22,7 +22,6 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
-from support.aws_clients import FUNCTION
 from support.client_requests import next_round, text
 from support.configured import Configured
 from support.fake_kms import mac_key, signing_key
@@ -71,22 +70,14 @@ def resumes(deployment: Configured, asked: Any) -> bool:
     return "result" in answer and text(answer["result"]) == "Hello, Ada!"
 
 
-CONFIGURATIONS = {
-    "direct, encrypted": ("direct", True),
-    "direct, signed": ("direct", False),
-    "delegated, encrypted": ("delegated", True),
-    "delegated, signed": ("delegated", False),
-}
-
-
 UNENCRYPTED = {"state_encryption": "disabled"}
 
 
-@pytest.fixture(params=CONFIGURATIONS)
+@pytest.fixture(params=["direct, encrypted", "direct, signed", "delegated, encrypted", "delegated, signed"])
 def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
     """Return the settings of a deployment."""
-    signing, encrypted = CONFIGURATIONS[request.param]
-    encryption = {"state_encryption_key_arn": mac_key(kms)} if encrypted else UNENCRYPTED
+    signing, protection = request.param.split(", ")
+    encryption = {"state_encryption_key_arn": mac_key(kms)} if protection == "encrypted" else UNENCRYPTED
     return {"state_key_arn": signing_key(kms), "state_signing": signing, **encryption}
 
 
@@ -168,20 +159,20 @@ def test_an_alias_is_refused_as_key(kms: FakeKms, name: str) -> None:
     assert wrong_setting(deploy(**{**given, name: "alias/state"})) == f"MCP_{name.upper()}"
 
 
-def test_a_link_is_signed_directly_by_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
+def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(
+    kms: FakeKms, deployed: dict[str, str]
+) -> None:
     deployment, before = deploy(**deployed), kms.calls["Sign"]
-    url = deployment.text("link")
+    address, _, token = deployment.text("link").partition("?mcp_link=")
+    assert address == "https://x.test/go"
     assert kms.calls["Sign"] == before + 1
-    token = url.partition("?mcp_link=")[2]
     header = json.loads(urlsafe_b64decode(token.partition(".")[0] + "=="))
     assert header.keys() == {"alg", "kid", "typ"}
-    assert opened(deploy(**deployed), token, ALICE) == "login"
-
-
-def opened(deployment: Configured, token: str, visitor: Principal | None) -> str:
-    """Return the key of a link that another environment signed."""
-    page = Server("page", ports=deployment.ports)
-    return page.open_link(token, visitor).key
+    page = Server("page", ports=deploy(**deployed).ports)
+    assert page.open_link(token, ALICE).key == "login"
+    for somebody_else in (Principal("jwt", "bob", "https://id"), None):
+        with pytest.raises(StateRejected):
+            page.open_link(token, somebody_else)
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "DisabledException"])
@@ -207,17 +198,6 @@ def test_a_missing_setting_for_states_is_logged(missing: str, kms: FakeKms) -> N
     assert wrong_setting(Configured(server, settings=given)) == missing
 
 
-def test_a_signed_link_opens_only_for_its_user(kms: FakeKms) -> None:
-    deployment = deploy(state_key_arn=signing_key(kms))
-    url = deployment.text("link")
-    address, _, token = url.partition("?mcp_link=")
-    assert address == "https://x.test/go"
-    assert opened(deployment, token, ALICE) == "login"
-    for somebody_else in (Principal("jwt", "bob", "https://id"), None):
-        with pytest.raises(StateRejected):
-            opened(deployment, token, somebody_else)
-
-
 def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", "none")
     wiring.ports.cache_clear()
@@ -229,20 +209,15 @@ def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         wiring.ports.cache_clear()
 
 
-def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in FUNCTION.items():
-        monkeypatch.setenv(name, value)
-    ports = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'}))
-    with pytest.raises(SettingsError) as refused:
-        ports.forward("tides", {}, {}, 9)
-    assert refused.value.setting == "MCP_OWNERS"
-
-
-def test_a_pattern_names_the_function_of_each_owner() -> None:
+def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_is_a_missing_setting() -> None:
     pattern = "arn:aws:lambda:eu-west-1:123456789012:function:stack_*:live"
     settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": pattern})
     found = [wiring._owner_function(settings, owner) for owner in ("weather", "work_items")]
     assert found == [pattern.replace("*", owner) for owner in ("weather", "work_items")]
+    named = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'})
+    with pytest.raises(SettingsError) as refused:
+        wiring._owner_function(named, "tides")
+    assert refused.value.setting == "MCP_OWNERS"
 
 
 def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
@@ -306,22 +281,9 @@ def test_log_lines_name_the_function_without_its_stack(
 
 
 def test_each_limit_of_a_body_is_a_setting_of_its_own() -> None:
-    config = wiring.make_ports(
-        load_settings(environment(max_body_bytes="2000", max_json_values="100"))
-    ).config
-    assert (config.max_body_bytes, config.max_json_values) == (2_000, 100)
-
-
-@pytest.fixture
-def observed(monkeypatch: pytest.MonkeyPatch) -> RecordingObserver:
-    """Return the observer of the process."""
-    observer = RecordingObserver()
-    monkeypatch.setattr(wiring, "observer", lambda: observer)
-    return observer
-
-
-def with_keys(kms: FakeKms, **changes: str) -> Configured:
-    return deploy(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms), **changes)
+    ports = wiring.make_ports(load_settings(environment(max_body_bytes="2000", max_json_values="100")))
+    assert (ports.config.max_body_bytes, ports.config.max_json_values) == (2_000, 100)
+    assert ports.audit is None, "without the setting"
 
 
 def test_states_are_the_same_with_both_clients(kms: FakeKms) -> None:
@@ -336,7 +298,8 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
     kms: FakeKms, remaining_ms: int, attempts: int
 ) -> None:
     kms.fail_next(1, "RequestTimeout", operation="Sign")
-    with_keys(kms, aws_client="signed").by(round_ms=remaining_ms).post_call("greet")
+    keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
+    deploy(aws_client="signed", **keys).by(round_ms=remaining_ms).post_call("greet")
     assert kms.calls["Sign"] == attempts
 
 
@@ -369,10 +332,6 @@ def test_audit_records_identify_the_caller_as_the_setting_says(
     [caller] = {json.dumps(line["principal"], sort_keys=True) for line in lines}
     assert ("alice" in caller) is (mode == "principal")
     assert kms.calls["GenerateMac"] == (2 if mode == "hash" else 0)
-
-
-def test_without_the_setting_there_is_no_audit_log() -> None:
-    assert wiring.make_ports(load_settings(environment())).audit is None
 
 
 def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(

@@ -8,16 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import (
-    booleans,
-    builds,
-    dictionaries,
-    integers,
-    lists,
-    none,
-    recursive,
-    text,
-)
+from hypothesis.strategies import booleans, builds, dictionaries, integers, lists, none, recursive, text
 
 from mcp_roundtrip.observing.logs_and_metrics import MAX_LINE_BYTES, encode_line
 

@@ -9,6 +9,7 @@ import logging
 import logging.config
 import threading
 import time
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,32 +23,13 @@ from support.interpreters import run_program
 TRACE = "1-5759e988-bd862e3fe1be46a994272793"
 
 
-class Lines:
-    """The log lines since the last call."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self) -> list[Any]:
-        return [json.loads(line) for line in self._capsys.readouterr().out.splitlines()]
+Lines = Callable[[], list[Any]]
 
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
-    return Lines(capsys)
-
-
-def test_a_line_has_the_request_id_and_the_fields(lines: Lines) -> None:
-    observer = LogObserver()
-    observer.begin("request-1")
-    observer.record("request_completed", tool="weather", round=1)
-    (line,) = lines()
-    assert (line["level"], line["message"], line["correlation_id"]) == (
-        "INFO",
-        "request_completed",
-        "request-1",
-    )
-    assert (line["tool"], line["round"]) == ("weather", 1)
+    """Return a function that returns the log lines since the last call."""
+    return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,13 +40,13 @@ def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: p
     observer.record("certificate_issued", jti="j")
     observer.record("request_forwarded", owner="o")
     other, last = lines()
-    assert last["xray_trace_id"] == TRACE
+    assert (last["level"], last["message"], last["owner"]) == ("INFO", "request_forwarded", "o")
+    assert (last["correlation_id"], last["xray_trace_id"]) == ("request-1", TRACE)
     costs = {"duration_ms", "cold_start", "kms_calls", "dynamodb_calls"}
     assert last.keys() - {"owner"} - costs == other.keys() - {"jti"}
     varies = {"message", "timestamp", "owner", "jti"} | costs
-    assert {name: last[name] for name in last.keys() - varies} == {
-        name: other[name] for name in other.keys() - varies
-    }
+    common = last.keys() - varies
+    assert {name: last[name] for name in common} == {name: other[name] for name in common}
 
 
 @pytest.mark.parametrize(
@@ -121,17 +103,19 @@ def test_the_timestamp_is_utc_with_milliseconds(lines: Lines, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("namespace", "found"),
-    [("shop", "shop"), ("", "mcp-roundtrip"), (None, "mcp-roundtrip")],
+    ("namespace", "found"), [("shop", "shop"), ("", "mcp-roundtrip"), (None, "mcp-roundtrip")]
 )
-def test_metrics_have_the_namespace_of_powertools(
+def test_a_refused_state_is_a_warning_and_a_metric_by_reason_in_the_namespace_of_powertools(
     namespace: str | None, found: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
     if namespace is not None:
         monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", namespace)
     LogObserver().record("state_refused", reason="expired")
-    assert lines()[1]["_aws"]["CloudWatchMetrics"][0]["Namespace"] == found
+    warning, metric = lines()
+    assert (warning["level"], warning["reason"]) == ("WARNING", "expired")
+    assert (metric["state_refused"], metric["reason"]) == ([1.0], "expired")
+    assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == found
 
 
 def test_lines_of_several_threads_do_not_mix(lines: Lines) -> None:
@@ -217,6 +201,12 @@ def test_a_closed_output_fails_no_request(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr() == ("", "")
 
 
+def test_an_invalid_log_level_is_logged_and_ignored(lines: Lines) -> None:
+    LogObserver(level="verbose").record("request_completed")
+    messages = [line["message"] for line in lines() if "message" in line]
+    assert messages == ["misconfigured", "request_completed"]
+
+
 def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
@@ -227,15 +217,12 @@ def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines: 
     assert (line["correlation_id"], "flow" in line) == ("request-2", False)
 
 
-def test_a_refused_state_is_a_warning_and_a_metric_by_reason(lines: Lines) -> None:
-    LogObserver().record("state_refused", reason="expired")
-    warning, metric = lines()
-    assert (warning["level"], warning["reason"]) == ("WARNING", "expired")
-    assert (metric["state_refused"], metric["reason"]) == ([1.0], "expired")
-    assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "mcp-roundtrip"
+def test_a_failure_is_logged_with_traceback_and_reason_but_not_that_of_a_foreign_exception(
+    lines: Lines,
+) -> None:
+    class Refused(Exception):
+        reason = "card 4111"
 
-
-def test_a_failure_is_logged_with_traceback_and_reason(lines: Lines) -> None:
     try:
         raise KeyServiceError("ThrottlingException")
     except KeyServiceError as error:
@@ -244,22 +231,6 @@ def test_a_failure_is_logged_with_traceback_and_reason(lines: Lines) -> None:
     assert (line["level"], line["reason"], line["tool"]) == ("ERROR", "ThrottlingException", "weather")
     assert "Traceback" in line["exception"]
     assert metric["state_unavailable"] == [1.0]
-
-
-@pytest.mark.parametrize("redacts", [True, False])
-def test_a_traceback_has_the_values_of_the_request_only_on_the_author_s_computer(
-    lines: Lines, redacts: bool
-) -> None:
-    observer = LogObserver(redacts=redacts)
-    observer.redact(lambda: [{"card": "4111-1111"}])
-    observer.record_failure("tool_raised", ValueError("refused: 4111-1111"))
-    assert ("4111-1111" in lines()[0]["exception"]) is not redacts
-
-
-def test_the_reason_of_a_foreign_exception_is_not_logged(lines: Lines) -> None:
-    class Refused(Exception):
-        reason = "card 4111"
-
     LogObserver().record_failure("tool_raised", Refused("refused"))
     assert "card 4111" not in json.dumps(lines())
 
@@ -288,55 +259,38 @@ def test_the_last_line_of_a_request_has_its_costs(lines: Lines) -> None:
             {"outcome": "complete", "round": 3, "declined": 2},
             {"rounds": 3, "declines": 2},
         ),
-        (
-            "request_completed",
-            {"outcome": "input_required", "round": 1, "asked": ["a", "b"]},
-            {"questions": 2},
-        ),
+        ("request_completed", {"outcome": "input_required", "asked": ["a", "b"]}, {"questions": 2}),
         ("request_completed", {"outcome": "checkpoint", "round": 4, "asked": []}, {"checkpoints": 1}),
         ("request_completed", {"outcome": "tool_error", "round": 2}, {"rounds": 2}),
         ("request_refused", {"code": -32602, "status": 400}, {"refusals": 1}),
+        ("request_completed", {"method": "tools/list"}, {}),
+        ("request_completed", {"outcome": "complete", "round": 1}, {}),
+        ("request_completed", {"outcome": "not_asked"}, {}),
     ],
     ids=str,
 )
-def test_the_last_line_contains_metrics(
+def test_the_last_line_contains_metrics_if_there_are_counts(
     lines: Lines, event: str, fields: dict[str, Any], counts: dict[str, int]
 ) -> None:
     LogObserver().record(event, **fields)
     (line,) = lines()
-    [directive] = line["_aws"]["CloudWatchMetrics"]
-    assert {metric["Name"] for metric in directive["Metrics"]} == counts.keys()
+    directives = line.get("_aws", {"CloudWatchMetrics": []})["CloudWatchMetrics"]
+    assert {metric["Name"] for each in directives for metric in each["Metrics"]} == counts.keys()
     assert {name: line[name] for name in counts} == {name: [count] for name, count in counts.items()}
-    [dimensions] = directive["Dimensions"]
-    assert all(isinstance(line[name], str) for name in dimensions)
-    assert dimensions == (["service", "code"] if event == "request_refused" else ["service"])
+    for directive in directives:
+        [dimensions] = directive["Dimensions"]
+        assert all(isinstance(line[name], str) for name in dimensions)
+        assert dimensions == (["service", "code"] if event == "request_refused" else ["service"])
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"method": "tools/list"}, {"outcome": "complete", "round": 1}, {"outcome": "not_asked"}],
-    ids=str,
-)
-def test_a_request_without_counts_has_no_metrics(lines: Lines, fields: dict[str, Any]) -> None:
-    LogObserver().record("request_completed", **fields)
-    assert "_aws" not in lines()[0]
-
-
-def test_a_traceback_is_redacted(lines: Lines) -> None:
-    observer = LogObserver()
-    observer.begin("request-1")
-    observer.redact(lambda: [{"card": "4111 1111"}])
-    observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
-    observer.begin("request-2")
-    observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
-    first, _, second, _ = lines()
-    assert "card [redacted] expired" in first["exception"]
-    assert "card 4111 1111 expired" in second["exception"], "values of the previous request are not redacted"
-
-
-def test_an_invalid_log_level_is_logged_and_ignored(lines: Lines) -> None:
-    LogObserver(level="verbose").record("request_completed")
-    assert [line["message"] for line in lines() if "message" in line] == [
-        "misconfigured",
-        "request_completed",
-    ]
+def test_a_traceback_is_redacted_but_on_the_author_s_computer(lines: Lines) -> None:
+    for redacts in (True, False):
+        observer = LogObserver(redacts=redacts)
+        observer.begin("request-1")
+        observer.redact(lambda: [{"card": "4111 1111"}])
+        observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
+        observer.begin("request-2")
+        observer.record_failure("tool_raised", ValueError("card 4111 1111 expired"))
+        first, _, second, _ = lines()
+        assert ("card [redacted] expired" in first["exception"]) is redacts
+        assert "card 4111 1111 expired" in second["exception"], "a value of the previous request"

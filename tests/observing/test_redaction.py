@@ -44,11 +44,8 @@ def test_a_value_is_redacted_in_any_spelling(message: str, values_of_request: An
     assert "[redacted]" in traceback(message, values_of_request)
 
 
-def test_short_values_and_names_are_not_redacted() -> None:
+def test_short_values_and_names_are_not_redacted_and_the_longest_value_is_first() -> None:
     assert "a is not sesame" in traceback("a is not sesame", {"sesame": "a"}, None, True, 12)
-
-
-def test_the_longest_value_is_redacted_first() -> None:
     assert "sesame" not in traceback("open sesame", ["open", "open sesame"])
 
 
@@ -72,20 +69,20 @@ def noted(note: str) -> Exception:
     return error
 
 
+SECRET = "open\nsesame or\n  barley"
+
+
 @pytest.mark.parametrize(
     "error",
     [
-        pytest.param(noted("open\nsesame or\n  barley"), id="a note of several lines"),
-        pytest.param(
-            ExceptionGroup("all", [ValueError("open\nsesame or\n  barley")]), id="a group, indented"
-        ),
-        pytest.param(
-            SyntaxError("wrong", ("<answer>", 2, 1, "sesame or\n")), id="a line that does not parse"
-        ),
+        noted(SECRET),
+        ExceptionGroup("all, indented", [ValueError(SECRET)]),
+        SyntaxError("wrong", ("<answer>", 2, 1, "sesame or\n")),
     ],
+    ids=lambda error: type(error).__name__,
 )
 def test_all_lines_of_a_multiline_value_are_redacted(error: Exception) -> None:
-    text = redacted_traceback(error, ["open\nsesame or\n  barley"])
+    text = redacted_traceback(error, [SECRET])
     assert "sesame" not in text
     assert "barley" not in text
 
