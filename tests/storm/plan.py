@@ -9,9 +9,8 @@ from itertools import product
 
 from storm.deployment import Delivery
 from storm.function import STEPS
-from storm.losses import End, Loss
 from storm.processes import Zygote
-from storm.world import World
+from storm.world import End, Loss, World
 
 ENDS = (End.KILL, End.MEMORY, End.TIMEOUT)
 SIDES = ("before", "after")

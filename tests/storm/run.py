@@ -6,11 +6,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from storm.laws import assert_laws
-from storm.outcome import run_all
+from storm.outcome import GOAL_S, as_table, assert_laws, run_all, slowest_claims
 from storm.plan import all_cases
 from storm.processes import Zygote
-from storm.report import GOAL_S, as_table, slowest_claims
 
 
 def main() -> int:

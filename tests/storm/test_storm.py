@@ -18,13 +18,10 @@ from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS, MAX_REDISPATCH_MS
 from mcp_roundtrip_testing.task_table import MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery
-from storm.laws import assert_laws
-from storm.losses import End, Loss
-from storm.outcome import AT_ONCE, Outcome, play, run, run_all
+from storm.outcome import AT_ONCE, GOAL_S, Outcome, assert_laws, play, run, run_all, slowest_claims
 from storm.plan import ENDS, SIDES, Case, calls_of, sample
 from storm.processes import WorkerProcess, Zygote
-from storm.report import GOAL_S, slowest_claims
-from storm.world import World
+from storm.world import End, Loss, World
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.ministack"]

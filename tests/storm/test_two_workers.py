@@ -7,12 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from storm.deployment import Delivery
-from storm.laws import assert_laws
-from storm.losses import End, Loss
-from storm.outcome import Outcome, play
+from storm.outcome import Outcome, assert_laws, play
 from storm.plan import SIDES, calls_of
 from storm.processes import WorkerProcess, Zygote
-from storm.world import Event, World
+from storm.world import End, Event, Loss, World
 
 DELIVERIES = list(Delivery)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -20,9 +21,7 @@ from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerK
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery, Deployment
 from storm.function import OUT_OF_MEMORY, STEPS
-from storm.launcher import Launcher
-from storm.losses import End, Loss
-from storm.processes import Thread, WorkerProcess, Zygote
+from storm.processes import Launcher, Thread, WorkerProcess, Zygote
 from storm.virtual_time import VirtualTime
 
 T = TypeVar("T")
@@ -30,6 +29,33 @@ T = TypeVar("T")
 POLL_S = 5.0
 LIMIT_S = 3 * 3600.0
 ANSWER = {"action": "accept", "content": {"value": True}}
+
+
+class End(StrEnum):
+    """How a worker process ends, or pauses."""
+
+    KILL = "SIGKILL"
+    MEMORY = OUT_OF_MEMORY
+    TIMEOUT = "timeout"
+    STOP = "SIGSTOP"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss of the process that makes the call number `place` (from 0, over all workers of the task).
+
+    It is lost before the coordinator performs the call, or after; a process that is lost in a step, `after_s`
+    after its beginning. The calls of heartbeats are counted on their own.
+    """
+
+    end: End
+    place: int
+    side: str = "before"
+    after_s: float = 0.0
+    in_heartbeat: bool = False
+    """Whether it is lost in a call of its heartbeat."""
+    stopped_s: float = 200.0
+    """How long a process stops."""
 
 
 @dataclass(frozen=True)
