@@ -69,9 +69,6 @@ def fetched(url):
         return response.headers, response.read()
 
 
-# -- an upload and its link -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("data", [CSV, bytearray(CSV), io.BytesIO(CSV)], ids=lambda data: type(data).__name__)
 def test_a_stored_result_is_downloaded_with_its_type_and_name(bucket, data):
     stored = bucket.put(data, "Größe; 2026.csv", "text/csv")
@@ -139,9 +136,6 @@ def test_without_a_client_the_region_of_the_function_is_used(monkeypatch):
     assert ".s3.eu-north-1." in Bucket("example-exports").link(REPORT).uri
 
 
-# -- validity of a link ----------------------------------------------------------------------------
-
-
 @given(ttl_ms=st.integers(1_000, MAX_TTL_MS))
 def test_url_and_description_of_a_link_have_its_expiry(offline, ttl_ms):
     link = offline.link(REPORT, ttl_ms=ttl_ms, description="All orders.")
@@ -166,9 +160,6 @@ def test_a_link_is_a_resource_link_with_name_type_and_size(offline):
         "size": len(CSV),
         "annotations": {"audience": ["user"]},
     }
-
-
-# -- in a tool ------------------------------------------------------------------------------------------
 
 
 def test_a_replay_uploads_nothing_and_signs_again(bucket):
@@ -201,9 +192,6 @@ def test_a_link_in_a_question_can_be_journaled(bucket):
         return ctx.elicit("right", f"Is {link.uri} right?", bool)
 
     assert Player(server, always_replay=True).call("export", right=True).structured is True
-
-
-# -- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("data", ["text", io.StringIO("text"), None, 7, io.BufferedReader(io.BytesIO())])

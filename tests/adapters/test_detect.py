@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.adapters.detect import (
-    SOURCES,
-    EventSource,
-    UnknownEventSource,
-    detect,
-    is_function_url,
-)
+from mcp_roundtrip.adapters.detect import SOURCES, EventSource, UnknownEventSource, detect, is_function_url
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from support.messages import http_event
 from support.sample_events import stable_events

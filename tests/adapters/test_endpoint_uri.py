@@ -46,9 +46,6 @@ def uri(event: Event) -> str | None:
     return detect(event).parse_request(event).endpoint_uri
 
 
-# What the owner of an API defines
-
-
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
@@ -109,9 +106,6 @@ def test_an_api_has_the_suffix_of_its_partition_only(region: str) -> None:
     found = {host: uri(with_context(http_api(), domainName=host)) for host in hosts}
     own = f"{API}.execute-api.{region}.{PARTITIONS[region]}"
     assert {host: each for host, each in found.items() if each is not None} == {own: f"https://{own}/mcp"}
-
-
-# What a caller chooses
 
 
 EVIL = "evil.example"

@@ -35,9 +35,6 @@ def authorizer(**context: Any) -> Any:
     return parse("rest_api", with_context(REST, **context)).authorizer
 
 
-# HTTP APIs and function URLs
-
-
 @pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
 def test_a_body_that_is_not_base64_is_read_as_none_and_a_missing_one_as_empty(body: Any) -> None:
     assert parse("http_api", {**http_event("", base64=True), "body": body}).body is None
@@ -97,9 +94,6 @@ def test_users_of_a_cognito_identity_pool_have_different_identities() -> None:
     assert one != other
 
 
-# load balancers
-
-
 def test_a_load_balancer_limits_responses_and_describes_their_status() -> None:
     one, several = (sent_by(source, any_call()) for source in ("alb", "alb_multi_value"))
     assert parse("alb", one) == parse("alb_multi_value", several)
@@ -110,9 +104,6 @@ def test_a_load_balancer_limits_responses_and_describes_their_status() -> None:
     assert ADAPTERS["alb"].format_response(response) == {**expected, "headers": {"allow": "POST"}}
     lists = {**expected, "multiValueHeaders": {"allow": ["POST"]}}
     assert ADAPTERS["alb_multi_value"].format_response(response) == lists
-
-
-# direct invocation with a JSON-RPC message
 
 
 @pytest.mark.parametrize("body", [message("tools/list"), call("wetter_münchen"), call(" padded "), call("")])

@@ -124,18 +124,17 @@ def test_a_request_with_two_tokens_is_unauthenticated(source: str, second: str) 
 
 def contexts(source: str, kind: str) -> dict[str, Any]:
     """Return the request context of a caller that an authorizer of this kind has identified."""
-    if source in GATEWAYS:
-        return {
-            "jwt": {"authorizer": {"claims": CLAIMS}},
-            "lambda": {"authorizer": {"principalId": "alice", "tenant": "blue"}},
-            "iam": {"identity": {**ROLE, "user": "AROAEXAMPLE:one"}},
-        }[kind]
-    found = {
+    of_gateway: dict[str, dict[str, Any]] = {
+        "jwt": {"authorizer": {"claims": CLAIMS}},
+        "lambda": {"authorizer": {"principalId": "alice", "tenant": "blue"}},
+        "iam": {"identity": {**ROLE, "user": "AROAEXAMPLE:one"}},
+    }
+    nested: dict[str, Any] = {
         "jwt": {"claims": CLAIMS},
         "lambda": {"tenant": "blue"},
         "iam": {**ROLE, "userId": "AROAEXAMPLE:one"},
     }
-    return {"authorizer": {kind: found[kind]}}
+    return of_gateway[kind] if source in GATEWAYS else {"authorizer": {kind: nested[kind]}}
 
 
 MODES = {"jwt": AuthMode.JWT, "lambda": AuthMode.LAMBDA, "iam": AuthMode.IAM}

@@ -41,18 +41,7 @@ from mcp_roundtrip.auth.callers import (
 from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, SIGNATURE_ALGORITHMS, IssuerKeys
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.token_issuer import (
-    ISSUER,
-    JWKS_URI,
-    ONE,
-    RSA,
-    TWO,
-    Documents,
-    Key,
-    authenticator,
-    claims,
-    jwks,
-)
+from support.token_issuer import ISSUER, JWKS_URI, ONE, RSA, TWO, Documents, Key, authenticator, claims, jwks
 
 CLOCK = FakeClock()
 NOW = CLOCK.now
@@ -72,9 +61,6 @@ def refusal(authorization: str | None) -> Unauthorized:
     with pytest.raises(Unauthorized) as refused:
         authenticator(CLOCK).authenticate(headers, {})
     return refused.value
-
-
-# -- valid tokens ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
@@ -192,9 +178,9 @@ def test_a_deployment_can_name_the_audiences_of_its_tokens_which_then_name_their
     """An ID token of Entra ID may have the API's client id as its audience; it names no other client."""
     for audience in ("api://orders", ["8a7f"], ["x", "8a7f"]):
         assert authenticate(APPLICATION, token_with(aud=audience)).principal == ALICE
-    for audience in (AUDIENCE, "api://order", "8A7F", "8a7f ", "api://orders,8a7f", None):
+    for other in (AUDIENCE, "api://order", "8A7F", "8a7f ", "api://orders,8a7f", None):
         with pytest.raises(Unauthorized, match="token_audience"):
-            authenticate(APPLICATION, token_with(aud=audience))
+            authenticate(APPLICATION, token_with(aud=other))
     with pytest.raises(Unauthorized, match="token_id_token"):
         authenticate(APPLICATION, token_with(aud="8a7f", client_id=None))
 
@@ -203,8 +189,6 @@ def test_a_deployment_can_name_the_audiences_of_its_tokens_which_then_name_their
 def test_the_clock_of_the_issuer_may_be_ahead_by_the_skew(name: str) -> None:
     assert caller(ONE.sign(claims(NOW, **{name: NOW + LEEWAY_S}))).principal == ALICE
 
-
-# -- signatures -----------------------------------------------------------------------------------------
 
 every_algorithm = pytest.mark.parametrize("algorithm", sorted(SIGNATURE_ALGORITHMS))
 
@@ -260,9 +244,6 @@ def test_a_pss_salt_that_is_not_as_long_as_the_hash_is_refused() -> None:
     private = Key("k", "PS256").private
     signature = private.sign(token.rpartition(".")[0].encode(), pss, hashes.SHA256())
     assert_refused(issuer, token, signature)
-
-
-# -- invalid tokens ---------------------------------------------------------------------------------------
 
 
 def encoded(part: Any) -> str:

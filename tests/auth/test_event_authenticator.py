@@ -144,7 +144,8 @@ def test_no_header_identifies_a_caller_and_anonymous_ones_are_accepted_only_if_a
         (AuthMode.JWT, {}),
         (AuthMode.JWT, IAM),
         (AuthMode.JWT, LAMBDA),
-        *((AuthMode.JWT, {"jwt": jwt}) for jwt in (None, {})),
+        (AuthMode.JWT, {"jwt": None}),
+        (AuthMode.JWT, {"jwt": {}}),
         *(
             (AuthMode.JWT, {"jwt": {"claims": claims}})
             for claims in (

@@ -25,9 +25,6 @@ def issuer() -> Iterator[AuthorizationServer]:
         yield found
 
 
-# -- the official client --------------------------------------------------------------------------------
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationServer, mode: str) -> None:
@@ -96,9 +93,6 @@ async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer: Authorizatio
                 await client.call_tool("write", {})
     assert unknown.value.error.code == -32602
     assert issuer.scopes == ["db:read"]
-
-
-# -- tokens and keys over HTTP --------------------------------------------------------------------------
 
 
 def test_keys_are_fetched_once_and_again_after_they_change(issuer: AuthorizationServer) -> None:

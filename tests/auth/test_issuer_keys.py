@@ -242,8 +242,6 @@ def test_requests_to_an_issuer_never_exceed_their_rate(steps: list[tuple[str, in
     assert all(later - earlier >= RETRY_INTERVAL_S for earlier, later in pairwise(moments))
 
 
-# -- metadata ------------------------------------------------------------------------------------------
-
 ISSUERS = ["https://id.test", "https://id.test/", "https://id.test/tenant", "https://id.test:8443/a/b"]
 
 
@@ -332,8 +330,6 @@ def test_an_issuer_that_does_not_respond_is_requested_once() -> None:
         discover_jwks_uri("https://id.test/tenant", fetch)
     assert len(requested) == 1
 
-
-# -- key sets ------------------------------------------------------------------------------------------
 
 ED = Key("ed", "EdDSA")
 

@@ -133,8 +133,6 @@ def test_every_cycle_is_refused(hierarchy: dict[str, list[str]], start: str, end
         ScopeHierarchy.from_direct(hierarchy)
 
 
-# -- the prefix of an issuer ---------------------------------------------------------------------------
-
 AUDIENCE = "https://mcp.test/mcp"
 
 

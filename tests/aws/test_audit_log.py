@@ -95,9 +95,6 @@ def test_a_stream_that_was_deleted_is_created_again() -> None:
     assert logs.calls == [*created, "PutLogEvents", *created]
 
 
-# The key of the hashes
-
-
 def test_each_environment_derives_the_same_key_with_one_call() -> None:
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])

@@ -24,9 +24,6 @@ def values(credentials):
     return credentials.access_key_id, credentials.secret_access_key, credentials.session_token
 
 
-# environment variables
-
-
 @pytest.mark.parametrize(
     ("variables", "token"),
     [
@@ -68,9 +65,6 @@ def test_only_boto3_knows_other_sources_and_no_other_host_gets_the_token(environ
     assert find_credentials(environment) is None
 
 
-# which endpoints get the token
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9001", "localhost", "[::1]:9001"])
 def test_the_function_itself_gets_the_token(host):
     assert find_credentials({FULL: f"http://{host}/v1"}) is not None
@@ -81,9 +75,6 @@ def test_the_function_itself_gets_the_token(host):
 def test_the_time_of_a_refresh_is_that_of_botocore():
     botocore_credentials: Any = RefreshableCredentials
     assert botocore_credentials._advisory_refresh_timeout == REFRESH_BEFORE_S
-
-
-# a container's endpoint
 
 
 def document(number=1, lasts_s=3600, **other):

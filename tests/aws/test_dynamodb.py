@@ -184,8 +184,6 @@ def test_the_item_of_a_failed_condition_is_read_if_an_emulator_does_not_return_i
     assert wire.operations == ["PutItem", "GetItem"] * 2
 
 
-# failures
-
 OPERATIONS = {
     "put_new": lambda store: store.put_new(ITEM),
     "get": lambda store: store.get("p", "M"),

@@ -49,9 +49,6 @@ def signer(kms, key):
     return KmsSigner(kms, key)
 
 
-# signing
-
-
 @pytest.mark.parametrize(("size", "message_type"), [(4096, "RAW"), (4097, "DIGEST")])
 def test_a_message_over_the_raw_limit_is_signed_by_its_digest(size, message_type):
     message_types = []
@@ -111,9 +108,6 @@ def test_a_signature_that_is_not_der_is_rejected():
 
     with running(KmsWithMalformedSignature()) as kms, fails_with("malformed_answer"):
         KmsSigner(kms, KmsKey(kms, signing_key(kms), FakeClock())).sign(b"x")
-
-
-# failures
 
 
 STATES = {
@@ -211,9 +205,6 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
             signer.sign(b"x")
     retrying_client.close()
     assert strict_kms.calls["Sign"] == min(throttled + 1, 3)
-
-
-# public keys over time
 
 
 def test_an_old_public_key_is_confirmed_with_kms(strict_kms, key, clock):
@@ -375,9 +366,6 @@ def test_having_no_key_at_all_is_a_key_service_error():
         KmsPublicKeys([]).find("kid")
 
 
-# pinned public keys
-
-
 def spki(kms, arn):
     return kms.get_public_key(KeyId=arn)["PublicKey"]
 
@@ -405,9 +393,6 @@ def test_a_public_key_pinned_to_the_wrong_key_is_detected_when_signing(strict_km
     for _ in range(2):
         with fails_with("public_key_of_another_key"):
             signer.sign(b"x")
-
-
-# MACs
 
 
 def test_a_mac_is_hmac_sha_256(strict_kms, kms):

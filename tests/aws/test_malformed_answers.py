@@ -103,9 +103,7 @@ OPERATIONS = {
     "Invoke": Operation("lambda", ForwardingFailed, forward, {"statusCode": 200}),
     "Invoke that is refused": Operation("lambda", ForwardingFailed, forward, REFUSED, 404),
     "Invoke asynchronously": Operation(
-        "lambda",
-        StoreError,
-        lambda client: dispatcher(client).dispatch("arn:a:lambda:r:1:function:f:1", "p"),
+        "lambda", StoreError, lambda client: dispatcher(client).dispatch("arn:a:lambda:r:1:function:f:1", "p")
     ),
     "SendMessage": Operation(
         "sqs",

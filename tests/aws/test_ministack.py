@@ -62,9 +62,6 @@ def test_environments_that_share_only_kms_open_each_others_states(states, minist
         each.close()
 
 
-# withdrawn keys
-
-
 WITHDRAWN = pytest.mark.parametrize(
     ("withdraw", "reason"),
     [("disable_key", "DisabledException"), ("schedule_key_deletion", "KMSInvalidStateException")],
@@ -99,9 +96,6 @@ def test_a_withdrawn_encryption_key_is_used_until_the_epoch_ends(deployed, state
     for attempt in (seal, lambda codec: codec.open(BINDING, token)):
         with fails_with(reason):
             attempt(states(kms))
-
-
-# two Regions
 
 
 def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):

@@ -19,9 +19,6 @@ THROTTLED = respond(400, {"__type": "ThrottlingException"})
 FAILING = respond(500, {"__type": "KMSInternalException"})
 
 
-# responses that do not arrive
-
-
 DAMAGED = {
     "closed without a response": send(b"", close=True),
     "reset": reset,
@@ -74,9 +71,6 @@ def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
         call()
 
 
-# retries
-
-
 def test_a_throttled_call_is_repeated_after_longer_pauses():
     with calling(THROTTLED, FAILING) as call:
         assert call() == {}
@@ -103,9 +97,6 @@ def test_each_attempt_is_signed_at_its_own_time():
     assert datetime.strptime(second, "%Y%m%dT%H%M%SZ") - datetime.strptime(
         first, "%Y%m%dT%H%M%SZ"
     ) == timedelta(seconds=60)
-
-
-# connections
 
 
 @pytest.mark.parametrize(("passed_s", "second"), [(0, 1), (MAX_IDLE_S + 1, 2), (-1, 2)])
@@ -145,8 +136,7 @@ def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [respond(200, {}, Connection="close"), send(b"HTTP/1.1 200 OK\r\n\r\n{}", close=True)],
+    "reply", [respond(200, {}, Connection="close"), send(b"HTTP/1.1 200 OK\r\n\r\n{}", close=True)]
 )
 def test_a_response_that_ends_the_connection_does(reply):
     with calling(reply, retries=retry_connection) as call:
@@ -189,9 +179,6 @@ def test_an_endpoint_that_cannot_be_reached_is_an_error_of_a_request_that_was_no
         pass  # nothing listens any more
     with Caller(server, retry_connection, host=host) as call, fails_with("EndpointConnectionError", NotSent):
         call()
-
-
-# other headers
 
 
 def test_lambda_s_trace_id_is_passed_on(monkeypatch):

@@ -6,6 +6,7 @@ other methods than POST, queries, paths to normalize, and repeated headers.
 """
 
 from datetime import UTC, datetime
+from typing import Any
 from unittest.mock import patch
 
 import botocore.auth
@@ -36,10 +37,7 @@ FORM_HEADERS = (
 
 VECTORS = {
     # name: headers besides Host, session token, body, signature
-    "post-vanilla": (
-        *((), None, b""),
-        "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
-    ),
+    "post-vanilla": (*((), None, b""), "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
     "post-header-key-sort": (
         *((("My-Header1", "value1"),), None, b""),
         "c5410059b04c1ee005303aed430f6e6645f61f4dc9e1461ec8f8916fdf18852c",
@@ -67,9 +65,8 @@ VECTORS = {
 @pytest.mark.parametrize(("headers", "token", "body", "signature"), VECTORS.values(), ids=VECTORS)
 def test_a_request_of_the_test_suite_gets_its_signature(headers, token, body, signature):
     credentials, all_headers = AwsCredentials(*KEYS, token), (("Host", "example.amazonaws.com"), *headers)
-    signed = dict(
-        sign("/", all_headers, body, credentials=credentials, region="us-east-1", service="service", at=AT)
-    )
+    place: Any = {"region": "us-east-1", "service": "service", "at": AT}
+    signed = dict(sign("/", all_headers, body, credentials=credentials, **place))
     assert signed["Authorization"].rpartition("=")[2] == signature
     assert signed.get("X-Amz-Security-Token") == token
     assert signed["X-Amz-Date"] == "20150830T123600Z"
@@ -128,7 +125,7 @@ def test_botocore_computes_the_same_authorization(path, headers, body, parts, re
         request.headers[name] = value
     with patch.object(botocore.auth, "get_current_datetime", lambda: at):
         SigV4Auth(Credentials(*parts), service, region).add_auth(request)
-    place = {"region": region, "service": service, "at": at.timestamp()}
+    place: Any = {"region": region, "service": service, "at": at.timestamp()}
     signed = dict(sign(path, headers, body, credentials=AwsCredentials(*parts), **place))
     assert signed == {name: request.headers[name] for name in signed}
     assert signed.keys() == {"X-Amz-Date", "Authorization", *(["X-Amz-Security-Token"] if parts[2] else [])}

@@ -51,9 +51,6 @@ def test_a_state_of_any_size_is_sealed_and_opened(deployed, kms, clock, size):
     assert codec.open(BINDING, seal(codec, "x" * size)).payload == "x" * size
 
 
-# calls
-
-
 def test_an_environment_loads_each_key_once_and_then_calls_kms_only_to_sign(deployed, strict_kms, kms, clock):
     codec = deployed.environment(kms, clock)
     macs = {"GenerateMac": 1} if deployed.mac_keys else {}
@@ -99,9 +96,6 @@ def test_1000_forgeries_cause_no_kms_call(configuration, deployed, strict_kms, k
             )
             with pytest.raises(StateRejected):
                 codec.open(BINDING, forgeries[number % 3])
-
-
-# failures
 
 
 REASONS = pytest.mark.parametrize(
@@ -322,9 +316,6 @@ def test_while_kms_hangs_one_request_per_minute_waits_and_at_most_twice(configur
         assert kms.requests.total() == expected
 
 
-# clock changes
-
-
 @pytest.mark.parametrize("seconds", [-86_400, -4000, -100, -4, 4, 100, 4000, 86_400])
 def test_new_states_are_sealed_and_opened_at_any_setting_of_the_clock(deployed, kms, clock, seconds):
     codec = deployed.environment(kms, clock)
@@ -348,9 +339,6 @@ def test_clocks_may_differ_by_the_skew_when_the_epoch_changes(deployed, kms, clo
     assert opens(deployed.environment(kms, FakeClock(NOW + seconds)), token)
     with pytest.raises(StateRejected):
         deployed.environment(kms, FakeClock(NOW - 6)).open(BINDING, token)
-
-
-# processes
 
 
 def test_processes_that_share_only_kms_open_each_others_states(deployed, strict_kms, kms):

@@ -55,9 +55,6 @@ def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path):
             call()
 
 
-# Amazon's authorities
-
-
 @pytest.fixture
 def system(monkeypatch, tmp_path):
     """Return a function that sets the authorities that the operating system trusts."""

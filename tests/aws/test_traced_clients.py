@@ -101,9 +101,6 @@ def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provid
     assert wiring.make_ports(replace(settings, traces="off")).tracer is None
 
 
-# -- settings -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
@@ -125,9 +122,6 @@ def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
         wiring._tracer(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
-
-
-# -- export -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

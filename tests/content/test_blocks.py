@@ -155,8 +155,6 @@ def test_meta_and_icons_without_json_form_are_refused_by_place():
         ResourceLink("a:b", "a", icons=[{"src": "https://a/i.svg", "b": object()}]).to_wire()
 
 
-# contents of a resource
-
 URI = "a://b"
 
 

@@ -6,7 +6,6 @@ import math
 import re
 from datetime import date
 from types import MappingProxyType
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ NO_URL = 'must be a URL with its scheme, such as "https://example.com/icon.png"'
         ({"_meta": {"a/on": date(2026, 7, 28), "b": [None]}}, {"_meta": {"a/on": "2026-07-28", "b": [None]}}),
     ],
 )
-def test_members_are_written_as_json_and_later_changes_are_not(given: Any, written: dict[str, Any]) -> None:
+def test_members_are_written_as_json_and_later_changes_are_not(given, written):
     members = definition_members("tool", "a", given)
     given.get("_meta", {}).get("b", []).append(1)
     assert members == written
@@ -59,7 +58,7 @@ def test_members_are_written_as_json_and_later_changes_are_not(given: Any, writt
         ({"_meta": {"\udc80": 1}}, "meta must be JSON, at meta: half of a surrogate pair in a name"),
     ],
 )
-def test_invalid_metadata_is_refused_by_name_and_place(given: dict[str, Any], problem: str) -> None:
+def test_invalid_metadata_is_refused_by_name_and_place(given, problem):
     with pytest.raises(DefinitionError) as caught:
         definition_members("resource", "a://b", {"title": "A", **given})
     assert str(caught.value) == f"resource a://b: {problem}"
@@ -68,7 +67,7 @@ def test_invalid_metadata_is_refused_by_name_and_place(given: dict[str, Any], pr
 
 
 @pytest.mark.parametrize("member", [{"title": 1}, {"icons": [{"x": 1}]}, {"meta": {"x": object()}}])
-def test_invalid_metadata_of_every_feature_is_refused_at_declaration(member: dict[str, Any]) -> None:
+def test_invalid_metadata_of_every_feature_is_refused_at_declaration(member):
     server = Server("s")
     for declare in (server.tool, server.prompt, lambda **each: server.resource("a://b", **each)):
         with pytest.raises(DefinitionError):
@@ -77,7 +76,7 @@ def test_invalid_metadata_of_every_feature_is_refused_at_declaration(member: dic
         server.resource("a://b", size="x")  # type: ignore[arg-type]  # the mistake in question
 
 
-def test_a_mapping_of_any_kind_is_listed() -> None:
+def test_a_mapping_of_any_kind_is_listed():
     server = Server("s")
     annotations = MappingProxyType({"readOnlyHint": True})
     server.tool(name="a", annotations=annotations, icons=(ICON,), meta=MappingProxyType({}))(lambda: None)
@@ -108,8 +107,6 @@ def test_a_mapping_of_any_kind_is_listed() -> None:
         ("resource", {"size": 2**53}, "size must be a whole number"),
     ],
 )
-def test_a_member_of_another_type_than_the_specification_has_is_refused(
-    kind: str, given: dict[str, Any], said: str
-) -> None:
+def test_a_member_of_another_type_than_the_specification_has_is_refused(kind, given, said):
     with pytest.raises(DefinitionError, match=said):
         definition_members(kind, "a", given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -60,14 +59,14 @@ def anything() -> Any:
 
 
 @pytest.mark.parametrize("tool", [typed, numbers, mapped, untyped, anything])
-def test_a_serializer_runs_once_for_the_result_of_a_tool(tool: Callable[[], Any]) -> None:
+def test_a_serializer_runs_once_for_the_result_of_a_tool(tool):
     result = Player(server_of(tool)).call(tool.__name__)
     assert "A" in result.text
     assert "A" in str(result.structured)
     assert serialized == ["A"]
 
 
-def test_a_serializer_runs_once_for_a_prompt() -> None:
+def test_a_serializer_runs_once_for_a_prompt():
     def message() -> list[PromptMessage]:
         return [PromptMessage(Text("Hello", meta={"a/order": ORDER}))]
 
@@ -77,7 +76,7 @@ def test_a_serializer_runs_once_for_a_prompt() -> None:
 
 
 @pytest.mark.parametrize("value", [ORDER, [ORDER], ResourceContents(text="A", meta={"a/order": ORDER})])
-def test_a_serializer_runs_once_for_a_resource(value: Any) -> None:
+def test_a_serializer_runs_once_for_a_resource(value):
     server = server_of()
     server.resource("test://order", name="order")(lambda: value)
     [contents] = Player(server).read("test://order").contents
@@ -86,7 +85,7 @@ def test_a_serializer_runs_once_for_a_resource(value: Any) -> None:
 
 
 @pytest.mark.parametrize("step", [typed, numbers, untyped, anything])
-def test_a_serializer_runs_once_for_a_step(step: Callable[[], Any]) -> None:
+def test_a_serializer_runs_once_for_a_step(step):
     def tool(ctx: Context) -> str:
         return str(ctx.step("step", step))
 
@@ -117,7 +116,7 @@ class Clean(BaseModel):
         (dict[str, int], {"\ud800": 1}),
     ],
 )
-def test_a_value_that_pydantic_would_replace_is_an_error(annotation: Any, value: Any) -> None:
+def test_a_value_that_pydantic_would_replace_is_an_error(annotation, value):
     with pytest.raises(UsageError, match=r"NaN or Infinity|half of a surrogate pair"):
         output_of(annotation).dump(value)
 
@@ -125,5 +124,5 @@ def test_a_value_that_pydantic_would_replace_is_an_error(annotation: Any, value:
 @pytest.mark.parametrize(
     ("annotation", "value"), [(Reading, Reading()), (Any, [Reading()]), (Any, Clean(celsius=math.nan))]
 )
-def test_a_value_that_is_not_serialized_may_be_beyond_json(annotation: Any, value: Any) -> None:
+def test_a_value_that_is_not_serialized_may_be_beyond_json(annotation, value):
     assert "None" in str(output_of(annotation).dump(value)[1])

@@ -68,10 +68,7 @@ SAME = TypeAliasType("SAME", T, type_params=(T,))
 UNANNOTATED = Output.from_function(lambda: None)
 
 
-# outputSchema
-
-
-def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats() -> None:
+def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats():
     tenth, even = Annotated[float, Field(multiple_of=0.1)], Annotated[int, Field(multiple_of=2)]
     assert output_of(tenth).json_schema() == {"type": "number"}
     assert output_of(tenth).dump(0.3)[1] == 0.3
@@ -79,7 +76,7 @@ def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats()
         output_of(even).dump(3)
 
 
-def test_a_default_or_an_example_that_json_does_not_have_is_left_out() -> None:
+def test_a_default_or_an_example_that_json_does_not_have_is_left_out():
     class Share(BaseModel):
         part: float = Field(math.nan, examples=[math.inf])
 
@@ -211,9 +208,6 @@ def test_choices_are_described_in_their_order():
 def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
     with pytest.raises(DefinitionError, match=r"tool.*return either"):
         output_of(annotation)
-
-
-# content and structuredContent
 
 
 @pytest.mark.parametrize("output", [UNANNOTATED, output_of(str | None), output_of(Any)])

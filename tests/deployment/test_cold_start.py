@@ -128,8 +128,8 @@ AHEAD = ["snap-start", "provisioned-concurrency"]
 
 @pytest.mark.parametrize("initialization_type", AHEAD)
 def test_a_prewarmed_environment_imports_nothing_in_its_first_request_and_loads_no_key_before_it(
-    first_answer: FirstAnswer, initialization_type: str
-) -> None:
+    first_answer, initialization_type
+):
     first = first_answer(initialization_type)
     assert first.imported == set()
     assert first.calls_before == 0
@@ -137,19 +137,17 @@ def test_a_prewarmed_environment_imports_nothing_in_its_first_request_and_loads_
     assert first_answer("on-demand").imported >= {"socket", "cryptography"}
 
 
-def test_a_start_is_cold_if_the_first_request_waits_for_it(first_answer: FirstAnswer) -> None:
+def test_a_start_is_cold_if_the_first_request_waits_for_it(first_answer):
     types = ("on-demand", "snap-start", "provisioned-concurrency")
     assert [first_answer(each).cold_start for each in types] == [True, True, False]
 
 
-def test_environments_of_one_snapshot_have_different_random_numbers(first_answer: FirstAnswer) -> None:
+def test_environments_of_one_snapshot_have_different_random_numbers(first_answer):
     one, other = (first_answer("snap-start", number).random for number in (1, 2))
     assert one != other
     one, other = (first_answer("on-demand", number).random for number in (1, 2))
     assert one == other
 
-
-# Imports in functions
 
 OFF_BY_DEFAULT = """
     aws.audit_log aws.traced_clients observing.audit_records observing.tracer server.auditing server.spans
@@ -180,7 +178,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
 
 
 @pytest.mark.parametrize("kind", NOT_PREWARMED)
-def test_modules_that_others_import_in_functions_are_prewarmed(kind: str) -> None:
+def test_modules_that_others_import_in_functions_are_prewarmed(kind):
     code = f"""
 import sys, mcp_roundtrip.entry.{kind}
 from mcp_roundtrip.deployment import wiring
@@ -220,8 +218,6 @@ def is_module(name: str) -> bool:
         return False
 
 
-# -- garbage collection
-
 FIRST_CALL = """
 import gc, sys
 exec(sys.argv[1])
@@ -251,14 +247,14 @@ def first_call(before: str = "", **variables: str) -> tuple[int, int]:
     return collections, threshold
 
 
-def test_a_cold_start_on_lambda_collects_no_garbage_and_a_higher_threshold_of_the_function_stays() -> None:
+def test_a_cold_start_on_lambda_collects_no_garbage_and_a_higher_threshold_of_the_function_stays():
     on_lambda = {"AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9001"}
     assert first_call(**on_lambda) == (0, THRESHOLD)
     for own in (THRESHOLD + 1, 0):
         assert first_call(f"gc.set_threshold({own})", **on_lambda) == (0, own)
 
 
-def test_elsewhere_nothing_is_changed() -> None:
+def test_elsewhere_nothing_is_changed():
     collections, threshold = first_call("print(gc.get_threshold())")
     assert collections > 0
     assert threshold < THRESHOLD

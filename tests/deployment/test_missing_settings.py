@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,13 +79,13 @@ ONE_MISSING = {
 
 
 @pytest.mark.parametrize("case", ONE_MISSING)
-def test_a_feature_whose_setting_is_missing_is_found(case: str) -> None:
+def test_a_feature_whose_setting_is_missing_is_found(case):
     needs, setting, is_error = ONE_MISSING[case]
     assert missing(needs) == {}
     assert missing(needs, **{setting: ""}) == {f"MCP_{setting}": is_error}
 
 
-def test_delivery_by_queue_needs_the_queue_and_not_the_worker_which_wakes_no_task_without_it() -> None:
+def test_delivery_by_queue_needs_the_queue_and_not_the_worker_which_wakes_no_task_without_it():
     assert missing(NEEDS, TASK_DELIVERY="queue", TASK_WORKER="") == {}
     assert missing(NEEDS, TASK_DELIVERY="queue", TASK_QUEUE="", TASK_WORKER="") == {"MCP_TASK_QUEUE": True}
     assert missing(NEEDS, TASK_QUEUE="") == {}  # the worker function has it
@@ -94,7 +93,7 @@ def test_delivery_by_queue_needs_the_queue_and_not_the_worker_which_wakes_no_tas
     assert missing(WORK, TASK_WORKER="", TASK_QUEUE="") == {"MCP_TASK_QUEUE": False}
 
 
-def test_what_no_feature_needs_is_not_missing() -> None:
+def test_what_no_feature_needs_is_not_missing():
     plain = Server("plain")
     plain.tool(name="add")(lambda: 3)
     assert missing(plain.endpoint.needs, {"MCP_AUTH_MODE": "none"}) == {}
@@ -103,13 +102,13 @@ def test_what_no_feature_needs_is_not_missing() -> None:
     assert missing({"states": ["asks"]}, AUDIENCE="", TASK_TABLE="") == {}
 
 
-def test_without_the_page_a_tool_that_asks_needs_no_table() -> None:
+def test_without_the_page_a_tool_that_asks_needs_no_table():
     needs = {**one_of_each("default").endpoint.needs, "tasks": []}
     assert missing(needs, TASK_TABLE="") == {}
     assert missing({**NEEDS, "tasks": []}, TASK_TABLE="") == {"MCP_TASK_TABLE": False}
 
 
-def test_the_message_names_setting_features_and_remedy() -> None:
+def test_the_message_names_setting_features_and_remedy():
     [error] = missing_settings(NEEDS, {"task_table"})
     assert str(error.error).startswith("MCP_TASK_TABLE: is not set, and calls of lasts cannot become tasks; ")
     [many] = missing_settings({"page": list("abcdefgh")}, {"task_table"})
@@ -117,7 +116,7 @@ def test_the_message_names_setting_features_and_remedy() -> None:
     assert "channels=" in str(many.error)
 
 
-def test_errors_come_first_and_each_setting_once() -> None:
+def test_errors_come_first_and_each_setting_once():
     unset = set(_REMEDIES)
     found = missing_settings({**NEEDS, **WORK, "forwarding": ["a"]}, unset)
     assert [each.is_error for each in found] == sorted((each.is_error for each in found), reverse=True)
@@ -125,7 +124,7 @@ def test_errors_come_first_and_each_setting_once() -> None:
     assert unset == {setting for needed, _ in _NEEDS.values() for setting in needed}
 
 
-def test_a_front_door_needs_its_owners_and_the_table_of_their_tasks(tmp_path: Path) -> None:
+def test_a_front_door_needs_its_owners_and_the_table_of_their_tasks(tmp_path):
     catalog = tmp_path / "catalog.json"
     options = {"task": "required", "asks": True, "channels": ["page"]}
     catalog.write_text(compact_json({"tools": [{"owner": "o", "definition": {"name": "lasts"}, **options}]}))

@@ -27,7 +27,7 @@ from support.setting_examples import (
 )
 
 
-def test_only_the_authorization_mode_is_required() -> None:
+def test_only_the_authorization_mode_is_required():
     settings = load_settings(MINIMAL)
     assert (settings.auth_mode, settings.max_rounds, settings.allowed_origins) == (
         AuthMode.JWT,
@@ -66,7 +66,7 @@ READ = {
 }
 
 
-def test_every_setting_is_read_from_its_variable() -> None:
+def test_every_setting_is_read_from_its_variable():
     settings = load_settings({**ALL_BUT_THOSE_OF_OTHER_MODES, "UNRELATED": "x"})
     assert {name: getattr(settings, name) for name in READ} == READ
     assert settings.required("issuer") == "urn:x"
@@ -83,13 +83,13 @@ def test_every_setting_is_read_from_its_variable() -> None:
         assert load_settings({**MINIMAL, "MCP_OWNERS": f" {owners} "}).owners == owners
 
 
-def test_the_mode_is_bearer_if_only_an_issuer_is_set() -> None:
+def test_the_mode_is_bearer_if_only_an_issuer_is_set():
     settings = load_settings({"MCP_TOKEN_ISSUER": "https://id.test/"})
     assert (settings.auth_mode, settings.derives_audience) == (AuthMode.BEARER, True)
     assert load_settings({**MINIMAL, "MCP_TOKEN_ISSUER": "https://id.test/"}).auth_mode is AuthMode.JWT
 
 
-def test_states_are_issued_by_their_audience_unless_an_issuer_is_set() -> None:
+def test_states_are_issued_by_their_audience_unless_an_issuer_is_set():
     assert load_settings({**MINIMAL, "MCP_AUDIENCE": "https://x.test"}).state_issuer == "https://x.test"
     assert load_settings({**MINIMAL, "MCP_ISSUER": "urn:x"}).state_issuer == "urn:x"
     with pytest.raises(SettingsError) as refused:
@@ -97,7 +97,7 @@ def test_states_are_issued_by_their_audience_unless_an_issuer_is_set() -> None:
     assert refused.value.setting == "MCP_AUDIENCE"
 
 
-def test_the_error_names_the_invalid_setting(subtests: pytest.Subtests) -> None:
+def test_the_error_names_the_invalid_setting(subtests):
     for environment, setting in WRONG:
         with subtests.test(str(environment)[:200]):
             with pytest.raises(SettingsError) as refused:
@@ -105,7 +105,7 @@ def test_the_error_names_the_invalid_setting(subtests: pytest.Subtests) -> None:
             assert refused.value.setting == setting
 
 
-def test_the_algorithms_are_those_that_verify_tokens() -> None:
+def test_the_algorithms_are_those_that_verify_tokens():
     for name in SIGNATURE_ALGORITHMS:
         assert load_settings({**BEARER, "MCP_TOKEN_ALGORITHMS": name}).token_algorithms == (name,)
     with pytest.raises(SettingsError) as refused:
@@ -114,13 +114,13 @@ def test_the_algorithms_are_those_that_verify_tokens() -> None:
 
 
 @pytest.mark.parametrize("number", ["5", "05", " 5 "])
-def test_a_count_has_up_to_nine_digits(number: str) -> None:
+def test_a_count_has_up_to_nine_digits(number):
     assert load_settings({**MINIMAL, "MCP_MAX_ROUNDS": number}).max_rounds == 5
     assert load_settings({**MINIMAL, "MCP_MAX_ROUNDS": "9" * 9}).max_rounds == 10**9 - 1
 
 
 @pytest.mark.parametrize("issuer", ["https://id.test/", "http://127.0.0.1:8000", "http://localhost:8000/x"])
-def test_bearer_mode_requires_an_issuer_with_public_keys(issuer: str) -> None:
+def test_bearer_mode_requires_an_issuer_with_public_keys(issuer):
     settings = load_settings({**BEARER, "MCP_TOKEN_ISSUER": issuer})
     assert settings.token_issuer == issuer
     assert settings.token_algorithms == ("RS256", "ES256")
@@ -136,7 +136,7 @@ NEEDS_BOTO3 = [
 
 
 @pytest.mark.parametrize(("variable", "value"), NEEDS_BOTO3)
-def test_an_environment_whose_calls_only_boto3_can_make_needs_that_setting(variable: str, value: str) -> None:
+def test_an_environment_whose_calls_only_boto3_can_make_needs_that_setting(variable, value):
     with pytest.raises(SettingsError) as refused:
         load_settings({**MINIMAL, variable: value})
     assert refused.value.setting == "MCP_AWS_CLIENT"
@@ -155,11 +155,11 @@ def test_an_environment_whose_calls_only_boto3_can_make_needs_that_setting(varia
     ],
     ids=str,
 )
-def test_other_variables_of_sdks_need_no_setting(environment: dict[str, str]) -> None:
+def test_other_variables_of_sdks_need_no_setting(environment):
     assert load_settings({**MINIMAL, **environment}).aws_client == "signed"
 
 
-def test_only_the_regions_of_other_partitions_need_boto3() -> None:
+def test_only_the_regions_of_other_partitions_need_boto3():
     session: Any = get_session()
     partitions = session.get_component("data_loader").load_data("partitions")["partitions"]
     regions = {name: each["id"] for each in partitions for name in each["regions"]}
@@ -173,7 +173,7 @@ def test_only_the_regions_of_other_partitions_need_boto3() -> None:
 KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 
 
-def test_key_arns_are_read_in_the_order_of_the_settings() -> None:
+def test_key_arns_are_read_in_the_order_of_the_settings():
     other = KEY_ARN.replace("mrk-1", "mrk-2")
     settings = load_settings({**MINIMAL, "MCP_STATE_KEY_ARN": KEY_ARN, "MCP_TRUSTED_STATE_KEY_ARNS": other})
     assert key_arns(settings, "state_key_arn", "trusted_state_key_arns") == (KEY_ARN, other)
@@ -191,7 +191,7 @@ def test_key_arns_are_read_in_the_order_of_the_settings() -> None:
     ],
 )
 @pytest.mark.parametrize("setting", ["MCP_STATE_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"])
-def test_a_key_without_a_key_arn_is_refused_when_it_is_needed(key: str, setting: str) -> None:
+def test_a_key_without_a_key_arn_is_refused_when_it_is_needed(key, setting):
     settings = load_settings({**MINIMAL, setting: key})
     with pytest.raises(SettingsError) as refused:
         key_arns(settings, setting.removeprefix("MCP_").lower())

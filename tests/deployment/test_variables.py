@@ -32,12 +32,12 @@ def outcome(environment: Mapping[str, str]) -> object:
         return str(error)
 
 
-def test_the_examples_have_every_setting() -> None:
+def test_the_examples_have_every_setting():
     assert {name for environment in EVERY_SETTING for name in environment} == VARIABLES.keys()
 
 
 @pytest.mark.parametrize("separator", ["=", " = "])
-def test_a_line_sets_what_the_variable_sets(separator: str, subtests: pytest.Subtests) -> None:
+def test_a_line_sets_what_the_variable_sets(separator, subtests):
     for variables in EVERY_SETTING:
         expected = load_settings(variables)
         assert load_settings(shared(variables, separator)) == expected
@@ -48,7 +48,7 @@ def test_a_line_sets_what_the_variable_sets(separator: str, subtests: pytest.Sub
                 assert load_settings({**lines, **shared({name: text})}) == expected
 
 
-def test_a_wrong_value_in_a_line_is_reported_as_in_the_variable(subtests: pytest.Subtests) -> None:
+def test_a_wrong_value_in_a_line_is_reported_as_in_the_variable(subtests):
     for variables, setting in WRONG:
         if variables:
             with subtests.test(str(variables)[:200]):
@@ -57,9 +57,7 @@ def test_a_wrong_value_in_a_line_is_reported_as_in_the_variable(subtests: pytest
 
 
 @given(st.sampled_from(EVERY_SETTING), st.data())
-def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(
-    variables: Mapping[str, str], data: st.DataObject
-) -> None:
+def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(variables, data):
     replaced = data.draw(st.sets(st.sampled_from(sorted(variables.keys() - {"MCP_AUTH_MODE"}))))
     lines = {name: "magic" if name in replaced else text for name, text in variables.items()}
     own = {name: text for name, text in variables.items() if name in replaced}
@@ -70,13 +68,13 @@ def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(
 
 
 @given(st.sampled_from(EVERY_SETTING), st.data())
-def test_white_space_around_lines_has_no_effect(variables: Mapping[str, str], data: st.DataObject) -> None:
+def test_white_space_around_lines_has_no_effect(variables, data):
     space = st.text(" \t\r\n", max_size=4)
     lines = (data.draw(space) + f"{name}={text}" + data.draw(space) for name, text in variables.items())
     assert load_settings({"MCP_SETTINGS": "\n".join(lines)}) == load_settings(variables)
 
 
-def test_the_value_is_everything_after_the_first_equals_sign() -> None:
+def test_the_value_is_everything_after_the_first_equals_sign():
     lines = {"MCP_AUTH_MODE": "jwt", "MCP_STATE_PUBLIC_KEYS": "1:TU==,2:TUY=", "MCP_ISSUER": "=a="}
     settings = load_settings(shared(lines))
     assert (settings.state_public_keys, settings.issuer) == ({"1": b"M", "2": b"MF"}, "=a=")
@@ -101,7 +99,7 @@ def test_the_value_is_everything_after_the_first_equals_sign() -> None:
         "MCP_ISSUER=\nMCP_ISSUER=shop",
     ],
 )
-def test_a_line_that_cannot_be_meant_is_refused(lines: str) -> None:
+def test_a_line_that_cannot_be_meant_is_refused(lines):
     for variable in ({}, {"MCP_ISSUER": "own"}):
         environment = {"MCP_SETTINGS": f"MCP_AUTH_MODE=none\n{lines}", **variable}
         for given_environment in (environment, {**environment, "AWS_SAM_LOCAL": "true"}):
@@ -109,7 +107,7 @@ def test_a_line_that_cannot_be_meant_is_refused(lines: str) -> None:
 
 
 @pytest.mark.parametrize("text", UNRESOLVED)
-def test_unresolved_settings_have_fixed_values_or_those_of_variables_in_sam_local_only(text: str) -> None:
+def test_unresolved_settings_have_fixed_values_or_those_of_variables_in_sam_local_only(text):
     deployed, local = {"MCP_SETTINGS": text}, {"MCP_SETTINGS": text, "AWS_SAM_LOCAL": "true"}
     fixed = {"MCP_ISSUER": "sam-local", "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp"}
     assert load_settings(local) == load_settings({"MCP_AUTH_MODE": "none", **fixed})
@@ -122,8 +120,6 @@ def test_unresolved_settings_have_fixed_values_or_those_of_variables_in_sam_loca
 
 
 @given(st.sampled_from(EVERY_SETTING), st.booleans())
-def test_sam_local_changes_nothing_where_the_settings_are_known(
-    variables: Mapping[str, str], in_lines: bool
-) -> None:
+def test_sam_local_changes_nothing_where_the_settings_are_known(variables, in_lines):
     environment = shared(variables) if in_lines else dict(variables)
     assert load_settings({**environment, "AWS_SAM_LOCAL": "true"}) == load_settings(variables)

@@ -6,7 +6,6 @@ import json
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,15 +80,13 @@ def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
     return {"state_key_arn": signing_key(kms), "state_signing": signing, **encryption}
 
 
-def test_a_state_is_valid_in_another_environment(deployed: dict[str, str]) -> None:
+def test_a_state_is_valid_in_another_environment(deployed):
     asked = deploy(**deployed).call("greet")
     assert resumes(deploy(**deployed), asked)
     assert asked["requestState"].count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
 
 
-def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(
-    kms: FakeKms, deployed: dict[str, str]
-) -> None:
+def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(kms, deployed):
     warm = deploy(**deployed)
     asked = warm.call("greet")
     before = kms.calls.copy()
@@ -99,7 +96,7 @@ def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(
     assert kms.calls - before == ({"Sign": 1} if deployed["state_signing"] == "direct" else {})
 
 
-def test_only_states_of_trusted_keys_are_accepted(kms: FakeKms, deployed: dict[str, str]) -> None:
+def test_only_states_of_trusted_keys_are_accepted(kms, deployed):
     asked = deploy(**deployed).call("greet")
     replaced = deployed | {"state_key_arn": signing_key(kms)}
     if "state_encryption_key_arn" in deployed:
@@ -112,9 +109,7 @@ def test_only_states_of_trusted_keys_are_accepted(kms: FakeKms, deployed: dict[s
     assert not resumes(deploy(**replaced), asked)
 
 
-def test_each_certificate_is_logged_with_the_id_that_revokes_it(
-    kms: FakeKms, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_certificate_is_logged_with_the_id_that_revokes_it(kms, monkeypatch):
     observer = RecordingObserver()
     deployed = {"state_key_arn": signing_key(kms), "state_signing": "delegated", **UNENCRYPTED}
     monkeypatch.setattr(wiring, "observer", lambda: observer)
@@ -124,7 +119,7 @@ def test_each_certificate_is_logged_with_the_id_that_revokes_it(
     assert not resumes(deploy(**deployed, revoked_certificates=fields["certificate"]), asked)
 
 
-def test_times_of_renewals_differ_between_environments() -> None:
+def test_times_of_renewals_differ_between_environments():
     drawn = [kernel_random() for _ in range(100)]
     assert len(set(drawn)) == 100
     assert all(0 <= number < 1 for number in drawn)
@@ -135,7 +130,7 @@ def pinned(kms: FakeKms, *arns: str) -> str:
     return ",".join(f"{key_id}:{b64encode(spki).decode()}" for key_id, spki in keys)
 
 
-def test_pinned_public_keys_are_never_loaded_from_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
+def test_pinned_public_keys_are_never_loaded_from_kms(kms, deployed):
     public_keys = pinned(kms, deployed["state_key_arn"])
     before = kms.calls["GetPublicKey"]
     pinning = deploy(**deployed, state_public_keys=public_keys)
@@ -146,7 +141,7 @@ def test_pinned_public_keys_are_never_loaded_from_kms(kms: FakeKms, deployed: di
 @pytest.mark.parametrize(
     "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
 )
-def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms: FakeKms, public_keys: str) -> None:
+def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms, public_keys):
     arn = signing_key(kms)
     given = public_keys.format(key_id=arn.rpartition("/")[2])
     pinning = deploy(state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
@@ -154,14 +149,12 @@ def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms: FakeKms, publi
 
 
 @pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
-def test_an_alias_is_refused_as_key(kms: FakeKms, name: str) -> None:
+def test_an_alias_is_refused_as_key(kms, name):
     given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     assert wrong_setting(deploy(**{**given, name: "alias/state"})) == f"MCP_{name.upper()}"
 
 
-def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(
-    kms: FakeKms, deployed: dict[str, str]
-) -> None:
+def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deployed):
     deployment, before = deploy(**deployed), kms.calls["Sign"]
     address, _, token = deployment.text("link").partition("?mcp_link=")
     assert address == "https://x.test/go"
@@ -176,7 +169,7 @@ def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "DisabledException"])
-def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms: FakeKms, code: str) -> None:
+def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms, code):
     arn = signing_key(kms)
     if code == "DisabledException":
         kms.DisableKey(KeyId=arn)
@@ -191,14 +184,14 @@ def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms: Fake
 
 
 @pytest.mark.parametrize("missing", ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_AUDIENCE"])
-def test_a_missing_setting_for_states_is_logged(missing: str, kms: FakeKms) -> None:
+def test_a_missing_setting_for_states_is_logged(missing, kms):
     given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
     # Without an event there is no endpoint from which the audience could be derived.
     assert wrong_setting(Configured(server, settings=given)) == missing
 
 
-def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_read_once(monkeypatch):
     monkeypatch.setenv("MCP_AUTH_MODE", "none")
     wiring.ports.cache_clear()
     try:
@@ -209,7 +202,7 @@ def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         wiring.ports.cache_clear()
 
 
-def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_is_a_missing_setting() -> None:
+def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_is_a_missing_setting():
     pattern = "arn:aws:lambda:eu-west-1:123456789012:function:stack_*:live"
     settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": pattern})
     found = [wiring._owner_function(settings, owner) for owner in ("weather", "work_items")]
@@ -220,7 +213,7 @@ def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_i
     assert refused.value.setting == "MCP_OWNERS"
 
 
-def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
+def test_the_lease_of_workers_is_a_setting(kms):
     ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
     assert ports.tasks().lease_ms == 120_000
 
@@ -238,18 +231,14 @@ TASKS = {"task_table": "tasks", "task_worker": WORKER, "task_queue": QUEUE}
         ({**TASKS, "task_worker": "", "task_delivery": "queue"}, QUEUE),
     ],
 )
-def test_new_tasks_are_dispatched_to_the_function_or_to_its_queue(
-    kms: FakeKms, given: dict[str, str], address: str
-) -> None:
+def test_new_tasks_are_dispatched_to_the_function_or_to_its_queue(kms, given, address):
     assert wiring.make_ports(load_settings(environment(**given))).tasks().worker() == address
 
 
 @pytest.mark.parametrize(
     ("delivery", "missing"), [("invoke", "MCP_TASK_WORKER"), ("queue", "MCP_TASK_QUEUE")]
 )
-def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(
-    kms: FakeKms, delivery: str, missing: str
-) -> None:
+def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(kms, delivery, missing):
     given = environment(task_table="tasks", task_delivery=delivery)
     tasks = wiring.make_ports(load_settings(given)).tasks()
     with pytest.raises(SettingsError) as refused:
@@ -267,12 +256,7 @@ def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(
         ({"MCP_SETTINGS": "${Platform.Outputs.Settings}"}, "shop_orders"),
     ],
 )
-def test_log_lines_name_the_function_without_its_stack(
-    variables: dict[str, str],
-    service: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_log_lines_name_the_function_without_its_stack(variables, service, monkeypatch, capsys):
     monkeypatch.delenv("POWERTOOLS_SERVICE_NAME", raising=False)
     for name, value in {"AWS_LAMBDA_FUNCTION_NAME": "shop_orders", **variables}.items():
         monkeypatch.setenv(name, value)
@@ -280,13 +264,13 @@ def test_log_lines_name_the_function_without_its_stack(
     assert {json.loads(line)["service"] for line in capsys.readouterr().out.splitlines()} == {service}
 
 
-def test_each_limit_of_a_body_is_a_setting_of_its_own() -> None:
+def test_each_limit_of_a_body_is_a_setting_of_its_own():
     ports = wiring.make_ports(load_settings(environment(max_body_bytes="2000", max_json_values="100")))
     assert (ports.config.max_body_bytes, ports.config.max_json_values) == (2_000, 100)
     assert ports.audit is None, "without the setting"
 
 
-def test_states_are_the_same_with_both_clients(kms: FakeKms) -> None:
+def test_states_are_the_same_with_both_clients(kms):
     keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     both = [deploy(aws_client=kind, **keys) for kind in ("signed", "boto3")]
     for asking, answering in (both, both[::-1]):
@@ -294,16 +278,11 @@ def test_states_are_the_same_with_both_clients(kms: FakeKms) -> None:
 
 
 @pytest.mark.parametrize(("remaining_ms", "attempts"), [(20_000, 2), (1_000, 1)])
-def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
-    kms: FakeKms, remaining_ms: int, attempts: int
-) -> None:
+def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(kms, remaining_ms, attempts):
     kms.fail_next(1, "RequestTimeout", operation="Sign")
     keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     deploy(aws_client="signed", **keys).by(round_ms=remaining_ms).post_call("greet")
     assert kms.calls["Sign"] == attempts
-
-
-# Audit records
 
 
 @pytest.fixture
@@ -317,9 +296,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogs]:
 
 
 @pytest.mark.parametrize("mode", ["principal", "hash"])
-def test_audit_records_identify_the_caller_as_the_setting_says(
-    kms: FakeKms, logs: FakeLogs, mode: str
-) -> None:
+def test_audit_records_identify_the_caller_as_the_setting_says(kms, logs, mode):
     kms.CreateAlias(AliasName="alias/test-audit", TargetKeyId=mac_key(kms).rpartition("/")[2])
     for _ in range(2):  # two execution environments
         deployment = deploy(issuer="test", audit=f"{mode}:test-audit")
@@ -334,9 +311,7 @@ def test_audit_records_identify_the_caller_as_the_setting_says(
     assert kms.calls["GenerateMac"] == (2 if mode == "hash" else 0)
 
 
-def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(tmp_path, monkeypatch):
     monkeypatch.setenv("LAMBDA_TASK_ROOT", str(tmp_path))
     read = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"})).config.catalog_digest
     wiring._catalog_digest.cache_clear()

@@ -36,7 +36,7 @@ def size_then_name(ctx: Context) -> str:
     return f"{name}:{size.vcpus}"
 
 
-def test_the_first_unanswered_question_suspends_the_run() -> None:
+def test_the_first_unanswered_question_suspends_the_run():
     assert asked(Passes(size_then_name)()) == {
         "size": {
             "method": "elicitation/create",
@@ -53,7 +53,7 @@ def test_the_first_unanswered_question_suspends_the_run() -> None:
     }
 
 
-def test_a_question_is_asked_until_it_is_answered_and_other_answers_are_ignored() -> None:
+def test_a_question_is_asked_until_it_is_answered_and_other_answers_are_ignored():
     call = Passes(size_then_name).begun()
     assert asked(call()).keys() == {"size"}
     assert asked(call(name=accept("early"))).keys() == {"size"}
@@ -61,7 +61,7 @@ def test_a_question_is_asked_until_it_is_answered_and_other_answers_are_ignored(
     assert call(name=accept("orders")) == Done("orders:4")
 
 
-def test_several_questions_share_a_round_and_their_answers_are_in_order() -> None:
+def test_several_questions_share_a_round_and_their_answers_are_in_order():
     def body(ctx: Context) -> list[Any]:
         size, name = ctx.ask(Elicit("size", "How large?", Size), Elicit("name", "Which name?", str))
         return [size.vcpus, name]
@@ -72,7 +72,7 @@ def test_several_questions_share_a_round_and_their_answers_are_in_order() -> Non
     assert call(size=accept(vcpus=2)) == Done([2, "orders"])
 
 
-def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state() -> None:
+def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state():
     def body(ctx: Context) -> str:
         ctx.signed_link("link", "https://x.test")
         return ctx.elicit("name", "Which name?", str)
@@ -80,7 +80,7 @@ def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state()
     assert Passes(body)(name=accept("n")) == Done("n")
 
 
-def test_a_run_whose_channels_have_no_default_takes_none() -> None:
+def test_a_run_whose_channels_have_no_default_takes_none():
     def body(ctx: Context) -> bool:
         return ctx.elicit("keep", "Keep it?", bool, default=False)
 
@@ -90,7 +90,7 @@ def test_a_run_whose_channels_have_no_default_takes_none() -> None:
     assert missing.questions.keys() == {"keep"}
 
 
-def test_an_answer_without_state_is_ignored_after_an_effect() -> None:
+def test_an_answer_without_state_is_ignored_after_an_effect():
     def body(ctx: Context) -> bool:
         ctx.step("create", int)
         return ctx.elicit("keep", "Keep it?", bool)
@@ -101,7 +101,7 @@ def test_an_answer_without_state_is_ignored_after_an_effect() -> None:
 
 
 @pytest.mark.parametrize("answer", [accept(vcpus=99), accept(vcpus="many"), accept()])
-def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) -> None:
+def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer):
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus).begun()
     again = asked(call(size=answer))["size"]["params"]["message"]
     assert again.startswith("How large?\n\n")
@@ -109,7 +109,7 @@ def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) 
 
 
 @pytest.mark.parametrize("has_state", [False, True])
-def test_answers_to_later_questions_count_with_a_state_and_without_one(has_state: bool) -> None:
+def test_answers_to_later_questions_count_with_a_state_and_without_one(has_state):
     call = Passes(size_then_name)
     if has_state:
         call()
@@ -117,7 +117,7 @@ def test_answers_to_later_questions_count_with_a_state_and_without_one(has_state
 
 
 @pytest.mark.parametrize("has_state", [False, True])
-def test_an_answer_in_advance_is_no_answer_to_a_confirmation_or_after_an_effect(has_state: bool) -> None:
+def test_an_answer_in_advance_is_no_answer_to_a_confirmation_or_after_an_effect(has_state):
     def body(ctx: Context) -> Any:
         ctx.elicit("size", "How large?", int)
         return [ctx.elicit("sure", "Sure?", bool), ctx.step("create", int), ctx.elicit("name", "Who?", str)]
@@ -129,7 +129,7 @@ def test_an_answer_in_advance_is_no_answer_to_a_confirmation_or_after_an_effect(
     assert asked(call(sure=accept(True), name=accept("x"))).keys() == {"name"}
 
 
-def test_a_repeated_answer_does_not_answer_a_question_that_changed_since() -> None:
+def test_a_repeated_answer_does_not_answer_a_question_that_changed_since():
     prices = iter(["10", "10", "11"])
     call = Passes(
         lambda ctx: ctx.ask(Elicit("price", f"{next(prices)} EUR?", str), Elicit("name", "?", str))
@@ -139,14 +139,14 @@ def test_a_repeated_answer_does_not_answer_a_question_that_changed_since() -> No
 
 
 @pytest.mark.parametrize("answer", [{"action": "Accept", "content": {"vcpus": 8}}, {"action": "accept"}, "8"])
-def test_a_malformed_answer_fails_the_pass_and_the_client_may_send_another(answer: Any) -> None:
+def test_a_malformed_answer_fails_the_pass_and_the_client_may_send_another(answer):
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus).begun()
     failure = error(call(size=answer), MalformedInputResponse)
     assert (failure.code, failure.key) == (-32602, "size")
     assert call(size=accept(vcpus=8)) == Done(8)
 
 
-def test_a_malformed_answer_cannot_be_caught_by_the_tool() -> None:
+def test_a_malformed_answer_cannot_be_caught_by_the_tool():
     def body(ctx: Context) -> str:
         with suppress(Exception):
             return str(ctx.elicit("size", "How large?", int))
@@ -156,13 +156,13 @@ def test_a_malformed_answer_cannot_be_caught_by_the_tool() -> None:
     assert isinstance(error(call(size="text")), MalformedInputResponse)
 
 
-def test_a_malformed_answer_to_a_question_that_nobody_asks_is_ignored() -> None:
+def test_a_malformed_answer_to_a_question_that_nobody_asks_is_ignored():
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", int)).begun()
     assert call(size=accept(8), other="text") == Done(8)
 
 
 @pytest.mark.parametrize("names", ["ab", "ba"])
-def test_a_malformed_answer_beside_a_branch_that_runs_an_effect_repeats_no_effect(names: str) -> None:
+def test_a_malformed_answer_beside_a_branch_that_runs_an_effect_repeats_no_effect(names):
     runs: list[int] = []
 
     async def create(branch: AsyncContext) -> None:
@@ -179,7 +179,7 @@ def test_a_malformed_answer_beside_a_branch_that_runs_an_effect_repeats_no_effec
     assert len(runs) == 1
 
 
-def test_after_an_effect_of_the_same_pass_a_malformed_answer_is_asked_again_as_if_it_were_missing() -> None:
+def test_after_an_effect_of_the_same_pass_a_malformed_answer_is_asked_again_as_if_it_were_missing():
     def body(ctx: Context) -> str:
         size = ctx.elicit("size", "How large?", int)
         ctx.step("create", int)
@@ -196,7 +196,7 @@ def test_after_an_effect_of_the_same_pass_a_malformed_answer_is_asked_again_as_i
     assert call(name=accept("Ada")) == Done("8 Ada")
 
 
-def test_a_malformed_answer_that_the_state_holds_is_asked_again() -> None:
+def test_a_malformed_answer_that_the_state_holds_is_asked_again():
     asked_before = Passes(lambda ctx: ctx.ask(Elicit("a", "?", str), Elicit("b", "?", str))).begun()
     without_b = asked_before.on(lambda ctx: ctx.elicit("a", "?", str) + ctx.elicit("c", "?", str))
     assert asked(without_b(a=accept("x"), b="text")).keys() == {"c"}
@@ -205,7 +205,7 @@ def test_a_malformed_answer_that_the_state_holds_is_asked_again() -> None:
     assert with_b(b=accept("z")) == Done("z")
 
 
-def test_the_reason_for_asking_again_does_not_repeat_the_answer() -> None:
+def test_the_reason_for_asking_again_does_not_repeat_the_answer():
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus).begun()
     assert "hunter2" not in asked(call(size=accept(vcpus="hunter2")))["size"]["params"]["message"]
 
@@ -213,7 +213,7 @@ def test_the_reason_for_asking_again_does_not_repeat_the_answer() -> None:
 @pytest.mark.parametrize(
     ("action", "kind"), [("decline", ElicitationDeclined), ("cancel", ElicitationCancelled)]
 )
-def test_a_declined_question_raises_with_its_key_in_every_pass(action: str, kind: type[Exception]) -> None:
+def test_a_declined_question_raises_with_its_key_in_every_pass(action, kind):
     def body(ctx: Context) -> str:
         try:
             ctx.elicit("size", "How large?", Size)
@@ -238,13 +238,13 @@ def asks(message: str = "Which?", model: Any = str, *, then: bool = False) -> An
     return body
 
 
-def test_an_answer_to_a_question_that_changed_meanwhile_is_ignored() -> None:
+def test_an_answer_to_a_question_that_changed_meanwhile_is_ignored():
     call = Passes(asks("Delete the copy?", bool)).begun()
     changed = call.on(asks("Delete the original?", bool))
     assert asked(changed(question=accept(True)))["question"]["params"]["message"] == "Delete the original?"
 
 
-def test_a_changed_question_is_asked_again_while_nothing_later_is_journaled() -> None:
+def test_a_changed_question_is_asked_again_while_nothing_later_is_journaled():
     call = Passes(asks("Which?")).begun()
     call(question=accept("a"))
     changed = call.on(asks("Which one?"))
@@ -256,7 +256,7 @@ def test_a_changed_question_is_asked_again_while_nothing_later_is_journaled() ->
 @pytest.mark.parametrize(
     ("now", "word"), [(asks("Which one?", then=True), "message"), (asks(model=int, then=True), "form")]
 )
-def test_a_changed_question_before_later_effects_is_drift_that_names_the_change(now: Any, word: str) -> None:
+def test_a_changed_question_before_later_effects_is_drift_that_names_the_change(now, word):
     call = Passes(asks(then=True)).begun()
     call(question=accept("a"))
     failure = error(call.on(now)(), Drift)
@@ -268,7 +268,7 @@ def logins(*names: str) -> Any:
     return lambda ctx: list(ctx.ask(*(Elicit(name, f"{name}?", str) for name in names)))
 
 
-def test_alternating_builds_of_a_rolling_upgrade_ask_no_question_twice() -> None:
+def test_alternating_builds_of_a_rolling_upgrade_ask_no_question_twice():
     old, new = logins("github", "google"), logins("github", "microsoft")
     call = Passes(old)
     assert asked(call()).keys() == {"github", "google"}
@@ -278,7 +278,7 @@ def test_alternating_builds_of_a_rolling_upgrade_ask_no_question_twice() -> None
     assert call(microsoft=accept("c")) == Done(["a", "b"])
 
 
-def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client() -> None:
+def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client():
     call = Passes(logins("github", "google")).begun()
     call = call.on(logins("github", "microsoft"))
     call(github=accept("a"), google=accept("first"))
@@ -302,21 +302,19 @@ def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client() 
         ({}, ListRoots(), {"roots": {}}),
     ],
 )
-def test_an_unsupported_question_names_exactly_the_missing_capabilities(
-    declared: Any, question: Any, missing: dict[str, Any]
-) -> None:
+def test_an_unsupported_question_names_exactly_the_missing_capabilities(declared, question, missing):
     failure = error(Passes(lambda ctx: ctx.ask(question), declared)(), MissingClientCapability)
     assert (failure.code, failure.data) == (-32021, {"requiredCapabilities": missing})
 
 
-def test_all_missing_capabilities_of_a_round_are_named_together() -> None:
+def test_all_missing_capabilities_of_a_round_are_named_together():
     questions = Elicit("a", "?", str), Sample("b", "?", 1), ListRoots()
     failure = error(Passes(lambda ctx: ctx.ask(*questions), {"sampling": {}})(), MissingClientCapability)
     assert failure.required == {"elicitation": {"form": {}}, "roots": {}}
 
 
 @pytest.mark.parametrize("default", ["celsius", None])
-def test_defaults_replace_only_the_questions_that_cannot_be_asked(default: str | None) -> None:
+def test_defaults_replace_only_the_questions_that_cannot_be_asked(default):
     def body(ctx: Context) -> Any:
         return list(ctx.ask(Elicit("unit", "Unit?", str, default=default), ListRoots()))
 
@@ -326,7 +324,7 @@ def test_defaults_replace_only_the_questions_that_cannot_be_asked(default: str |
     assert call(roots={"roots": []}) == Done([default, ()])
 
 
-def test_a_default_once_used_stays_even_if_the_client_can_be_asked_later() -> None:
+def test_a_default_once_used_stays_even_if_the_client_can_be_asked_later():
     def body(ctx: Context) -> str:
         unit = ctx.elicit("unit", "Unit?", str, default="celsius")
         ctx.list_roots()
@@ -337,7 +335,7 @@ def test_a_default_once_used_stays_even_if_the_client_can_be_asked_later() -> No
     assert call(roots={"roots": []}) == Done("celsius")
 
 
-def test_mutating_an_answer_does_not_change_the_journal() -> None:
+def test_mutating_an_answer_does_not_change_the_journal():
     said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
 
     def body(ctx: Context) -> str:
@@ -351,12 +349,12 @@ def test_mutating_an_answer_does_not_change_the_journal() -> None:
     assert call(ok=accept(True)) == Done("x!")
 
 
-def test_an_invalid_answer_does_not_cause_an_unsupported_question() -> None:
+def test_an_invalid_answer_does_not_cause_an_unsupported_question():
     call = Passes(lambda ctx: ctx.elicit("q", "?", int), {})
     assert error(call(q=accept("many")), MissingClientCapability)
 
 
-def test_questions_of_a_refused_round_are_not_asked_later() -> None:
+def test_questions_of_a_refused_round_are_not_asked_later():
     def body(ctx: Context) -> Any:
         with suppress(MissingClientCapability):
             ctx.ask(Elicit("a", "?", str), Sample("s", "?", 1))
@@ -365,7 +363,7 @@ def test_questions_of_a_refused_round_are_not_asked_later() -> None:
     assert asked(Passes(body, {"elicitation": {}})()).keys() == {"b"}
 
 
-def test_a_changed_question_within_one_ask_is_asked_again() -> None:
+def test_a_changed_question_within_one_ask_is_asked_again():
     def asking(*messages: str) -> Any:
         def body(ctx: Context) -> Any:
             answers = ctx.ask(*(Elicit(f"k{index}", text, str) for index, text in enumerate(messages)))
@@ -382,7 +380,7 @@ def test_a_changed_question_within_one_ask_is_asked_again() -> None:
     assert changed(roots={"roots": []}) == Done(["A", "b"])
 
 
-def test_an_answer_that_a_new_build_rejects_is_asked_again_with_the_reason() -> None:
+def test_an_answer_that_a_new_build_rejects_is_asked_again_with_the_reason():
     call = Passes(lambda ctx: [ctx.elicit("n", "How many?", Even), ctx.list_roots()]).begun()
     call(n=accept(n=3))
     Even.strict = True
@@ -405,7 +403,7 @@ class Even(BaseModel):
         return value
 
 
-def test_the_question_of_a_removed_default_is_asked_if_nothing_depends_on_it() -> None:
+def test_the_question_of_a_removed_default_is_asked_if_nothing_depends_on_it():
     call = Passes(
         lambda ctx: [ctx.elicit("u", "?", str, default="c"), ctx.list_roots()], {"roots": {}}
     ).begun()

@@ -35,7 +35,7 @@ async def a_few_turns(turns: int = 10) -> None:
         await asyncio.sleep(0)
 
 
-def test_sequential_code_behaves_as_in_a_sync_tool() -> None:
+def test_sequential_code_behaves_as_in_a_sync_tool():
     async def pair(size: int) -> tuple[int, str]:
         return (size * 2, "a")
 
@@ -52,7 +52,7 @@ def test_sequential_code_behaves_as_in_a_sync_tool() -> None:
     assert call(ok=accept(True), why=accept("x")) == Done([2, (4, "a"), True, "x"])
 
 
-def test_all_branches_ask_in_one_round_and_each_resumes_separately() -> None:
+def test_all_branches_ask_in_one_round_and_each_resumes_separately():
     async def ask_twice(ctx: AsyncContext) -> list[str]:
         return [await ctx.elicit("first", "1?", str), await ctx.elicit("second", "2?", str)]
 
@@ -63,7 +63,7 @@ def test_all_branches_ask_in_one_round_and_each_resumes_separately() -> None:
     assert call(**{"west/second": accept("w2")}) == Done({"east": ["e1", "e2"], "west": ["w1", "w2"]})
 
 
-def test_a_question_does_not_cancel_steps_of_other_branches() -> None:
+def test_a_question_does_not_cancel_steps_of_other_branches():
     ran: Counter[str] = Counter()
 
     async def slow_effect() -> str:
@@ -82,7 +82,7 @@ def test_a_question_does_not_cancel_steps_of_other_branches() -> None:
     assert ran == {"started": 1, "finished": 1}
 
 
-def test_a_question_does_not_cancel_a_step_of_the_code_that_started_its_branch() -> None:
+def test_a_question_does_not_cancel_a_step_of_the_code_that_started_its_branch():
     ran: list[str] = []
 
     async def slow_effect() -> str:
@@ -102,7 +102,7 @@ def test_a_question_does_not_cancel_a_step_of_the_code_that_started_its_branch()
     assert ran == ["finished"]
 
 
-def test_a_pass_waits_for_branches_that_wait_for_other_things() -> None:
+def test_a_pass_waits_for_branches_that_wait_for_other_things():
     async def waits(ctx: AsyncContext) -> str:
         await asyncio.sleep(0.01)
         return await ctx.elicit("late", "?", str)
@@ -110,7 +110,7 @@ def test_a_pass_waits_for_branches_that_wait_for_other_things() -> None:
     assert asked(AsyncPasses(lambda ctx: ctx.gather({"a": ask, "b": waits}))()) == {"a/q", "b/late"}
 
 
-def test_tasks_of_a_task_group_use_one_branch_each() -> None:
+def test_tasks_of_a_task_group_use_one_branch_each():
     async def body(ctx: AsyncContext) -> list[str]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(ctx.branch(name))) for name in ("a", "b")]
@@ -121,14 +121,14 @@ def test_tasks_of_a_task_group_use_one_branch_each() -> None:
     assert call(**{"a/q": accept("1"), "b/q": accept("2")}) == Done(["1", "2"])
 
 
-def test_the_same_key_in_two_tasks_without_branches_is_refused() -> None:
+def test_the_same_key_in_two_tasks_without_branches_is_refused():
     async def body(ctx: AsyncContext) -> Any:
         return await asyncio.gather(ask(ctx), ask(ctx))
 
     assert error(AsyncPasses(body)(), DuplicateKey)
 
 
-def test_branches_can_be_nested() -> None:
+def test_branches_can_be_nested():
     async def leaf(ctx: AsyncContext) -> int:
         return await ctx.elicit("n", "?", int)
 
@@ -141,7 +141,7 @@ def test_branches_can_be_nested() -> None:
     assert call(**{key: accept(1) for key in keys}) == Done({"a": 2, "b": 2})
 
 
-def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run() -> None:
+def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
     ran: list[str] = []
 
     async def body(ctx: AsyncContext) -> str:
@@ -160,7 +160,7 @@ def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run() -> None:
     assert ran == ["finally", "finally", "step"]
 
 
-def test_a_tool_that_swallows_its_cancellation_is_suspended() -> None:
+def test_a_tool_that_swallows_its_cancellation_is_suspended():
     async def body(ctx: AsyncContext) -> str:
         with suppress(BaseException):
             return await ctx.elicit("q", "?", str)
@@ -169,7 +169,7 @@ def test_a_tool_that_swallows_its_cancellation_is_suspended() -> None:
     assert asked(AsyncPasses(body)()) == {"q"}
 
 
-def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_step() -> None:
+def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_step():
     tasks: list[asyncio.Task[None]] = []
 
     async def start() -> None:
@@ -187,7 +187,7 @@ def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_st
     assert tasks[-1].cancelled()
 
 
-def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass() -> None:
+def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass():
     async def body(ctx: AsyncContext) -> Any:
         ready = asyncio.Event()
 
@@ -207,7 +207,7 @@ def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass() -> No
     assert call(q=accept("x")) == Done("ready")
 
 
-def test_branches_checkpoint_together_when_time_runs_out() -> None:
+def test_branches_checkpoint_together_when_time_runs_out():
     ran: Counter[str] = Counter()
 
     def effect(name: str) -> str:
@@ -227,7 +227,7 @@ def test_branches_checkpoint_together_when_time_runs_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["now", "uuid", "random"])
-def test_journaled_values_are_awaited_and_equal_in_every_pass(name: str) -> None:
+def test_journaled_values_are_awaited_and_equal_in_every_pass(name):
     seen: list[Any] = []
 
     async def body(ctx: AsyncContext) -> None:
@@ -241,14 +241,14 @@ def test_journaled_values_are_awaited_and_equal_in_every_pass(name: str) -> None
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
-def test_the_replay_catches_everything_that_a_tool_raises(kind: type[BaseException]) -> None:
+def test_the_replay_catches_everything_that_a_tool_raises(kind):
     async def body(ctx: AsyncContext) -> None:
         raise kind
 
     assert error(AsyncPasses(body)(), kind)
 
 
-def test_branches_that_share_a_lock_ask_one_after_the_other() -> None:
+def test_branches_that_share_a_lock_ask_one_after_the_other():
     async def body(ctx: AsyncContext) -> Any:
         lock = asyncio.Lock()
 
@@ -264,7 +264,7 @@ def test_branches_that_share_a_lock_ask_one_after_the_other() -> None:
     assert call(**{"b/q": accept("2")}) == Done({"a": "1", "b": "2"})
 
 
-def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_the_others() -> None:
+def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_the_others():
     async def fails(ctx: AsyncContext) -> str:
         await asyncio.sleep(0.01)
         raise ToolError("no")
@@ -281,7 +281,7 @@ def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_th
     assert asked(AsyncPasses(goes_on)()) == {"c"}
 
 
-def test_a_declined_question_of_a_branch_names_the_branch() -> None:
+def test_a_declined_question_of_a_branch_names_the_branch():
     async def asks(ctx: AsyncContext) -> str:
         try:
             return await ctx.elicit("q", "?", str)
@@ -293,7 +293,7 @@ def test_a_declined_question_of_a_branch_names_the_branch() -> None:
     assert call(**{"a/q": declined, "b/q": declined}) == Done({"a": "a/q", "b": "b/q"})
 
 
-def test_a_checkpoint_inside_a_step_is_refused() -> None:
+def test_a_checkpoint_inside_a_step_is_refused():
     async def body(ctx: AsyncContext) -> None:
         async def effect() -> None:
             await ctx.checkpoint(needs_ms=1e9)

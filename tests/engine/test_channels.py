@@ -66,13 +66,8 @@ def choose(channels: Channels, name: str, *, needs_user: bool) -> Channel | None
     return channels.choose(question.needs(), has_default=question.has_default, needs_user=needs_user)
 
 
-# -- the choice of a channel ----------------------------------------------------------------------------
-
-
 @given(declared, ladders, question_names, st.booleans())
-def test_a_question_takes_the_first_channel_that_can_carry_it(
-    capabilities: Mapping[str, Any], ladder: tuple[Fallback, ...], name: str, needs_user: bool
-) -> None:
+def test_a_question_takes_the_first_channel_that_can_carry_it(capabilities, ladder, name, needs_user):
     channels: list[Channel] = ["client", *ladder]
     expected = [each for each in channels if can_carry(each, name, capabilities, needs_user=needs_user)]
     chosen = choose(Channels(capabilities, ladder), name, needs_user=needs_user)
@@ -83,9 +78,7 @@ CAPABILITIES = ["elicitation", "elicitation.form", "elicitation.url", "sampling"
 
 
 @given(declared, ladders, st.sampled_from(CAPABILITIES))
-def test_a_capability_is_supported_where_such_a_question_reaches_somebody(
-    capabilities: Mapping[str, Any], ladder: tuple[Fallback, ...], capability: str
-) -> None:
+def test_a_capability_is_supported_where_such_a_question_reaches_somebody(capabilities, ladder, capability):
     path = tuple(capability.split("."))
     carriers = {
         "elicitation": {"app", "page", "model"},
@@ -94,9 +87,6 @@ def test_a_capability_is_supported_where_such_a_question_reaches_somebody(
     }.get(capability, set())
     expected = declares(capabilities, path) or not carriers.isdisjoint(ladder)
     assert Channels(capabilities, ladder).supports(path) is expected
-
-
-# -- a pass ---------------------------------------------------------------------------------------------
 
 
 def sync_tool(names: Sequence[str]) -> Callable[[Context], Any]:
@@ -130,9 +120,7 @@ several = st.lists(question_names, min_size=1, max_size=4)
 
 
 @given(several, declared, ladders)
-def test_a_pass_asks_through_one_channel_and_lists_only_what_it_asks(
-    names: list[str], capabilities: Mapping[str, Any], ladder: tuple[Fallback, ...]
-) -> None:
+def test_a_pass_asks_through_one_channel_and_lists_only_what_it_asks(names, capabilities, ladder):
     outcome = Passes(sync_tool(names), capabilities=capabilities, fallbacks=ladder)()
     # In one `ask`, a question for the user only keeps the model from answering any other form.
     needs_user = not USER_ONLY.isdisjoint(names)
@@ -155,18 +143,14 @@ def test_a_pass_asks_through_one_channel_and_lists_only_what_it_asks(
 
 
 @given(several, declared, ladders)
-def test_sync_and_async_tools_have_the_same_outcome(
-    names: list[str], capabilities: Mapping[str, Any], ladder: tuple[Fallback, ...]
-) -> None:
+def test_sync_and_async_tools_have_the_same_outcome(names, capabilities, ladder):
     given_options: Any = {"capabilities": capabilities, "fallbacks": ladder}
     in_sync = summary(Passes(sync_tool(names), **given_options)())
     assert summary(AsyncPasses(async_tool(names), **given_options)()) == in_sync
 
 
 @given(st.lists(question_names, min_size=2, max_size=2, unique=True), declared, ladders)
-def test_branches_ask_through_one_channel_as_well(
-    names: list[str], capabilities: Mapping[str, Any], ladder: tuple[Fallback, ...]
-) -> None:
+def test_branches_ask_through_one_channel_as_well(names, capabilities, ladder):
     async def tool(ctx: AsyncContext) -> Any:
         async def ask(branch: AsyncContext, name: str) -> Any:
             return (await branch.ask(QUESTIONS[name]("q")))[0]
@@ -184,7 +168,7 @@ def test_branches_ask_through_one_channel_as_well(
         assert outcome.requests.keys() == outcome.journal.outstanding.keys()
 
 
-def test_questions_of_later_channels_are_asked_once_the_first_are_answered() -> None:
+def test_questions_of_later_channels_are_asked_once_the_first_are_answered():
     def tool(ctx: Context) -> Any:
         return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]
 
@@ -197,15 +181,12 @@ def test_questions_of_later_channels_are_asked_once_the_first_are_answered() -> 
     assert passes(size=accept(3)) == Done(3)
 
 
-def test_an_answer_to_a_question_that_was_withheld_does_not_count() -> None:
+def test_an_answer_to_a_question_that_was_withheld_does_not_count():
     def tool(ctx: Context) -> Any:
         return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]
 
     passes = Passes(tool, capabilities={"sampling": {}}, fallbacks=("page",)).begun()
     assert summary(passes(size=accept(3))) == ("client", ["summary"])
-
-
-# -- answers that a model passed on ---------------------------------------------------------------------
 
 
 def run_with_model(
@@ -218,9 +199,7 @@ def run_with_model(
 
 
 @given(several, declared, ladders)
-def test_a_model_answers_only_questions_that_go_through_it(
-    names: list[str], capabilities: Mapping[str, Any], ladder: tuple[Fallback, ...]
-) -> None:
+def test_a_model_answers_only_questions_that_go_through_it(names, capabilities, ladder):
     values = [True if "confirmation" in name else 3 for name in names]
     answers = {f"q{number}": accept(value) for number, value in enumerate(values)}
     channels = Channels(capabilities, ladder)
@@ -236,7 +215,7 @@ def test_a_model_answers_only_questions_that_go_through_it(
 
 
 @pytest.mark.parametrize("user_only", [True, None])
-def test_a_model_never_answers_for_the_user(user_only: bool | None) -> None:
+def test_a_model_never_answers_for_the_user(user_only):
     def pay(ctx: Context) -> bool:
         return ctx.elicit("sure", "Pay 5000 to eve?", bool, user_only=user_only)
 
@@ -246,7 +225,7 @@ def test_a_model_never_answers_for_the_user(user_only: bool | None) -> None:
         assert not (isinstance(outcome, NeedsInput) and outcome.channel == "model"), ladder
 
 
-def test_a_model_answers_in_a_later_round_of_a_client_that_samples() -> None:
+def test_a_model_answers_in_a_later_round_of_a_client_that_samples():
     """The client answers one question itself, so the call is resumed; the model's answers come with it."""
 
     def tool(ctx: Context) -> Any:

@@ -12,7 +12,7 @@ from mcp_roundtrip.engine.replay import Done
 from support.passes import AsyncPasses, Passes, accept, value
 
 
-def test_a_tool_can_read_principal_client_and_lambda_context() -> None:
+def test_a_tool_can_read_principal_client_and_lambda_context():
     lambda_context = object()
     info = CallInfo(Principal("jwt", "alice"), {"name": "client"}, lambda_context)
 
@@ -23,10 +23,7 @@ def test_a_tool_can_read_principal_client_and_lambda_context() -> None:
     assert outcome == Done([Principal("jwt", "alice"), {"name": "client"}, lambda_context, 1234, True])
 
 
-# -- references -----------------------------------------------------------------------------------------
-
-
-def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not() -> None:
+def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not():
     def body(ctx: Context) -> list[str]:
         keys = [ctx.idempotency_key("approval"), ctx.idempotency_key("other")]
         return [ctx.reference("approval"), ctx.reference("other"), *keys]
@@ -37,7 +34,7 @@ def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not() -> 
     assert all(len(each) == 32 for each in one)
 
 
-def test_a_reference_depends_only_on_the_answers_before_it() -> None:
+def test_a_reference_depends_only_on_the_answers_before_it():
     def body(ctx: Context) -> str:
         amount = ctx.elicit("amount", "How much?", int)
         reference = ctx.reference("approval")
@@ -50,13 +47,13 @@ def test_a_reference_depends_only_on_the_answers_before_it() -> None:
     assert reference(5, "a") == reference(5, "b") != reference(5_000, "a")
 
 
-def test_anonymous_callers_have_different_references() -> None:
+def test_anonymous_callers_have_different_references():
     first = Passes(lambda ctx: ctx.reference("approval"), identity=None)
     second = Passes(lambda ctx: ctx.reference("approval"), identity=None, journal=Journal("run-2"))
     assert value(first()) == value(first()) != value(second())
 
 
-def test_the_reference_of_a_branch_does_not_depend_on_answers_of_other_branches() -> None:
+def test_the_reference_of_a_branch_does_not_depend_on_answers_of_other_branches():
     async def body(ctx: AsyncContext) -> str:
         async def size(branch: AsyncContext) -> str:
             return str(await branch.elicit("size", "How large?", int))

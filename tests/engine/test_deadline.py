@@ -19,7 +19,7 @@ class LambdaContext:
         return 20_000
 
 
-def test_a_request_ends_a_second_before_its_smallest_limit() -> None:
+def test_a_request_ends_a_second_before_its_smallest_limit():
     limits_and_deadlines = [
         ((None, None), 100 + 20_000 - 1_000),
         ((29_000, None), 100 + 20_000 - 1_000),
@@ -30,16 +30,16 @@ def test_a_request_ends_a_second_before_its_smallest_limit() -> None:
         assert request_deadline_ms(100, LambdaContext(), *limits) == expected, limits
 
 
-def test_without_a_lambda_context_the_longest_timeout_of_lambda_is_the_limit() -> None:
+def test_without_a_lambda_context_the_longest_timeout_of_lambda_is_the_limit():
     assert lambda_remaining_ms(None) == 900_000
     assert request_deadline_ms(0, None) == 899_000
 
 
-def test_a_worker_starts_nothing_in_the_last_tenth_of_its_time() -> None:
+def test_a_worker_starts_nothing_in_the_last_tenth_of_its_time():
     assert worker_deadline_ms(1_000, 10_000) == 10_000
 
 
-def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time() -> None:
+def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time():
     deadline = Deadline(at_ms=10_000, clock_ms=lambda: 8_000)
     assert deadline.remaining_ms() == 2_000
     assert deadline.is_short_of()
@@ -48,11 +48,11 @@ def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time() -> None:
     assert not deadline.without_reserve().is_short_of()
 
 
-def test_a_passed_deadline_has_no_time_left() -> None:
+def test_a_passed_deadline_has_no_time_left():
     assert Deadline(at_ms=1_000, clock_ms=lambda: 5_000).remaining_ms() == 0
 
 
-def test_the_retries_of_aws_calls_have_a_deadline_only_in_an_invocation() -> None:
+def test_the_retries_of_aws_calls_have_a_deadline_only_in_an_invocation():
     assert retries_end_at_ms.get() == math.inf
     with retries_until(5_000):
         assert retries_end_at_ms.get() == 5_000

@@ -63,16 +63,13 @@ def rounds(call: Passes, most: int = 100) -> tuple[Outcome, int]:
     return outcome, questions
 
 
-# -- in rounds ------------------------------------------------------------------------------------------
-
-
-def test_a_page_completed_during_the_round_ends_the_wait() -> None:
+def test_a_page_completed_during_the_round_ends_the_wait():
     page = Page(complete_at=3)
     assert rounds(Passes(page.visit(), clock=page.clock)) == (Done("done"), 1)
     assert 3 <= page.polls[-1] < 6
 
 
-def test_a_page_not_completed_in_time_is_asked_again_unchanged() -> None:
+def test_a_page_not_completed_in_time_is_asked_again_unchanged():
     page = Page()
     call = Passes(page.visit(), clock=page.clock)
     first = asked(call())
@@ -89,9 +86,7 @@ def test_a_page_not_completed_in_time_is_asked_again_unchanged() -> None:
     interval_ms=st.integers(1_000, 20_000),
     remaining_ms=st.integers(5_000, 29_000),
 )
-def test_no_round_exceeds_its_time_and_polls_are_rare(
-    complete_at: float, latency_s: float, interval_ms: int, remaining_ms: int
-) -> None:
+def test_no_round_exceeds_its_time_and_polls_are_rare(complete_at, latency_s, interval_ms, remaining_ms):
     page = Page(complete_at, latency_s)
     call = Passes(
         page.visit(poll_interval_ms=interval_ms), clock=page.clock, remaining_ms=remaining_ms
@@ -107,7 +102,7 @@ def test_no_round_exceeds_its_time_and_polls_are_rare(
     assert outcome == Done("done")
 
 
-def test_done_is_called_at_most_once_a_second() -> None:
+def test_done_is_called_at_most_once_a_second():
     page = Page(complete_at=200)
     outcome, questions = rounds(Passes(page.visit(), clock=page.clock))
     assert outcome == Done("done")
@@ -117,9 +112,7 @@ def test_done_is_called_at_most_once_a_second() -> None:
 
 
 @pytest.mark.parametrize(("latency_s", "remaining_ms", "most_s"), [(0, 900_000, 45), (5, 30_000, 29)])
-def test_a_round_asks_again_before_clients_time_out_also_if_done_is_slow(
-    latency_s: float, remaining_ms: float, most_s: float
-) -> None:
+def test_a_round_asks_again_before_clients_time_out_also_if_done_is_slow(latency_s, remaining_ms, most_s):
     page = Page(latency_s=latency_s)
     call = Passes(page.visit(), clock=page.clock, remaining_ms=remaining_ms).begun()
     began = page.clock.now
@@ -127,7 +120,7 @@ def test_a_round_asks_again_before_clients_time_out_also_if_done_is_slow(
     assert most_s * 2 / 3 <= page.clock.now - began <= most_s
 
 
-def test_without_polling_done_is_called_once_per_round() -> None:
+def test_without_polling_done_is_called_once_per_round():
     page = Page(complete_at=20)
     call = Passes(page.visit(poll_interval_ms=None), clock=page.clock).begun()
     asked(call(page=ACCEPT))
@@ -137,12 +130,12 @@ def test_without_polling_done_is_called_once_per_round() -> None:
 
 
 @pytest.mark.parametrize("interval_ms", [0, 999, -1, "2000", True, 1500.5, float("inf"), float("nan")])
-def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms: Any) -> None:
+def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms):
     with pytest.raises(DefinitionError, match=r"'page'.*poll_interval_ms.*1000.*None"):
         ElicitUrl("page", "Go", URL, done=bool, poll_interval_ms=interval_ms)
 
 
-def test_a_round_that_only_polls_counts_as_waiting() -> None:
+def test_a_round_that_only_polls_counts_as_waiting():
     page = Page()
 
     def body(ctx: Context) -> str:
@@ -161,7 +154,7 @@ def test_a_round_that_only_polls_counts_as_waiting() -> None:
     assert (outcome.requests.keys(), call.journal.url_wait_rounds) == ({"page"}, 1)
 
 
-def test_several_pages_are_polled_together_each_at_its_own_interval() -> None:
+def test_several_pages_are_polled_together_each_at_its_own_interval():
     clock = FakeClock()
     early, often, seldom = Page(2, clock=clock), Page(20, clock=clock), Page(40, clock=clock)
 
@@ -179,7 +172,7 @@ def test_several_pages_are_polled_together_each_at_its_own_interval() -> None:
 
 
 @pytest.mark.parametrize("failure", [ConnectionError("gone"), StopIteration()])
-def test_an_exception_in_done_is_raised_in_the_tool(failure: Exception) -> None:
+def test_an_exception_in_done_is_raised_in_the_tool(failure):
     polls: list[bool] = []
 
     def done() -> bool:
@@ -192,15 +185,12 @@ def test_an_exception_in_done_is_raised_in_the_tool(failure: Exception) -> None:
     assert isinstance(error(call(page=ACCEPT)), Exception)
 
 
-def test_a_state_of_a_release_without_polling_is_read() -> None:
+def test_a_state_of_a_release_without_polling_is_read():
     assert Journal.from_json({"v": 1, "id": "x"}).url_wait_rounds == 0
     assert Journal.from_json(Journal("x", url_wait_rounds=3).to_json()).url_wait_rounds == 3
 
 
-# -- with other branches --------------------------------------------------------------------------------
-
-
-def test_an_async_tool_accepts_a_sync_and_an_async_done() -> None:
+def test_an_async_tool_accepts_a_sync_and_an_async_done():
     for done in (Page.done, Page.done_async):
         page = Page(complete_at=3)
 
@@ -211,7 +201,7 @@ def test_an_async_tool_accepts_a_sync_and_an_async_done() -> None:
 
 
 @pytest.mark.parametrize("ask", [lambda ctx: ctx.confirm("sure", "?"), lambda ctx: ctx.step("look", bool)])
-def test_a_done_that_uses_the_context_is_refused(ask: Callable[[AsyncContext], Any]) -> None:
+def test_a_done_that_uses_the_context_is_refused(ask):
     async def body(ctx: AsyncContext) -> None:
         await ctx.elicit_url("page", "Go", URL, done=lambda: ask(ctx))
 
@@ -220,7 +210,7 @@ def test_a_done_that_uses_the_context_is_refused(ask: Callable[[AsyncContext], A
     assert re.search("'page' uses the context inside its function", str(error(call(page=ACCEPT))))
 
 
-def test_a_page_is_polled_while_other_branches_work() -> None:
+def test_a_page_is_polled_while_other_branches_work():
     page, order = Page(complete_at=3), list[str]()
 
     async def body(ctx: AsyncContext) -> str:
@@ -240,7 +230,7 @@ def test_a_page_is_polled_while_other_branches_work() -> None:
     assert order == ["worked", "worked", "visited"]
 
 
-def test_polling_a_page_does_not_delay_questions_of_other_branches() -> None:
+def test_polling_a_page_does_not_delay_questions_of_other_branches():
     page = Page()
 
     async def body(ctx: AsyncContext) -> str:
@@ -262,10 +252,7 @@ def test_polling_a_page_does_not_delay_questions_of_other_branches() -> None:
     assert call(**{"a/page": ACCEPT, "b/last": accept("Lovelace")}) == Done("Ada Lovelace")
 
 
-# -- in tasks -------------------------------------------------------------------------------------------
-
-
-def test_a_call_that_can_become_a_task_waits_as_a_task_with_its_consent() -> None:
+def test_a_call_that_can_become_a_task_waits_as_a_task_with_its_consent():
     page = Page()
     call = Passes(page.visit(), clock=page.clock, may_start_task=True)
     asked(call())
@@ -276,14 +263,14 @@ def test_a_call_that_can_become_a_task_waits_as_a_task_with_its_consent() -> Non
     assert page.polls == [0]
 
 
-def test_a_page_without_polling_does_not_start_a_task() -> None:
+def test_a_page_without_polling_does_not_start_a_task():
     page = Page()
     call = Passes(page.visit(poll_interval_ms=None), clock=page.clock, may_start_task=True)
     asked(call())
     assert asked(call(page=ACCEPT)).keys() == {"page"}
 
 
-def test_a_task_polls_with_growing_intervals_until_the_page_is_complete() -> None:
+def test_a_task_polls_with_growing_intervals_until_the_page_is_complete():
     page, slept = Page(complete_at=1_000), list[float]()
     call = Passes(page.visit(), clock=page.clock, recorder=TaskJournal(), remaining_ms=800_000)
     asked(call())
@@ -297,7 +284,7 @@ def test_a_task_polls_with_growing_intervals_until_the_page_is_complete() -> Non
     assert len(page.polls) < 40
 
 
-def test_the_question_of_an_opened_page_in_a_task_may_change() -> None:
+def test_the_question_of_an_opened_page_in_a_task_may_change():
     page = Page()
     call = Passes(page.visit(), clock=page.clock, recorder=TaskJournal())
     asked(call())

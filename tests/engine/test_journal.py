@@ -18,16 +18,12 @@ from mcp_roundtrip.errors import Drift, StateRejected
 from support.passes import Passes, error
 
 
-def test_entries_are_serialized_as_short_rows_and_empty_members_are_not() -> None:
+def test_entries_are_serialized_as_short_rows_and_empty_members_are_not():
     journal = Journal("id", (Entry("a", Kind.STEP, 1), Entry("b", Kind.ANSWER, {}, Fingerprint("m", "f"))))
-    assert journal.to_json() == {
-        "v": 1,
-        "id": "id",
-        "j": [["a", "s", 1], ["b", "a", {}, "m", "f"]],
-    }
+    assert journal.to_json() == {"v": 1, "id": "id", "j": [["a", "s", 1], ["b", "a", {}, "m", "f"]]}
 
 
-def test_a_fingerprint_names_what_changed() -> None:
+def test_a_fingerprint_names_what_changed():
     one = Fingerprint("m", "f")
     assert one.describe_changes(one) == ""
     assert one.describe_changes(Fingerprint("n", "f")) == "message"
@@ -95,9 +91,7 @@ def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
 @example(("j", 6, 2), None, False)  # an answer that is no object
 @example(("j", 6, 2, "content"), [{}], False)
 @given(st.sampled_from(list(places(SEALED))), JSON, st.booleans())
-def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(
-    path: tuple[Any, ...], new: Any, grow: bool
-) -> None:
+def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(path, new, grow):
     data = changed(path, new, grow=grow)
     with suppress(StateRejected):
         journal = Journal.from_json(data)
@@ -138,18 +132,18 @@ def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(
     ],
     ids=ascii,
 )
-def test_a_malformed_journal_is_refused(members: dict[str, Any]) -> None:
+def test_a_malformed_journal_is_refused(members):
     with pytest.raises(StateRejected) as refused:
         Journal.from_json({"v": 1, "id": "x", **members})
     assert refused.value.reason == "journal"
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"v": 1}, *({"v": v, "id": "x"} for v in (2, "1", True))])
-def test_a_value_that_is_not_a_journal_is_refused(data: Any) -> None:
+def test_a_value_that_is_not_a_journal_is_refused(data):
     with pytest.raises(StateRejected):
         Journal.from_json(data)
 
 
-def test_the_journal_that_the_malformed_ones_derive_from_is_accepted() -> None:
+def test_the_journal_that_the_malformed_ones_derive_from_is_accepted():
     kinds = {entry.kind for entry in Journal.from_json(SEALED).entries}
     assert kinds == set(Kind) - {Kind.WAKE, Kind.BEGUN, Kind.FAILED}

@@ -60,8 +60,6 @@ def refused(outcome: Outcome, *named: str) -> str:
     return str(failure)
 
 
-# -- uses before `await` --------------------------------------------------------------------------------
-
 USES: dict[str, Callable[[Any], Any]] = {
     "if": lambda call: delete() if call else None,
     "and": lambda call: call and delete(),
@@ -83,7 +81,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
-def test_a_question_cannot_be_used_before_it_is_awaited(use: Callable[[Any], Any]) -> None:
+def test_a_question_cannot_be_used_before_it_is_awaited(use):
     async def body(ctx: AsyncContext) -> None:
         use(sure(ctx))
         delete()
@@ -104,9 +102,7 @@ OTHER_USES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("use", OTHER_USES.values(), ids=OTHER_USES.keys())
-def test_an_error_of_python_about_a_call_has_a_note_that_it_was_never_awaited(
-    use: Callable[[Any], Any],
-) -> None:
+def test_an_error_of_python_about_a_call_has_a_note_that_it_was_never_awaited(use):
     async def body(ctx: AsyncContext) -> None:
         use(sure(ctx))
         delete()
@@ -116,7 +112,7 @@ def test_an_error_of_python_about_a_call_has_a_note_that_it_was_never_awaited(
     assert "write `await ctx.elicit(...)`" in note
 
 
-def test_swallowing_the_error_does_not_prevent_it_and_no_later_step_runs() -> None:
+def test_swallowing_the_error_does_not_prevent_it_and_no_later_step_runs():
     async def body(ctx: AsyncContext) -> str:
         with suppress(Exception):
             if sure(ctx):
@@ -152,9 +148,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize(("make", "name"), CALLS.values(), ids=CALLS.keys())
-def test_every_awaitable_call_refuses_other_uses_and_is_reported_if_not_awaited(
-    make: Callable[[Any], Any], name: str
-) -> None:
+def test_every_awaitable_call_refuses_other_uses_and_is_reported_if_not_awaited(make, name):
     async def uses(ctx: AsyncContext) -> None:
         if make(ctx):
             delete()
@@ -169,7 +163,7 @@ def test_every_awaitable_call_refuses_other_uses_and_is_reported_if_not_awaited(
         refused(AsyncPasses(body)(), name)
 
 
-def test_the_table_has_all_awaitable_calls() -> None:
+def test_the_table_has_all_awaitable_calls():
     awaited = {
         name for name, member in vars(Owner).items() if name[0] != "_" and iscoroutinefunction(unwrap(member))
     }
@@ -177,13 +171,13 @@ def test_the_table_has_all_awaitable_calls() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction is new in Python 3.12")
-def test_calls_of_a_mocked_context_can_be_awaited() -> None:
+def test_calls_of_a_mocked_context_can_be_awaited():
     ctx = create_autospec(AsyncContext, instance=True)
     ctx.elicit.return_value = True
     assert asyncio.run(ctx.elicit("sure", "Delete everything?", bool)) is True
 
 
-def test_repr_in_a_debugger_is_allowed() -> None:
+def test_repr_in_a_debugger_is_allowed():
     async def body(ctx: AsyncContext) -> bool:
         call = sure(ctx)
         assert repr(call) == "<question 'sure'>"
@@ -191,9 +185,6 @@ def test_repr_in_a_debugger_is_allowed() -> None:
         return await call
 
     assert isinstance(AsyncPasses(body)(), NeedsInput)
-
-
-# -- calls that are never awaited -----------------------------------------------------------------------
 
 
 def cycle(call: object) -> None:
@@ -220,7 +211,7 @@ UNAWAITED: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize(("make", "said"), UNAWAITED.values(), ids=UNAWAITED.keys())
-def test_a_call_that_is_never_awaited_is_an_error(make: Callable[[Any], Any], said: str) -> None:
+def test_a_call_that_is_never_awaited_is_an_error(make, said):
     async def body(ctx: AsyncContext) -> Any:
         made = make(ctx)
         await asyncio.sleep(0)
@@ -229,7 +220,7 @@ def test_a_call_that_is_never_awaited_is_an_error(make: Callable[[Any], Any], sa
     refused(AsyncPasses(body)(), said)
 
 
-def test_a_discarded_call_is_an_error_before_the_next_step_runs_or_a_question_is_asked() -> None:
+def test_a_discarded_call_is_an_error_before_the_next_step_runs_or_a_question_is_asked():
     async def deletes(ctx: AsyncContext) -> None:
         sure(ctx)
         await ctx.step("delete", delete)
@@ -242,7 +233,7 @@ def test_a_discarded_call_is_an_error_before_the_next_step_runs_or_a_question_is
         refused(AsyncPasses(body)(), "question 'sure' was never awaited")
 
 
-def test_no_step_runs_while_a_question_is_not_awaited() -> None:
+def test_no_step_runs_while_a_question_is_not_awaited():
     async def body(ctx: AsyncContext) -> bool:
         answer = sure(ctx)
         await ctx.step("delete", delete)
@@ -251,14 +242,14 @@ def test_no_step_runs_while_a_question_is_not_awaited() -> None:
     refused(AsyncPasses(body)(), "question 'sure'", "before step 'delete'")
 
 
-def test_a_step_refuses_a_call_as_argument() -> None:
+def test_a_step_refuses_a_call_as_argument():
     async def body(ctx: AsyncContext) -> None:
         await ctx.step("delete", lambda price: delete(), ctx.step("price", int))
 
     refused(AsyncPasses(body)(), "step 'price'", "step 'delete'")
 
 
-def test_steps_may_be_created_first_and_awaited_later() -> None:
+def test_steps_may_be_created_first_and_awaited_later():
     async def body(ctx: AsyncContext) -> list[int]:
         calls = [ctx.step(f"step-{number}", int, number) for number in range(3)]
         return [await call for call in calls]
@@ -266,7 +257,7 @@ def test_steps_may_be_created_first_and_awaited_later() -> None:
     assert AsyncPasses(body)() == Done([0, 1, 2])
 
 
-def test_a_call_created_before_a_question_and_awaited_after_it_is_no_error() -> None:
+def test_a_call_created_before_a_question_and_awaited_after_it_is_no_error():
     async def body(ctx: AsyncContext) -> list[str]:
         later = ctx.elicit("b", "?", str)
         return [await ctx.elicit("a", "?", str), await later]
@@ -277,7 +268,7 @@ def test_a_call_created_before_a_question_and_awaited_after_it_is_no_error() -> 
     assert call(b=accept("2")) == Done(["1", "2"])
 
 
-def test_a_call_pending_at_a_checkpoint_is_no_error() -> None:
+def test_a_call_pending_at_a_checkpoint_is_no_error():
     async def body(ctx: AsyncContext) -> list[int]:
         await ctx.step("first", int)
         last = ctx.step("last", int, 2)
@@ -289,10 +280,7 @@ def test_a_call_pending_at_a_checkpoint_is_no_error() -> None:
     assert outcomes[-1] == Done([1, 2])
 
 
-# -- other errors of the tool --------------------------------------------------------------------------
-
-
-def test_an_unexpected_exception_remains_the_error_with_a_note_about_calls_never_awaited() -> None:
+def test_an_unexpected_exception_remains_the_error_with_a_note_about_calls_never_awaited():
     async def body(ctx: AsyncContext) -> str:
         return json.dumps({"sure": sure(ctx), "made": json.dumps(ctx)})
 
@@ -304,7 +292,7 @@ class OutOfStock(ToolError): ...
 
 
 @pytest.mark.parametrize("kind", [ToolError, OutOfStock])
-def test_a_tool_error_does_not_hide_a_call_never_awaited(kind: type[ToolError]) -> None:
+def test_a_tool_error_does_not_hide_a_call_never_awaited(kind):
     async def body(ctx: AsyncContext) -> None:
         answer = sure(ctx)
         if answer is not True:
@@ -315,7 +303,7 @@ def test_a_tool_error_does_not_hide_a_call_never_awaited(kind: type[ToolError]) 
     assert isinstance(error(outcome).__context__, kind)
 
 
-def test_a_declined_question_is_not_hidden_by_calls_not_reached() -> None:
+def test_a_declined_question_is_not_hidden_by_calls_not_reached():
     async def body(ctx: AsyncContext) -> None:
         later = ctx.step("later", int)
         await ctx.elicit("a", "?", str)
@@ -325,7 +313,7 @@ def test_a_declined_question_is_not_hidden_by_calls_not_reached() -> None:
     assert isinstance(error(call(a={"action": "decline"})), ElicitationDeclined)
 
 
-def test_calls_of_a_cancelled_branch_are_not_reported() -> None:
+def test_calls_of_a_cancelled_branch_are_not_reported():
     async def waits(ctx: AsyncContext) -> list[Any]:
         later = ctx.step("later", int)
         return [await ctx.elicit("q", "?", str), await later]
@@ -347,7 +335,7 @@ def test_calls_of_a_cancelled_branch_are_not_reported() -> None:
     assert AsyncPasses(body)() == Done("continued")
 
 
-def test_calls_of_a_task_still_running_at_the_end_are_not_reported() -> None:
+def test_calls_of_a_task_still_running_at_the_end_are_not_reported():
     async def runs_on(ctx: AsyncContext) -> None:
         later = ctx.step("later", int)
         await asyncio.sleep(3600)
@@ -361,15 +349,13 @@ def test_calls_of_a_task_still_running_at_the_end_are_not_reported() -> None:
     assert AsyncPasses(body)() == Done("done")
 
 
-def test_a_closed_call_is_not_reported() -> None:
+def test_a_closed_call_is_not_reported():
     async def body(ctx: AsyncContext) -> str:
         sure(ctx).close()
         return "done"
 
     assert AsyncPasses(body)() == Done("done")
 
-
-# -- what asyncio does with coroutines ------------------------------------------------------------------
 
 WAYS_OF_ASYNCIO: dict[str, Callable[[Any], Any]] = {
     "gather": lambda call: asyncio.gather(call),
@@ -382,7 +368,7 @@ WAYS_OF_ASYNCIO: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("schedule", WAYS_OF_ASYNCIO.values(), ids=WAYS_OF_ASYNCIO.keys())
-def test_asyncio_accepts_a_call_like_any_coroutine(schedule: Callable[[Any], Any]) -> None:
+def test_asyncio_accepts_a_call_like_any_coroutine(schedule):
     async def body(ctx: AsyncContext) -> list[Any]:
         asked = schedule(ctx.elicit("q", "?", str))
         made = await asyncio.wait_for(ctx.step("make", int, 7), 60)
@@ -393,7 +379,7 @@ def test_asyncio_accepts_a_call_like_any_coroutine(schedule: Callable[[Any], Any
     assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]], [7, ["x", "x"]])
 
 
-def test_a_branch_may_return_an_awaitable_call() -> None:
+def test_a_branch_may_return_an_awaitable_call():
     async def body(ctx: AsyncContext) -> Any:
         return await ctx.gather(
             {
@@ -407,7 +393,7 @@ def test_a_branch_may_return_an_awaitable_call() -> None:
     assert call(**{"asked/q": accept("x")}) == Done({"made": 7, "asked": "x"})
 
 
-def test_a_call_of_one_branch_may_be_awaited_in_another() -> None:
+def test_a_call_of_one_branch_may_be_awaited_in_another():
     async def body(ctx: AsyncContext) -> Any:
         made: asyncio.Future[Coroutine[Any, Any, str]] = asyncio.get_running_loop().create_future()
 
@@ -424,7 +410,7 @@ def test_a_call_of_one_branch_may_be_awaited_in_another() -> None:
     assert call(**{"a/q": accept("x")}) == Done({"a": None, "b": "x"})
 
 
-def test_calls_of_a_task_cancelled_before_its_start_are_not_reported() -> None:
+def test_calls_of_a_task_cancelled_before_its_start_are_not_reported():
     async def body(ctx: AsyncContext) -> str:
         task = asyncio.create_task(ctx.step("delete", delete))
         task.cancel()
@@ -434,7 +420,7 @@ def test_calls_of_a_task_cancelled_before_its_start_are_not_reported() -> None:
     assert AsyncPasses(body)() == Done("done")
 
 
-def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks() -> None:
+def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks():
     async def body(ctx: AsyncContext) -> None:
         asyncio.gather(sure(ctx))
         await ctx.step("look", int)
@@ -443,7 +429,7 @@ def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks() -> None:
     assert str(error(AsyncPasses(body)())) == "no"
 
 
-def test_a_task_that_was_cancelled_need_not_be_awaited() -> None:
+def test_a_task_that_was_cancelled_need_not_be_awaited():
     async def body(ctx: AsyncContext) -> str:
         task = asyncio.create_task(sure(ctx))
         await ctx.step("look", int)
@@ -453,7 +439,7 @@ def test_a_task_that_was_cancelled_need_not_be_awaited() -> None:
     assert AsyncPasses(body)() == Done("done")
 
 
-def test_a_thread_may_make_calls_for_the_event_loop() -> None:
+def test_a_thread_may_make_calls_for_the_event_loop():
     async def body(ctx: AsyncContext) -> int:
         loop = asyncio.get_running_loop()
 
@@ -469,7 +455,7 @@ def test_a_thread_may_make_calls_for_the_event_loop() -> None:
     assert AsyncPasses(body)() == Done(7)
 
 
-def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile() -> None:
+def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile():
     async def body(ctx: AsyncContext) -> bool:
         asked = threads.submit(sure, ctx).result(10)
         await ctx.step("look", int)
@@ -484,7 +470,7 @@ def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile() ->
     [(make := lambda call: call, make), (make, asyncio.create_task), (asyncio.create_task, make)],
     ids=["await", "create_task", "await after create_task"],
 )
-def test_a_call_can_be_awaited_only_once(first: Callable[[Any], Any], again: Callable[[Any], Any]) -> None:
+def test_a_call_can_be_awaited_only_once(first, again):
     async def body(ctx: AsyncContext) -> list[int]:
         call = ctx.step("make", int, 7)
         return [await first(call), await again(call)]
@@ -492,7 +478,7 @@ def test_a_call_can_be_awaited_only_once(first: Callable[[Any], Any], again: Cal
     refused(AsyncPasses(body)(), "step 'make'", "a second time")
 
 
-def test_a_failing_step_with_retries_is_not_hidden_by_calls_not_reached() -> None:
+def test_a_failing_step_with_retries_is_not_hidden_by_calls_not_reached():
     def never() -> None:
         raise OSError
 

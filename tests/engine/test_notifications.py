@@ -26,14 +26,14 @@ def context(log_level: str | None = "debug", token: str | None = "token") -> tup
     return Context(run, CallInfo()), run.notifications
 
 
-def test_progress_that_does_not_increase_is_dropped() -> None:
+def test_progress_that_does_not_increase_is_dropped():
     ctx, sent = context()
     for done in (1, 2, 2, 1.5, 3):
         ctx.progress(done, 3)
     assert [each["params"]["progress"] for each in sent.messages] == [1, 2, 3]
 
 
-def test_only_log_messages_of_the_clients_level_are_sent_unchanged() -> None:
+def test_only_log_messages_of_the_clients_level_are_sent_unchanged():
     ctx, sent = context("warning")
     data = {"x": 3}
     ctx.log("debug", 1)
@@ -46,14 +46,14 @@ def test_only_log_messages_of_the_clients_level_are_sent_unchanged() -> None:
     ]
 
 
-def test_without_a_token_and_a_level_nothing_is_sent() -> None:
+def test_without_a_token_and_a_level_nothing_is_sent():
     ctx, sent = context(None, None)
     ctx.progress(1)
     ctx.log("emergency", "x")
     assert sent.messages == []
 
 
-def test_no_report_is_sent_twice_across_rounds() -> None:
+def test_no_report_is_sent_twice_across_rounds():
     def body(ctx: Context) -> None:
         ctx.progress(1, 4, "asking")
         ctx.elicit("q", "?", bool)
@@ -73,7 +73,7 @@ def test_no_report_is_sent_twice_across_rounds() -> None:
     assert [params["progress"] for params in reported(call)] == [4]
 
 
-def test_notifications_over_the_limit_are_counted_and_dropped() -> None:
+def test_notifications_over_the_limit_are_counted_and_dropped():
     ctx, sent = context()
     note = {"text": "x" * 100}
     sent.bytes_left = limit = 10 * (len(compact_json(note)) + 100)
@@ -99,12 +99,12 @@ def test_notifications_over_the_limit_are_counted_and_dropped() -> None:
     ],
 )
 @pytest.mark.parametrize("wanted", [("debug", "token"), (None, None)])
-def test_an_invalid_notification_is_a_usage_error_for_every_client(report: Any, wanted: Any) -> None:
+def test_an_invalid_notification_is_a_usage_error_for_every_client(report, wanted):
     with pytest.raises(UsageError):
         report(context(*wanted)[0])
 
 
-def test_no_report_is_sent_twice_across_checkpoints() -> None:
+def test_no_report_is_sent_twice_across_checkpoints():
     def body(ctx: Context) -> None:
         for number in range(4):
             ctx.step(f"step {number}", int)
@@ -119,7 +119,7 @@ def test_no_report_is_sent_twice_across_checkpoints() -> None:
     assert [params.get("data", params.get("progress")) for params in seen] == [0, 1, 1, 2, 2, 3, 3, 4]
 
 
-def test_internal_entries_of_a_step_do_not_suppress_reports() -> None:
+def test_internal_entries_of_a_step_do_not_suppress_reports():
     def body(ctx: Context) -> None:
         ctx.step("work", int)
         ctx.progress(1)

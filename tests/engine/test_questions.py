@@ -36,10 +36,7 @@ def only_question(outcome: Outcome) -> dict[str, Any]:
     return dict(question)
 
 
-# -- sampling -------------------------------------------------------------------------------------------
-
-
-def test_a_prompt_becomes_a_user_message_and_options_are_sent_unchanged() -> None:
+def test_a_prompt_becomes_a_user_message_and_options_are_sent_unchanged():
     call = Passes(
         lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100, systemPrompt="Be brief")
     )
@@ -81,7 +78,7 @@ CONTENTS: list[dict[str, Any]] = [
 ]
 
 
-def test_all_params_of_the_schema_are_accepted() -> None:
+def test_all_params_of_the_schema_are_accepted():
     conversation = [{"role": "user", "content": CONTENTS}, *(messages(**each)[0] for each in CONTENTS)]
     params = Sample("a", conversation, 5, EVERYTHING).params()
     assert params == {"messages": conversation, "maxTokens": 5, **EVERYTHING}
@@ -114,14 +111,12 @@ def test_all_params_of_the_schema_are_accepted() -> None:
         ({"system_prompt": "Be brief"}, "`system_prompt`"),
     ],
 )
-def test_params_that_the_schema_does_not_allow_are_refused_by_place(
-    given: dict[str, Any], place: str
-) -> None:
+def test_params_that_the_schema_does_not_allow_are_refused_by_place(given, place):
     call = Passes(lambda ctx: ctx.sample("a", **{"messages": "?", "max_tokens": 5, **given}))
     assert place in str(error(call(), DefinitionError))
 
 
-def test_the_text_of_several_blocks_is_joined() -> None:
+def test_the_text_of_several_blocks_is_joined():
     blocks = [{"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "image/png"},
               {"type": "text", "text": "b"}]  # fmt: skip
     assert Sampled("assistant", blocks, "m").text == "ab"
@@ -147,16 +142,13 @@ def test_the_text_of_several_blocks_is_joined() -> None:
         ),
     ],
 )
-def test_a_malformed_create_message_result_is_an_error_for_the_client(answer: Any) -> None:
+def test_a_malformed_create_message_result_is_an_error_for_the_client(answer):
     call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text).begun()
     assert error(call(capital=answer), MalformedInputResponse).key == "capital"
     assert call(capital=CREATE_MESSAGE_RESULT) == Done("Paris")
 
 
-# -- roots ----------------------------------------------------------------------------------------------
-
-
-def test_roots_are_returned_typed() -> None:
+def test_roots_are_returned_typed():
     call = Passes(lambda ctx: ctx.list_roots())
     assert only_question(call()) == {"method": "roots/list", "params": {}}
     answer = {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}], "_meta": {"x": 1}}
@@ -164,27 +156,24 @@ def test_roots_are_returned_typed() -> None:
 
 
 @pytest.mark.parametrize("roots", [None, {}, [{}], ["file:///"], [{"uri": "file:///", "name": {}}]], ids=str)
-def test_a_malformed_list_roots_result_is_an_error_for_the_client(roots: Any) -> None:
+def test_a_malformed_list_roots_result_is_an_error_for_the_client(roots):
     call = Passes(lambda ctx: ctx.list_roots()).begun()
     for answer in ({"roots": roots}, roots, {}):
         assert error(call(roots=answer), MalformedInputResponse).key == "roots"
 
 
-def test_meta_of_an_answer_is_not_journaled() -> None:
+def test_meta_of_an_answer_is_not_journaled():
     call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)]).begun()
     call(roots={"roots": [], "_meta": {"big": "x" * 1000}})
     assert call.journal is not None
     assert call.journal.entries[0].value == {"roots": []}
 
 
-# -- URL elicitation ------------------------------------------------------------------------------------
-
-
 def connect(complete: list[bool]) -> Any:
     return lambda ctx: ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
 
 
-def test_a_url_question_stays_open_after_consent_until_it_is_done() -> None:
+def test_a_url_question_stays_open_after_consent_until_it_is_done():
     call = Passes(connect([False, True]), remaining_ms=1_000)  # no time to wait
     question = {
         "method": "elicitation/create",
@@ -195,7 +184,7 @@ def test_a_url_question_stays_open_after_consent_until_it_is_done() -> None:
     assert call(login={"action": "accept"}) == Done(None)
 
 
-def test_done_is_not_called_again_in_later_passes() -> None:
+def test_done_is_not_called_again_in_later_passes():
     complete = [True]
 
     def body(ctx: Context) -> bool:
@@ -210,11 +199,11 @@ def test_done_is_not_called_again_in_later_passes() -> None:
     assert complete == []
 
 
-def test_a_declined_url_raises_and_done_is_not_called() -> None:
+def test_a_declined_url_raises_and_done_is_not_called():
     assert error(Passes(connect([])).begun()(login={"action": "decline"}), ElicitationDeclined)
 
 
-def test_a_signed_link_is_equal_in_every_pass() -> None:
+def test_a_signed_link_is_equal_in_every_pass():
     def body(ctx: Context) -> None:
         url = ctx.signed_link("link", "https://x.test/go?a=1", ttl_ms=60_000)
         ctx.elicit_url("login", "Sign in", url, done=lambda: False)
@@ -226,9 +215,6 @@ def test_a_signed_link_is_equal_in_every_pass() -> None:
     assert only_question(call(login={"action": "accept"}))["params"]["url"] == url
 
 
-# -- namespaced requests --------------------------------------------------------------------------------
-
-
 def approval(ctx: Context) -> Any:
     return ctx.request("approve", "com.example/approval", {"amount": 5})
 
@@ -237,7 +223,7 @@ EXTENDED = {"extensions": {"com.example/approval": {}}}
 ENABLED = CallInfo(namespaced_requests=True)
 
 
-def test_a_namespaced_request_reaches_a_client_that_declared_it_and_is_answered_by_an_object() -> None:
+def test_a_namespaced_request_reaches_a_client_that_declared_it_and_is_answered_by_an_object():
     call = Passes(approval, EXTENDED, info=ENABLED)
     assert only_question(call()) == {"method": "com.example/approval", "params": {"amount": 5}}
     assert error(call(approve="yes"), MalformedInputResponse).key == "approve"
@@ -245,7 +231,7 @@ def test_a_namespaced_request_reaches_a_client_that_declared_it_and_is_answered_
     assert error(Passes(approval, {}, info=ENABLED)()).data == {"requiredCapabilities": EXTENDED}
 
 
-def test_namespaced_requests_are_disabled_by_default() -> None:
+def test_namespaced_requests_are_disabled_by_default():
     among_others = NamespacedRequest("approve", "com.example/approval", {})
     for body in (approval, lambda ctx: ctx.ask(among_others)):
         assert error(Passes(body, EXTENDED)(), UsageError)
@@ -255,15 +241,12 @@ def test_namespaced_requests_are_disabled_by_default() -> None:
     "name",
     ["approval", "com.example", "io.modelcontextprotocol/x", "com.mcp/x", "tasks/get", "COM.example/x", "a/"],
 )
-def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name: str) -> None:
+def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name):
     call = Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=ENABLED)
     assert error(call(), DefinitionError)
 
 
-# -- fingerprints ---------------------------------------------------------------------------------------
-
-
-def test_the_reason_for_asking_again_does_not_change_the_fingerprint() -> None:
+def test_the_reason_for_asking_again_does_not_change_the_fingerprint():
     call = Passes(lambda ctx: ctx.elicit("n", "Number?", int)).begun()
     call(n=accept("many"))
     assert call.journal is not None
@@ -271,7 +254,7 @@ def test_the_reason_for_asking_again_does_not_change_the_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "not a url", "/relative", "https://", "https://x.test/a b"])
-def test_only_an_absolute_url_is_sent(url: str) -> None:
+def test_only_an_absolute_url_is_sent(url):
     assert error(Passes(lambda ctx: ctx.elicit_url("u", "m", url, done=lambda: True))(), DefinitionError)
 
 
@@ -279,12 +262,12 @@ async def answer_later() -> bool:
     return False
 
 
-def test_an_async_done_is_refused_in_a_sync_tool() -> None:
+def test_an_async_done_is_refused_in_a_sync_tool():
     call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=answer_later)).begun()
     assert error(call(u={"action": "accept"}), UsageError)
 
 
-def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment() -> None:
+def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment():
     link = value(Passes(lambda ctx: ctx.signed_link("link", "https://x.test/app#/pay"))())
     address, _, fragment = link.partition("#")
     assert address.startswith("https://x.test/app?mcp_link=")
@@ -292,5 +275,5 @@ def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment() -> None:
 
 
 @pytest.mark.parametrize("message", [None, 7, b"x"])
-def test_a_message_that_is_not_text_is_a_usage_error(message: Any) -> None:
+def test_a_message_that_is_not_text_is_a_usage_error(message):
     assert error(Passes(lambda ctx: ctx.elicit("q", message, str))(), DefinitionError)

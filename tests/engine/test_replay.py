@@ -11,7 +11,7 @@ from mcp_roundtrip.engine.replay import Done
 from support.passes import Passes, accept, asked, error
 
 
-def test_drift_decides_the_outcome_even_if_the_tool_swallows_it() -> None:
+def test_drift_decides_the_outcome_even_if_the_tool_swallows_it():
     def swallowing(ctx: Context) -> str:
         with suppress(Exception):
             ctx.elicit("x", "?", bool)
@@ -22,7 +22,7 @@ def test_drift_decides_the_outcome_even_if_the_tool_swallows_it() -> None:
 
 
 @pytest.mark.parametrize("caught", [Exception, BaseException])
-def test_a_suspended_run_stays_suspended_whatever_the_tool_catches(caught: type[BaseException]) -> None:
+def test_a_suspended_run_stays_suspended_whatever_the_tool_catches(caught):
     ran: list[str] = []
 
     def body(ctx: Context) -> str:
@@ -36,7 +36,7 @@ def test_a_suspended_run_stays_suspended_whatever_the_tool_catches(caught: type[
     assert ran == []
 
 
-def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last() -> None:
+def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last():
     ran: list[str] = []
 
     def body(ctx: Context) -> str:
@@ -53,14 +53,14 @@ def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last() -> 
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
-def test_the_replay_catches_everything_that_a_tool_raises(kind: type[BaseException]) -> None:
+def test_the_replay_catches_everything_that_a_tool_raises(kind):
     def body(ctx: Context) -> None:
         raise kind
 
     assert isinstance(error(Passes(body)()), kind)
 
 
-def test_a_suspension_inside_an_exception_group_is_a_suspension() -> None:
+def test_a_suspension_inside_an_exception_group_is_a_suspension():
     def body(ctx: Context) -> None:
         try:
             ctx.elicit("q", "?", str)

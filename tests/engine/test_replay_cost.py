@@ -96,7 +96,7 @@ def calls_of_a_replay(body: Callable[[Any, int], Any], length: int) -> int:
 @pytest.mark.parametrize(
     "body", [steps, values, progress, logs, idempotency_keys, answers, async_steps, branches]
 )
-def test_each_further_entry_costs_a_replay_the_same(body: Callable[[Any, int], Any]) -> None:
+def test_each_further_entry_costs_a_replay_the_same(body):
     short, middle, long = (calls_of_a_replay(body, length) for length in LENGTHS)
     per_entry = (middle - short) / (LENGTHS[1] - LENGTHS[0])
     assert (long - middle) / (LENGTHS[2] - LENGTHS[1]) <= per_entry * MORE_PER_ENTRY

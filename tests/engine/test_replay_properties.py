@@ -72,8 +72,8 @@ def play(call: Passes, *, answered: int = 100, remaining_ms: float = 30_000) -> 
 
 @given(PROGRAMS, st.integers(1, 2), st.sampled_from([0, 30_000]))
 def test_a_call_interrupted_anywhere_runs_each_step_once_and_has_the_same_result(
-    program: Program, answered: int, remaining_ms: float
-) -> None:
+    program, answered, remaining_ms
+):
     ran: Counter[str] = Counter()
     straight, _ = play(Passes(tool(program, Counter())))
     interrupted, _ = play(Passes(tool(program, ran)), answered=answered, remaining_ms=remaining_ms)
@@ -82,9 +82,7 @@ def test_a_call_interrupted_anywhere_runs_each_step_once_and_has_the_same_result
 
 
 @given(PROGRAMS, st.data())
-def test_a_journal_truncated_anywhere_and_resumed_has_the_same_result(
-    program: Program, data: st.DataObject
-) -> None:
+def test_a_journal_truncated_anywhere_and_resumed_has_the_same_result(program, data):
     fixed = [operation for operation in program if operation[0] != "random"]  # a new value after the cut
     ran: Counter[str] = Counter()
     end, journals = play(Passes(tool(fixed, ran)))
@@ -101,7 +99,7 @@ def test_a_journal_truncated_anywhere_and_resumed_has_the_same_result(
 
 
 @given(PROGRAMS)
-def test_a_finished_journal_runs_no_step_and_asks_nothing(program: Program) -> None:
+def test_a_finished_journal_runs_no_step_and_asks_nothing(program):
     ran: Counter[str] = Counter()
     body = tool([*program, ("ask", None)], ran)
     call = Passes(body)
@@ -131,5 +129,5 @@ ENTRIES = st.builds(Entry, KEYS, st.just(Kind.ANSWER), VALUES, FINGERPRINTS) | s
         unused_responses=st.dictionaries(st.text(), VALUES, max_size=3),
     )
 )
-def test_a_journal_round_trips_through_its_serialized_form(journal: Journal) -> None:
+def test_a_journal_round_trips_through_its_serialized_form(journal):
     assert Journal.from_json(json.loads(json.dumps(journal.to_json()))) == journal

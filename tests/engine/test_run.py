@@ -12,7 +12,7 @@ from mcp_roundtrip.engine.replay import Checkpointed, Done
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
 
-def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -> None:
+def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it():
     def body(ctx: Context) -> str:
         ctx.step("one", int)
         with suppress(Exception):
@@ -23,19 +23,19 @@ def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -
 
 
 @pytest.mark.parametrize("key", ["", "a/b", "~a", 7, None])
-def test_reserved_and_empty_keys_are_refused(key: Any) -> None:
+def test_reserved_and_empty_keys_are_refused(key):
     for use in (lambda ctx: ctx.step(key, int), lambda ctx: ctx.idempotency_key(key)):
         assert error(Passes(use)(), InvalidKey)
 
 
-def test_a_step_may_not_use_its_context() -> None:
+def test_a_step_may_not_use_its_context():
     def body(ctx: Context) -> int:
         return ctx.step("outer", lambda: ctx.step("inner", int))
 
     assert isinstance(error(Passes(body)()), UsageError)
 
 
-def test_a_step_that_became_a_question_is_drift_and_the_other_way_round() -> None:
+def test_a_step_that_became_a_question_is_drift_and_the_other_way_round():
     def step(ctx: Context) -> Any:
         return [ctx.step("x", int), ctx.elicit("q", "?", bool)]
 
@@ -48,7 +48,7 @@ def test_a_step_that_became_a_question_is_drift_and_the_other_way_round() -> Non
         assert error(call.on(after)(), Drift).key == "x"
 
 
-def test_an_inserted_and_a_removed_step_are_tolerated() -> None:
+def test_an_inserted_and_a_removed_step_are_tolerated():
     ran: list[str] = []
 
     def step(ctx: Context, name: str) -> None:
@@ -74,7 +74,7 @@ def long_work(*names: str) -> Any:
     return lambda ctx: [ctx.step(name, lambda name=name: name) for name in names]
 
 
-def test_a_step_checkpoints_before_it_runs_when_little_time_is_left() -> None:
+def test_a_step_checkpoints_before_it_runs_when_little_time_is_left():
     call = Passes(long_work("a", "b", "c"), remaining_ms=10)
     outcome = call()
     assert isinstance(outcome, Checkpointed)
@@ -83,11 +83,11 @@ def test_a_step_checkpoints_before_it_runs_when_little_time_is_left() -> None:
     assert call() == Done(["a", "b", "c"])
 
 
-def test_a_round_without_progress_never_checkpoints() -> None:
+def test_a_round_without_progress_never_checkpoints():
     assert Passes(long_work("a"), remaining_ms=0)() == Done(["a"])
 
 
-def test_a_checkpoint_can_require_an_amount_of_time() -> None:
+def test_a_checkpoint_can_require_an_amount_of_time():
     def body(ctx: Context) -> str:
         ctx.step("a", int)
         ctx.checkpoint(needs_ms=10_000)
@@ -97,7 +97,7 @@ def test_a_checkpoint_can_require_an_amount_of_time() -> None:
     assert Passes(body, remaining_ms=11_000)() == Done("done")
 
 
-def test_a_checkpoint_inside_a_step_is_refused() -> None:
+def test_a_checkpoint_inside_a_step_is_refused():
     def body(ctx: Context) -> None:
         ctx.step("first", int)
         ctx.step("second", lambda: ctx.checkpoint(needs_ms=1e9))
@@ -105,7 +105,7 @@ def test_a_checkpoint_inside_a_step_is_refused() -> None:
     assert isinstance(error(Passes(body)()), UsageError)
 
 
-def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time() -> None:
+def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time():
     async def body(ctx: AsyncContext) -> None:
         async def works(branch: AsyncContext) -> None:
             await branch.step("first", int)

@@ -108,8 +108,6 @@ def through(value, annotation):
     return revive(canonical.parse_json(canonical.compact_json(dump(value, annotation))), annotation)
 
 
-# The rule
-
 text = st.text(st.characters(exclude_categories=["Cs"]))
 points = st.builds(Point, st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 paths = st.builds(
@@ -219,9 +217,6 @@ def test_untyped_models_become_plain_data():
     }
 
 
-# Refusals
-
-
 @pytest.mark.parametrize(
     "value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff", [{1: "a", "1": "b"}]]
 )
@@ -286,9 +281,6 @@ def test_data_that_violates_a_new_type_is_a_value_error_without_values(annotatio
         revive(data, annotation)
     assert type(caught.value) is ValueError
     assert SECRET not in str(caught.value)
-
-
-# Recorded results of an earlier type
 
 
 class Stay(BaseModel):
@@ -420,9 +412,6 @@ def test_a_result_that_is_read_as_it_was_written_needs_no_json_schema(monkeypatc
         assert through(value, annotation) == value
 
 
-# return_annotation
-
-
 def typed(x: "list[Point]") -> "list[Point]":
     return x
 
@@ -508,9 +497,6 @@ def test_equal_code_with_another_annotation_is_cached_separately():
     assert [return_annotation(make(kind)) for kind in (int, str)] == [int, str]
 
 
-# Costs
-
-
 def test_reviving_primitive_results_calls_few_functions():
     def step() -> str: ...
 
@@ -521,9 +507,6 @@ def test_reviving_primitive_results_calls_few_functions():
         revive(None, Any)
 
     assert count_function_calls(revive_four) <= 50
-
-
-# Values that JSON does not tell apart
 
 
 class Priced(BaseModel):

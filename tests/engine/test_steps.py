@@ -28,7 +28,7 @@ from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput, Ownershi
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
 
-def test_a_step_result_is_the_same_in_the_first_run_and_in_a_replay() -> None:
+def test_a_step_result_is_the_same_in_the_first_run_and_in_a_replay():
     def pair() -> tuple[int, float]:
         return (1, 2.0)
 
@@ -47,7 +47,7 @@ def test_a_step_result_is_the_same_in_the_first_run_and_in_a_replay() -> None:
     assert [type(value) for value in seen[0]] == [type(value) for value in seen[1]]
 
 
-def test_a_step_that_raises_is_not_journaled() -> None:
+def test_a_step_that_raises_is_not_journaled():
     attempts: list[int] = []
 
     def flaky() -> str:
@@ -68,7 +68,7 @@ def test_a_step_that_raises_is_not_journaled() -> None:
     assert call(q=accept(True)) == Done("ok")
 
 
-def test_a_journaled_result_that_violates_a_new_annotation_is_drift() -> None:
+def test_a_journaled_result_that_violates_a_new_annotation_is_drift():
     def old() -> str:
         return "x"
 
@@ -79,7 +79,7 @@ def test_a_journaled_result_that_violates_a_new_annotation_is_drift() -> None:
     assert error(call.on(lambda ctx: ctx.step("s", new))(), Drift).key == "s"
 
 
-def test_time_uuid_and_random_are_the_same_in_every_pass() -> None:
+def test_time_uuid_and_random_are_the_same_in_every_pass():
     seen: list[Any] = []
 
     def body(ctx: Context) -> None:
@@ -94,7 +94,7 @@ def test_time_uuid_and_random_are_the_same_in_every_pass() -> None:
     assert seen[0][1].version == 4
 
 
-def test_mutating_a_step_result_does_not_change_the_journal() -> None:
+def test_mutating_a_step_result_does_not_change_the_journal():
     def names():  # type: ignore[no-untyped-def]  # an author's function without annotations
         return ["a", "b"]
 
@@ -108,7 +108,7 @@ def test_mutating_a_step_result_does_not_change_the_journal() -> None:
     assert call(ok=accept(True)) == Done("a")
 
 
-def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs() -> None:
+def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs():
     ran: list[int] = []
 
     def effect() -> Passes:
@@ -119,7 +119,7 @@ def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs() -
     assert ran == []
 
 
-def test_a_result_that_cannot_be_journaled_is_a_usage_error_and_not_drift() -> None:
+def test_a_result_that_cannot_be_journaled_is_a_usage_error_and_not_drift():
     def pairs() -> dict[tuple[int, int], str]:
         return {(1, 2): "x"}
 
@@ -151,7 +151,7 @@ class Flaky:
         return Passes(lambda ctx: ctx.step("work", self, retry=retry), **options)
 
 
-def test_a_step_that_failed_its_last_attempt_never_runs_again() -> None:
+def test_a_step_that_failed_its_last_attempt_never_runs_again():
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
 
     def body(ctx: Context) -> str:
@@ -171,7 +171,7 @@ def test_a_step_that_failed_its_last_attempt_never_runs_again() -> None:
     assert work.calls == 3
 
 
-def test_the_last_error_is_the_cause_of_a_failed_step() -> None:
+def test_the_last_error_is_the_cause_of_a_failed_step():
     work = Flaky([ConnectionError(), TimeoutError()])
     assert isinstance(error(work.passes(Retry(attempts=2))(), StepFailed).__cause__, TimeoutError)
 
@@ -185,13 +185,13 @@ def test_the_last_error_is_the_cause_of_a_failed_step() -> None:
         (ConnectionError(), None),
     ],
 )
-def test_an_error_outside_the_retry_policy_is_raised_at_once(failure: Exception, retry: Any) -> None:
+def test_an_error_outside_the_retry_policy_is_raised_at_once(failure, retry):
     work = Flaky([failure])
     assert error(work.passes(retry)()) is failure
     assert work.calls == 1
 
 
-def test_a_nonrepeatable_step_is_not_retried() -> None:
+def test_a_nonrepeatable_step_is_not_retried():
     work = Flaky([])
 
     def body(ctx: Context) -> str:
@@ -201,7 +201,7 @@ def test_a_nonrepeatable_step_is_not_retried() -> None:
     assert work.calls == 0
 
 
-def test_a_failed_nonrepeatable_step_fails_in_every_pass() -> None:
+def test_a_failed_nonrepeatable_step_fails_in_every_pass():
     work = Flaky([ConnectionError("the line is dead")])
     call = Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=TaskJournal())
     assert error(call(), StepInterrupted)
@@ -212,7 +212,7 @@ def test_a_failed_nonrepeatable_step_fails_in_every_pass() -> None:
     assert work.calls == 1
 
 
-def test_of_two_workers_that_begin_a_nonrepeatable_step_at_once_one_runs_it() -> None:
+def test_of_two_workers_that_begin_a_nonrepeatable_step_at_once_one_runs_it():
     work, records = Flaky([]), TaskJournal()
     first, second = (
         Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=records) for _ in range(2)
@@ -226,12 +226,9 @@ def test_of_two_workers_that_begin_a_nonrepeatable_step_at_once_one_runs_it() ->
 @pytest.mark.parametrize(
     "wrong", [{"attempts": 0}, {"delay_ms": -1}, {"factor": 0.5}, {"max_delay_ms": -1}], ids=str
 )
-def test_an_invalid_policy_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_invalid_policy_is_refused(wrong):
     with pytest.raises(UsageError):
         Retry(**wrong)
-
-
-# -- pauses -------------------------------------------------------------------------------------------
 
 
 @given(
@@ -241,16 +238,14 @@ def test_an_invalid_policy_is_refused(wrong: dict[str, Any]) -> None:
     st.floats(0, 1, exclude_max=True),
     st.integers(1, 2_000),
 )
-def test_jitter_shortens_a_delay_by_at_most_half(
-    delay_ms: int, factor: float, max_delay_ms: int, random: float, failures: int
-) -> None:
+def test_jitter_shortens_a_delay_by_at_most_half(delay_ms, factor, max_delay_ms, random, failures):
     retry = Retry(delay_ms=delay_ms, factor=factor, max_delay_ms=max_delay_ms)
     growth = math.exp(min((failures - 1) * math.log(factor), 50))
     longest = min(delay_ms * growth, max_delay_ms)
     assert longest / 2 - 2 < retry.pause_ms(failures, random) <= longest + 1
 
 
-def test_a_round_waits_and_returns_its_state_before_its_deadline() -> None:
+def test_a_round_waits_and_returns_its_state_before_its_deadline():
     work = Flaky([ConnectionError()])
     call = work.passes(Retry(delay_ms=40_000), remaining_ms=13_000)
     begun = call.clock.now
@@ -264,7 +259,7 @@ def test_a_round_waits_and_returns_its_state_before_its_deadline() -> None:
     assert work.calls == 2
 
 
-def test_attempts_are_counted_across_rounds() -> None:
+def test_attempts_are_counted_across_rounds():
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
     call = work.passes(Retry(attempts=4, delay_ms=30_000, factor=1), remaining_ms=13_000)
     while isinstance(outcome := call(), Checkpointed):
@@ -273,10 +268,7 @@ def test_attempts_are_counted_across_rounds() -> None:
     assert work.calls == 4
 
 
-# -- tasks --------------------------------------------------------------------------------------------
-
-
-def test_a_task_sleeps_during_a_long_delay_and_runs_nothing() -> None:
+def test_a_task_sleeps_during_a_long_delay_and_runs_nothing():
     work = Flaky([ConnectionError()])
     call = work.passes(Retry(delay_ms=60_000), recorder=TaskJournal())
     sleeping = call()
@@ -289,12 +281,12 @@ def test_a_task_sleeps_during_a_long_delay_and_runs_nothing() -> None:
     assert call.next_in_task() == Done("ok")
 
 
-def test_a_worker_waits_for_a_short_delay_itself() -> None:
+def test_a_worker_waits_for_a_short_delay_itself():
     work = Flaky([ConnectionError()])
     assert work.passes(Retry(delay_ms=1_000), recorder=TaskJournal())() == Done("ok")
 
 
-def test_a_cancelled_task_is_not_retried() -> None:
+def test_a_cancelled_task_is_not_retried():
     records = TaskJournal()
 
     def work() -> str:
@@ -305,7 +297,7 @@ def test_a_cancelled_task_is_not_retried() -> None:
     assert call() == OwnershipLost()
 
 
-def test_a_second_worker_waits_for_the_delay_that_the_first_journaled() -> None:
+def test_a_second_worker_waits_for_the_delay_that_the_first_journaled():
     work = Flaky([ConnectionError(), ConnectionError()])
     call = work.passes(Retry(delay_ms=60_000), recorder=TaskJournal())
     first = call()
@@ -313,10 +305,7 @@ def test_a_second_worker_waits_for_the_delay_that_the_first_journaled() -> None:
     assert call() == first
 
 
-# -- async --------------------------------------------------------------------------------------------
-
-
-def test_an_asynchronous_step_is_retried() -> None:
+def test_an_asynchronous_step_is_retried():
     work = Flaky([ConnectionError(), ConnectionError()])
 
     async def later() -> str:
@@ -330,7 +319,7 @@ def test_an_asynchronous_step_is_retried() -> None:
     assert work.calls == 3
 
 
-def test_a_branch_waiting_for_a_retry_does_not_block_others() -> None:
+def test_a_branch_waiting_for_a_retry_does_not_block_others():
     done: list[str] = []
     records = TaskJournal()
 
@@ -348,7 +337,7 @@ def test_a_branch_waiting_for_a_retry_does_not_block_others() -> None:
     assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
 
 
-def test_a_task_wakes_with_the_first_of_its_sleeping_branches() -> None:
+def test_a_task_wakes_with_the_first_of_its_sleeping_branches():
     async def body(ctx: AsyncContext) -> None:
         await ctx.gather(
             {
@@ -361,7 +350,7 @@ def test_a_task_wakes_with_the_first_of_its_sleeping_branches() -> None:
     assert call() == Sleeping(int(call.clock() * 1000) + 1_000)
 
 
-def test_an_error_while_journaling_a_result_is_not_retried() -> None:
+def test_an_error_while_journaling_a_result_is_not_retried():
     runs: list[int] = []
 
     def other_kind() -> int:
@@ -379,7 +368,7 @@ def test_an_error_while_journaling_a_result_is_not_retried() -> None:
     assert runs == [1]
 
 
-def test_a_checkpointed_branch_resumes_before_questions_of_others_are_asked() -> None:
+def test_a_checkpointed_branch_resumes_before_questions_of_others_are_asked():
     async def long(ctx: AsyncContext) -> None:
         await ctx.step("one", int)
         await ctx.step("two", int)

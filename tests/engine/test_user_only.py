@@ -65,7 +65,7 @@ def of(model: Any, **options: Any) -> Callable[[Context], Any]:
 
 
 @pytest.mark.parametrize(("model", "answer"), CONFIRMATIONS, ids=str)
-def test_a_confirmation_sent_before_its_question_is_ignored(model: Any, answer: Any) -> None:
+def test_a_confirmation_sent_before_its_question_is_ignored(model, answer):
     call = Passes(of(model))
     assert asked(call(question=answer)).keys() == {"question"}
     assert not isinstance(call(question=answer), NeedsInput)
@@ -74,20 +74,20 @@ def test_a_confirmation_sent_before_its_question_is_ignored(model: Any, answer: 
 SAID = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
 
 
-def test_other_forms_and_sampling_may_be_answered_in_advance() -> None:
+def test_other_forms_and_sampling_may_be_answered_in_advance():
     assert Passes(of(str))(question=accept("x")) == Done("x")
     assert isinstance(Passes(of(Size))(question=accept(vcpus=1)), Done)
     assert Passes(lambda ctx: ctx.sample("why", "Why?", max_tokens=9).text)(why=SAID) == Done("rent")
 
 
-def test_the_author_can_override_the_default() -> None:
+def test_the_author_can_override_the_default():
     assert Passes(of(bool, user_only=False))(question=accept(True)) == Done(True)
     call = Passes(of(str, user_only=True))
     assert asked(call(question=accept("yes"))).keys() == {"question"}
     assert call(question=accept("yes")) == Done("yes")
 
 
-def test_questions_after_a_confirmation_cannot_be_answered_in_advance() -> None:
+def test_questions_after_a_confirmation_cannot_be_answered_in_advance():
     def body(ctx: Context) -> list[Any]:
         sure = ctx.confirm("sure", "Pay?", default=False)
         return [sure, ctx.sample("why", "Why?", max_tokens=9).text]
@@ -98,7 +98,7 @@ def test_questions_after_a_confirmation_cannot_be_answered_in_advance() -> None:
     assert error(Passes(pay, {})(), MissingClientCapability)
 
 
-def test_questions_before_a_confirmation_can_be_answered_in_advance() -> None:
+def test_questions_before_a_confirmation_can_be_answered_in_advance():
     def body(ctx: Context) -> str:
         name = ctx.elicit("to", "To whom?", str)
         return f"{name}: {pay(ctx, name)}"
@@ -108,13 +108,13 @@ def test_questions_before_a_confirmation_can_be_answered_in_advance() -> None:
     assert call(sure=accept(True)) == Done("eve: paid")
 
 
-def test_all_questions_of_an_ask_with_a_confirmation_are_sent() -> None:
+def test_all_questions_of_an_ask_with_a_confirmation_are_sent():
     call = Passes(lambda ctx: list(ctx.ask(Elicit("to", "To whom?", str), Elicit("sure", "Pay?", bool))))
     assert asked(call(to=accept("eve"), sure=accept(True))).keys() == {"to", "sure"}
     assert call(to=accept("bob"), sure=accept(True)) == Done(["bob", True])
 
 
-def test_questions_that_other_branches_reach_later_are_sent() -> None:
+def test_questions_that_other_branches_reach_later_are_sent():
     branches: dict[str, Any] = {
         "a": lambda branch: branch.confirm("sure", "Pay?"),
         "b": lambda branch: branch.elicit("why", "Why?", str),
@@ -126,7 +126,7 @@ def test_questions_that_other_branches_reach_later_are_sent() -> None:
     assert call(**answers) == Done({"a": True, "b": "rent"})
 
 
-def test_a_url_question_needs_no_prior_display() -> None:
+def test_a_url_question_needs_no_prior_display():
     def body(ctx: Context) -> bool:
         sure = ctx.confirm("sure", "Pay?", default=False)
         ctx.ask(ElicitUrl("page", "Sign", "https://x.test", lambda: True))
@@ -136,7 +136,7 @@ def test_a_url_question_needs_no_prior_display() -> None:
     assert Passes(body, capabilities)(page={"action": "accept"}) == Done(False)
 
 
-def test_a_namespaced_request_cannot_be_answered_in_advance() -> None:
+def test_a_namespaced_request_cannot_be_answered_in_advance():
     call = Passes(
         lambda ctx: ctx.request("approval", "com.example/approval")["approved"],
         {"extensions": {"com.example/approval": {}}},
@@ -146,15 +146,12 @@ def test_a_namespaced_request_cannot_be_answered_in_advance() -> None:
     assert call(approval={"approved": False}) == Done(False)
 
 
-# -- confirm --------------------------------------------------------------------------------------------
-
-
 async def pay_later(ctx: AsyncContext) -> str:
     return "paid" if await ctx.confirm("sure", "Pay 50 to bob?") else "not paid"
 
 
 @pytest.mark.parametrize("passes", [Passes(pay), AsyncPasses(pay_later)], ids=["sync", "async"])
-def test_only_an_accepted_yes_confirms(passes: Passes) -> None:
+def test_only_an_accepted_yes_confirms(passes):
     def reply(answer: Any) -> Outcome:
         call = passes.on(passes.body)
         form = asked(call())["sure"]["params"]

@@ -25,7 +25,7 @@ ALICE = Principal("jwt", "alice", "https://id.test", "app")
 KEY = bytes(32)
 
 
-def test_members_without_a_value_are_omitted_but_the_principal() -> None:
+def test_members_without_a_value_are_omitted_but_the_principal():
     record = AuditRecord("r1", "ended", 1_700_000_000_123, {"stack": "shop"}, outcome="refused")
     assert record.to_json() == {
         "schema": 1,
@@ -38,7 +38,7 @@ def test_members_without_a_value_are_omitted_but_the_principal() -> None:
     }
 
 
-def test_a_line_fits_into_a_log_event_with_any_number_of_steps() -> None:
+def test_a_line_fits_into_a_log_event_with_any_number_of_steps():
     steps = [f"{number:0900}" for number in range(5_000)]
     record = AuditRecord("r1", "ended", 0, {}, steps=steps).to_json()
     assert (len(record["steps"]), record["steps_omitted"]) == (MAX_ITEMS, 4_900)
@@ -46,7 +46,7 @@ def test_a_line_fits_into_a_log_event_with_any_number_of_steps() -> None:
 
 
 @pytest.mark.parametrize("character", ["a", "\x00", "ä", "語", "😀", '"'])
-def test_a_line_with_the_longest_keys_of_any_characters_fits_and_says_what_was_cut(character: str) -> None:
+def test_a_line_with_the_longest_keys_of_any_characters_fits_and_says_what_was_cut(character):
     longest = character * (MAX_KEY_BYTES // len(character.encode()) - 3)
     keys = [f"{number:03}{longest}" for number in range(200)]
     record = AuditRecord(
@@ -67,7 +67,7 @@ def test_a_line_with_the_longest_keys_of_any_characters_fits_and_says_what_was_c
     assert found["principal"] == plain_caller(ALICE)
 
 
-def test_a_hash_is_the_same_for_each_client_of_a_person_and_hides_the_subject() -> None:
+def test_a_hash_is_the_same_for_each_client_of_a_person_and_hides_the_subject():
     members = hashed_caller(ALICE, KEY)
     other = hashed_caller(Principal("jwt", "alice", "https://id.test", "another"), KEY)
     assert members["subject_hash"] == other["subject_hash"]
@@ -83,11 +83,11 @@ def test_a_hash_is_the_same_for_each_client_of_a_person_and_hides_the_subject() 
     assert len({each["subject_hash"] for each in (members, *others)}) == 5
 
 
-def test_what_a_client_says_about_itself_is_cut() -> None:
+def test_what_a_client_says_about_itself_is_cut():
     assert client_members({"name": "n" * 1_000, "version": 3, "title": "t"}) == {"name": "n" * MAX_TEXT}
     assert client_members({"name": ""}) is client_members(None) is client_members("x") is None
 
 
-def test_only_the_actions_of_an_elicitation_are_named() -> None:
+def test_only_the_actions_of_an_elicitation_are_named():
     responses = [{"action": "decline"}, {"action": "secret"}, {"roots": []}, "text"]
     assert [action_of(each) for each in responses] == ["decline", "provided", "provided", "provided"]

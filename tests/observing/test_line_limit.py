@@ -24,7 +24,7 @@ LARGE = builds(mul, text(min_size=1, max_size=2), integers(0, 90_000)) | builds(
 
 @settings(max_examples=25, deadline=None)
 @given(fields=dictionaries(text(max_size=20), SMALL | LARGE, max_size=5))
-def test_a_line_fits_into_a_log_event_whatever_its_members_hold(fields: dict[str, Any]) -> None:
+def test_a_line_fits_into_a_log_event_whatever_its_members_hold(fields):
     line = {"message": "request_completed", **fields}
     written = encode_line(line)
     assert len(written.encode()) <= MAX_LINE_BYTES
@@ -37,7 +37,7 @@ def test_a_line_fits_into_a_log_event_whatever_its_members_hold(fields: dict[str
         assert found.keys() == {*line, "uncut_bytes"}
 
 
-def test_only_the_largest_members_of_a_long_line_are_cut() -> None:
+def test_only_the_largest_members_of_a_long_line_are_cut():
     fields = {"asked": ["k" * 400] * 300, "exception": "語" * 50_000, "took": {1.5}, "counts": {"a": 1}}
     line = json.loads(encode_line({"message": "request_completed", **fields}))
     assert line["exception"] == "語" * 85 + "...[300000 bytes]"
@@ -47,7 +47,7 @@ def test_only_the_largest_members_of_a_long_line_are_cut() -> None:
 
 
 @pytest.mark.parametrize(("levels", "items"), [(1, 500), (2, 30), (3, 10), (50, 1)])
-def test_a_line_with_nested_lists_fits(levels: int, items: int) -> None:
+def test_a_line_with_nested_lists_fits(levels, items):
     value: Any = "x" * 1_000
     for _ in range(levels):
         value = [value] * items

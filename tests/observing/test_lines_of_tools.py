@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -83,7 +83,7 @@ def lines() -> list[dict[str, Any]]:
     )
 
 
-def test_lines_of_a_tool_have_the_keys_of_its_request(lines: list[dict[str, Any]]) -> None:
+def test_lines_of_a_tool_have_the_keys_of_its_request(lines):
     first = by_message(lines, 1)
     assert keys(first["request_completed"]).keys() == set(KEYS)
     assert keys(first["cancelling"]) == keys(first["request_completed"])
@@ -91,7 +91,7 @@ def test_lines_of_a_tool_have_the_keys_of_its_request(lines: list[dict[str, Any]
     assert first["cancelling"]["order"] == "A-1"
 
 
-def test_lines_of_the_next_request_have_nothing_of_the_previous_one(lines: list[dict[str, Any]]) -> None:
+def test_lines_of_the_next_request_have_nothing_of_the_previous_one(lines):
     first, second, third = (by_message(lines, request) for request in (1, 2, 3))
     assert keys(second["cancelling"]) == keys(second["request_completed"])
     assert keys(second["cancelling"]).keys() == {"service", "correlation_id", "flow"}
@@ -99,7 +99,7 @@ def test_lines_of_the_next_request_have_nothing_of_the_previous_one(lines: list[
     assert keys(third["listed"]) == keys(third["request_completed"])
 
 
-def test_a_logger_of_another_service_is_not_changed(lines: list[dict[str, Any]]) -> None:
+def test_a_logger_of_another_service_is_not_changed(lines):
     audited = [keys(line) for line in lines if line["message"] == "audited"]
     assert audited == [{"service": "audit"}] * 2
 
@@ -117,16 +117,14 @@ ALL = ["cancelled", "cancelling", "request_completed"]
     ],
     ids=str,
 )
-def test_lines_of_a_tool_have_the_level_and_the_service_of_its_server(
-    variables: Mapping[str, str], written: list[str]
-) -> None:
+def test_lines_of_a_tool_have_the_level_and_the_service_of_its_server(variables, written):
     lines = logged(call("cancel", {"order": "A-1"}), **variables)
     found = [line for line in lines if line["message"] != "audited"]
     assert sorted({line["message"] for line in found}) == written
     assert {line["service"] for line in found} == {"service_undefined"}
 
 
-def test_lines_of_a_tool_have_the_service_of_its_function_and_redacted_tracebacks() -> None:
+def test_lines_of_a_tool_have_the_service_of_its_function_and_redacted_tracebacks():
     requests = call("cancel", {"order": "A-1"}), call("fail", {"order": "4111 1111"})
     lines = logged(*requests, AWS_LAMBDA_FUNCTION_NAME="shop_orders", MCP_ISSUER="shop")
     assert {(line["service"], line["message"] == "audited") for line in lines if "message" in line} == {
@@ -137,7 +135,7 @@ def test_lines_of_a_tool_have_the_service_of_its_function_and_redacted_traceback
     assert "4111 1111" not in json.dumps(failed)
 
 
-def test_the_format_that_an_author_chose_stays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_format_that_an_author_chose_stays(capsys):
     service = f"service-{uuid4()}"
     observer = LogObserver(service=service)
     observer.begin("request-1")
@@ -162,9 +160,7 @@ class OwnFormatter(BasePowertoolsFormatter):
 @pytest.mark.parametrize(
     "formatter", [None, logging.Formatter(), OwnFormatter()], ids=["none", "standard", "own"]
 )
-def test_a_logger_that_takes_no_keys_is_not_changed(
-    formatter: logging.Formatter | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_logger_that_takes_no_keys_is_not_changed(formatter, capsys):
     service = f"service-{uuid4()}"
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(formatter)
@@ -205,9 +201,7 @@ def make_loggers() -> tuple[LogObserver, Logger]:
         lambda logger: Logger(service=logger.service, level="CRITICAL", location="%(lineno)d"),
     ],
 )
-def test_what_a_tool_does_with_its_logger_changes_no_line_of_the_package(
-    change: Callable[[Logger], object], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_tool_does_with_its_logger_changes_no_line_of_the_package(change, capsys):
     observer, logger = make_loggers()
     observer.record("certificate_issued")
     change(logger)
@@ -216,9 +210,7 @@ def test_what_a_tool_does_with_its_logger_changes_no_line_of_the_package(
     assert after | {"timestamp": ""} == before | {"timestamp": ""}
 
 
-def test_keys_of_a_thread_are_in_no_line_of_the_next_request(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_keys_of_a_thread_are_in_no_line_of_the_next_request(capsys):
     observer, logger = make_loggers()
     logger.thread_safe_append_keys(order="A-1", correlation_id="own")
     observer.record("certificate_issued")
@@ -244,7 +236,7 @@ metrics.flush_metrics()
 """
 
 
-def test_metrics_of_a_tool_and_of_the_package_do_not_mix() -> None:
+def test_metrics_of_a_tool_and_of_the_package_do_not_mix():
     done = run_program(METRICS, POWERTOOLS_SERVICE_NAME="orders", POWERTOOLS_METRICS_NAMESPACE="shop")
     assert done.stderr == ""
     lines = [json.loads(line) for line in done.stdout.splitlines()]

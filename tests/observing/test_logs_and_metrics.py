@@ -32,7 +32,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
     return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_line_has_the_fields_of_every_line(lines, monkeypatch):
     monkeypatch.setenv("_X_AMZN_TRACE_ID", f"Root={TRACE};Parent=x;Sampled=0")
     observer = LogObserver()
     observer.begin("request-1")
@@ -65,9 +65,7 @@ def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: p
     ],
     ids=str,
 )
-def test_lines_below_the_level_are_not_logged(
-    variables: dict[str, str], written: bool, lines: Lines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_below_the_level_are_not_logged(variables, written, lines, monkeypatch):
     for name in ("POWERTOOLS_LOG_LEVEL", "LOG_LEVEL", "AWS_LAMBDA_LOG_LEVEL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -88,13 +86,13 @@ observer.record("request_completed")
 """
 
 
-def test_a_tool_that_configures_logging_disables_no_line() -> None:
+def test_a_tool_that_configures_logging_disables_no_line():
     lines = map(json.loads, run_program(CONFIGURES_LOGGING).stdout.splitlines())
     messages = [line["message"] for line in lines if "message" in line]
     assert messages == ["state_refused", "tool_raised", "request_completed"]
 
 
-def test_the_timestamp_is_utc_with_milliseconds(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_timestamp_is_utc_with_milliseconds(lines, monkeypatch):
     monkeypatch.setattr(logging.Formatter, "converter", time.localtime)
     before = datetime.now(UTC) - timedelta(milliseconds=1)
     LogObserver().record("request_completed")
@@ -106,8 +104,8 @@ def test_the_timestamp_is_utc_with_milliseconds(lines: Lines, monkeypatch: pytes
     ("namespace", "found"), [("shop", "shop"), ("", "mcp-roundtrip"), (None, "mcp-roundtrip")]
 )
 def test_a_refused_state_is_a_warning_and_a_metric_by_reason_in_the_namespace_of_powertools(
-    namespace: str | None, found: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    namespace, found, lines, monkeypatch
+):
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
     if namespace is not None:
         monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", namespace)
@@ -118,7 +116,7 @@ def test_a_refused_state_is_a_warning_and_a_metric_by_reason_in_the_namespace_of
     assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == found
 
 
-def test_lines_of_several_threads_do_not_mix(lines: Lines) -> None:
+def test_lines_of_several_threads_do_not_mix(lines):
     observer = LogObserver()
 
     def write() -> None:
@@ -133,7 +131,7 @@ def test_lines_of_several_threads_do_not_mix(lines: Lines) -> None:
     assert len(lines()) == 800
 
 
-def test_a_line_is_written_once_whatever_the_root_logger_has(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_line_is_written_once_whatever_the_root_logger_has(capfd):
     handler = logging.StreamHandler()
     logging.getLogger().addHandler(handler)
     try:
@@ -144,7 +142,7 @@ def test_a_line_is_written_once_whatever_the_root_logger_has(capfd: pytest.Captu
     assert (written.out.count("request_completed"), written.err) == (1, "")
 
 
-def test_a_line_of_an_async_tool_has_the_fields_of_every_line(lines: Lines) -> None:
+def test_a_line_of_an_async_tool_has_the_fields_of_every_line(lines):
     async def record() -> None:
         observer.record("certificate_issued")
 
@@ -162,7 +160,7 @@ class Unprintable:
 
 @pytest.mark.parametrize("event", ["request_completed", "state_refused", "setting_missing"])
 @pytest.mark.parametrize("value", [Unprintable(), {(1, 2): "card 4111 1111"}], ids=["unprintable", "no JSON"])
-def test_a_line_that_cannot_be_written_fails_no_request(lines: Lines, event: str, value: object) -> None:
+def test_a_line_that_cannot_be_written_fails_no_request(lines, event, value):
     observer = LogObserver()
     observer.begin("request-1")
     observer.record(event, value=value)
@@ -174,7 +172,7 @@ def test_a_line_that_cannot_be_written_fails_no_request(lines: Lines, event: str
     assert [line["internal_error"] for line in found if "internal_error" in line] == [[1.0]] * 2
 
 
-def test_values_that_cannot_be_redacted_fail_no_request(lines: Lines) -> None:
+def test_values_that_cannot_be_redacted_fail_no_request(lines):
     def values() -> list[Any]:
         raise RuntimeError
 
@@ -192,7 +190,7 @@ class Closed(io.StringIO):
         raise BrokenPipeError
 
 
-def test_a_closed_output_fails_no_request(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_output_fails_no_request(capfd):
     with redirect_stdout(Closed()):
         observer = LogObserver(level="verbose")
         observer.begin("request-1")
@@ -201,13 +199,13 @@ def test_a_closed_output_fails_no_request(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_invalid_log_level_is_logged_and_ignored(lines: Lines) -> None:
+def test_an_invalid_log_level_is_logged_and_ignored(lines):
     LogObserver(level="verbose").record("request_completed")
     messages = [line["message"] for line in lines() if "message" in line]
     assert messages == ["misconfigured", "request_completed"]
 
 
-def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines: Lines) -> None:
+def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines):
     observer = LogObserver()
     observer.begin("request-1")
     observer.tag(flow="of request 1")
@@ -217,9 +215,7 @@ def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines: 
     assert (line["correlation_id"], "flow" in line) == ("request-2", False)
 
 
-def test_a_failure_is_logged_with_traceback_and_reason_but_not_that_of_a_foreign_exception(
-    lines: Lines,
-) -> None:
+def test_a_failure_is_logged_with_traceback_and_reason_but_not_that_of_a_foreign_exception(lines):
     class Refused(Exception):
         reason = "card 4111"
 
@@ -235,7 +231,7 @@ def test_a_failure_is_logged_with_traceback_and_reason_but_not_that_of_a_foreign
     assert "card 4111" not in json.dumps(lines())
 
 
-def test_the_last_line_of_a_request_has_its_costs(lines: Lines) -> None:
+def test_the_last_line_of_a_request_has_its_costs(lines):
     now = [0.0]
     observer = LogObserver(clock_ms=lambda: now[0])
     for correlation_id in ("request-1", "request-2"):
@@ -269,9 +265,7 @@ def test_the_last_line_of_a_request_has_its_costs(lines: Lines) -> None:
     ],
     ids=str,
 )
-def test_the_last_line_contains_metrics_if_there_are_counts(
-    lines: Lines, event: str, fields: dict[str, Any], counts: dict[str, int]
-) -> None:
+def test_the_last_line_contains_metrics_if_there_are_counts(lines, event, fields, counts):
     LogObserver().record(event, **fields)
     (line,) = lines()
     directives = line.get("_aws", {"CloudWatchMetrics": []})["CloudWatchMetrics"]
@@ -283,7 +277,7 @@ def test_the_last_line_contains_metrics_if_there_are_counts(
         assert dimensions == (["service", "code"] if event == "request_refused" else ["service"])
 
 
-def test_a_traceback_is_redacted_but_on_the_author_s_computer(lines: Lines) -> None:
+def test_a_traceback_is_redacted_but_on_the_author_s_computer(lines):
     for redacts in (True, False):
         observer = LogObserver(redacts=redacts)
         observer.begin("request-1")

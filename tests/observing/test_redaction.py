@@ -19,7 +19,7 @@ def traceback(message: str, *values_of_request: Any) -> str:
         return redacted_traceback(error, values_of_request)
 
 
-def test_location_and_kind_of_an_error_are_not_redacted() -> None:
+def test_location_and_kind_of_an_error_are_not_redacted():
     text = traceback("no such city: Atlantis", {"location": "Atlantis"})
     assert "test_redaction.py" in text
     assert "raise ValueError(message)" in text
@@ -40,16 +40,16 @@ def test_location_and_kind_of_an_error_are_not_redacted() -> None:
         ("GET /files/a/b%20c", "a/b c"),
     ],
 )
-def test_a_value_is_redacted_in_any_spelling(message: str, values_of_request: Any) -> None:
+def test_a_value_is_redacted_in_any_spelling(message, values_of_request):
     assert "[redacted]" in traceback(message, values_of_request)
 
 
-def test_short_values_and_names_are_not_redacted_and_the_longest_value_is_first() -> None:
+def test_short_values_and_names_are_not_redacted_and_the_longest_value_is_first():
     assert "a is not sesame" in traceback("a is not sesame", {"sesame": "a"}, None, True, 12)
     assert "sesame" not in traceback("open sesame", ["open", "open sesame"])
 
 
-def test_causes_notes_and_groups_are_redacted() -> None:
+def test_causes_notes_and_groups_are_redacted():
     try:
         try:
             raise KeyError("sesame")
@@ -81,13 +81,13 @@ SECRET = "open\nsesame or\n  barley"
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_all_lines_of_a_multiline_value_are_redacted(error: Exception) -> None:
+def test_all_lines_of_a_multiline_value_are_redacted(error):
     text = redacted_traceback(error, [SECRET])
     assert "sesame" not in text
     assert "barley" not in text
 
 
-def test_a_note_that_looks_like_a_frame_is_redacted() -> None:
+def test_a_note_that_looks_like_a_frame_is_redacted():
     assert "sesame" not in redacted_traceback(noted('File "sesame'), ['File "sesame'])
 
 
@@ -98,7 +98,7 @@ class Order(BaseModel):
 @pytest.mark.parametrize(
     "number", ["open" + 100 * "!" + "sesame", {"a": {"b": "open" + 100 * "!" + "sesame"}}]
 )
-def test_messages_of_pydantic_do_not_quote_values(number: Any) -> None:
+def test_messages_of_pydantic_do_not_quote_values(number):
     with pytest.raises(ValidationError) as raised:
         Order.model_validate({"number": number})
     text = redacted_traceback(raised.value, [number])
@@ -107,7 +107,7 @@ def test_messages_of_pydantic_do_not_quote_values(number: Any) -> None:
     assert "input_type=" in text
 
 
-def test_a_long_message_is_truncated_in_little_time() -> None:
+def test_a_long_message_is_truncated_in_little_time():
     words = [f"{'b' if number % 2 else ''}{'a' * 4_000}{number}" for number in range(1_000)]
     text = traceback("a" * MAX_MESSAGE, words)
     assert len(text) < MAX_MESSAGE + 1_000
@@ -115,7 +115,7 @@ def test_a_long_message_is_truncated_in_little_time() -> None:
 
 
 @given(st.lists(st.text(min_size=4), min_size=1, max_size=5))
-def test_no_value_is_ever_quoted(values: list[str]) -> None:
+def test_no_value_is_ever_quoted(values):
     spellings = [repr(value)[1:-1] for value in values]
     assume(not any(spelling in traceback("", ()) for spelling in spellings))
     rest = traceback(" ".join(map(repr, values)), values).replace("[redacted]", "\n")
@@ -125,7 +125,7 @@ def test_no_value_is_ever_quoted(values: list[str]) -> None:
 @pytest.mark.parametrize(
     "values", [[f"value-{number}" for number in range(200_000)], ["\n".join(map(str, range(200_000)))]]
 )
-def test_the_message_is_omitted_if_there_are_too_many_values(values: list[str]) -> None:
+def test_the_message_is_omitted_if_there_are_too_many_values(values):
     text = traceback("value-150000 failed", values)
     assert "150000" not in text
     assert "raise ValueError(message)" in text

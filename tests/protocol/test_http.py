@@ -57,9 +57,7 @@ def test_a_lone_surrogate_is_replaced_and_other_text_is_unchanged(text: str) -> 
 
 
 @given(st.lists(st.lists(PIECES).map("".join), min_size=1))
-def test_every_event_of_a_stream_is_valid(
-    texts: list[str],
-) -> None:
+def test_every_event_of_a_stream_is_valid(texts: list[str]) -> None:
     *events, response = map(compact_json, texts)
     body = build_response(response, events, {"accept": "text/event-stream"}).body
     read = [from_json(line.removeprefix("data: ")) for line in body.splitlines() if line]

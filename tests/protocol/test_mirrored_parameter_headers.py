@@ -13,11 +13,7 @@ from mcp.shared.inbound import mcp_param_headers
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH
-from mcp_roundtrip.protocol.mirrored_headers import (
-    MAX_INTEGER,
-    check_parameter_headers,
-    encode_header,
-)
+from mcp_roundtrip.protocol.mirrored_headers import MAX_INTEGER, check_parameter_headers, encode_header
 from mcp_roundtrip_testing.http_requests import build_parameter_headers
 
 MIRRORED: dict[tuple[str, ...], str] = {("a",): "Value"}
@@ -37,9 +33,6 @@ def accepts(value: Any, header: str | None) -> bool:
             raise
         return False
     return True
-
-
-# Properties
 
 
 @given(values, values)
@@ -78,9 +71,6 @@ def test_a_value_may_always_be_base64_encoded(value: str) -> None:
 @given(st.recursive(values | st.none() | st.floats(), lambda inner: st.lists(inner)), st.text() | st.none())
 def test_any_header_is_accepted_or_refused_as_mismatch(value: Any, header: str | None) -> None:
     accepts(value, header)
-
-
-# Tables
 
 
 @pytest.mark.parametrize(

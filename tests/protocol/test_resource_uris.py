@@ -78,7 +78,7 @@ REFUSED = {
     # boundaries that cannot be found, or only by trying many
     "its end cannot be found": ["{+a}{/b}", "{+a}/{+b}", "{+a}/x{/b}"],
     "put '/' or another reserved character between": [
-        *("{a}{b}", "{a}{+b}", "{+a}{b}", "{/a}{b}", "{a}-{b}", "{+a}-{b}", "{a}.{b}", "{a}%2F{b}"),
+        *("{a}{b}", "{a}{+b}", "{+a}{b}", "{/a}{b}", "{a}-{b}", "{+a}-{b}", "{a}.{b}", "{a}%2F{b}")
     ],
     "put '/' or another reserved character after": ["{/a}b", "x{/a}.txt", "{/a}%20"],
     "occurs twice": ["{a}/{a}", "{a}{?a}", "{/a}{/a}"],
@@ -283,8 +283,6 @@ def test_a_uri_without_a_template_is_not_found(uri: str) -> None:
     assert first_match(MANY, uri) is None
     assert first_match([], uri) is None
 
-
-# the normal form
 
 EQUIVALENT = [
     # RFC 3986 §6.2.2, §6.2.2.1 to §6.2.2.3, §6.2.3

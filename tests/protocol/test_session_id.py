@@ -123,28 +123,28 @@ def test_the_content_is_readable() -> None:
     assert SessionId.decode(raw(VALID)) == session_id
 
 
+CHANGED: list[dict[str, Any]] = [
+    {"protocolVersion": "2026-07-28"},
+    {"protocolVersion": ["2025-11-25"]},
+    {"client": ["claude"]},
+    {"client": {"name": "claude", "version": "1.0"}},
+    {"client": ["claude", 1]},
+    {"capabilities": []},
+    {"capabilities": {"roots": {"a": "x" * MAX_LENGTH}}},
+    {"nonce": "A" * 21},
+    {"nonce": "A" * 21 + "="},
+    {"nonce": None},
+    {"logLevel": "loud"},
+    {"logLevel": None},
+    {"principal": "alice"},
+]
+
+
 @pytest.mark.parametrize(
     "content",
     [
         *({name: value for name, value in VALID.items() if name != left_out} for left_out in VALID),
-        *(
-            {**VALID, **changed}
-            for changed in (
-                {"protocolVersion": "2026-07-28"},
-                {"protocolVersion": ["2025-11-25"]},
-                {"client": ["claude"]},
-                {"client": {"name": "claude", "version": "1.0"}},
-                {"client": ["claude", 1]},
-                {"capabilities": []},
-                {"capabilities": {"roots": {"a": "x" * MAX_LENGTH}}},
-                {"nonce": "A" * 21},
-                {"nonce": "A" * 21 + "="},
-                {"nonce": None},
-                {"logLevel": "loud"},
-                {"logLevel": None},
-                {"principal": "alice"},
-            )
-        ),
+        *({**VALID, **changed} for changed in CHANGED),
         dict(reversed(VALID.items())),
         [],
         None,

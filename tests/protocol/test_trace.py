@@ -37,9 +37,6 @@ def baggage(value: Any) -> str | None:
     return TraceContext.from_meta({"baggage": value}).baggage
 
 
-# -- traceparent ----------------------------------------------------------------------------------------
-
-
 @given(digits(32), digits(16), digits(2))
 @example(TRACE, SPAN, "01")
 def test_every_traceparent_of_version_00_is_passed_on_unchanged(trace: str, span: str, flags: str) -> None:
@@ -89,9 +86,6 @@ def test_a_malformed_traceparent_is_treated_as_absent(value: str) -> None:
 )
 def test_a_later_version_is_read_by_its_first_four_fields(received: str, accepted: str) -> None:
     assert traceparent(received) == accepted
-
-
-# -- tracestate -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,9 +154,6 @@ def test_a_tracestate_over_the_limit_loses_large_entries_first_then_the_last() -
     assert tracestate(",".join([large] * 5)) is None
 
 
-# -- baggage --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -215,9 +206,6 @@ def test_hostile_values_are_refused_quickly(attack: str) -> None:
     assert TraceContext.from_meta(meta) == TraceContext(traceparent=PARENT)
 
 
-# -- tracelink ------------------------------------------------------------------------------------------
-
-
 def test_a_link_to_another_trace_is_passed_on_beside_the_traceparent_or_without_one() -> None:
     context = TraceContext.from_meta({"traceparent": PARENT, META_TRACELINK: OTHER})
     assert context == TraceContext(traceparent=PARENT, tracelink=OTHER)
@@ -225,8 +213,6 @@ def test_a_link_to_another_trace_is_passed_on_beside_the_traceparent_or_without_
     assert TraceContext.from_meta({META_TRACELINK: OTHER}) == TraceContext(tracelink=OTHER)
     assert TraceContext.from_meta({META_TRACELINK: OTHER[:-1]}) == TraceContext()
 
-
-# -- properties -------------------------------------------------------------------------------------------
 
 MEMBERS = ["traceparent", "tracestate", "baggage", META_TRACELINK]
 bits = st.sampled_from([PARENT, OTHER, "cc-", "-", ",", ";", "=", " ", "a", "a=1", "@", "\n", "0" * 32, "é"])

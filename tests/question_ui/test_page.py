@@ -261,7 +261,7 @@ def test_several_questions_are_answered_and_declined_one_by_one() -> None:
         "size": {"action": "accept", "content": {"vcpus": 4, "region": "eu"}},
         "again": {"action": "decline"},
     }
-    declined = dict.fromkeys(("1.action", "2.action"), ("decline",))
+    declined: dict[str, tuple[str, ...]] = dict.fromkeys(("1.action", "2.action"), ("decline",))
     assert read(requests, **declined).errors == {"0.action": "Choose whether you have finished."}
     assert "#f0-action" in attributes(parse(page(requests, declined)), "href")
 

@@ -10,15 +10,7 @@ from mcp_roundtrip.state import claims
 from support.attacks import CASES, TABLES
 from support.attacks_certificate import CERTIFIED
 from support.forgery import FORGES, PAYLOAD
-from support.tokens import (
-    BINDING,
-    CERTIFIED_UNTIL,
-    CONFIGURATIONS,
-    DELEGATED,
-    ENCRYPTED,
-    KEY,
-    NOW,
-)
+from support.tokens import BINDING, CERTIFIED_UNTIL, CONFIGURATIONS, DELEGATED, ENCRYPTED, KEY, NOW
 
 REASONS = {
     *("not_a_string", "too_long", "malformed", "header", "unknown_key", "epoch", "decryption", "signature"),

@@ -141,9 +141,7 @@ def test_1000_forgeries_cause_no_signature_and_no_key_derivation(configuration):
 
 
 @where_encrypted
-def test_a_forgery_without_the_epoch_key_is_refused_before_a_signing_key_is_looked_up(
-    configuration,
-):
+def test_a_forgery_without_the_epoch_key_is_refused_before_a_signing_key_is_looked_up(configuration):
     one, calls = warm(configuration)
     refused(one, distinct(outsider_tokens(FORGES[configuration]), 500))
     assert calls == {}

@@ -121,11 +121,11 @@ class Epochs(EpochKeys):
     """Epoch keys at a settable time."""
 
     def current(self, now):
-        self.clock.now = now
+        self.clock.now = now  # type: ignore[attr-defined]  # a FakeClock
         return super().current(now)
 
     def find(self, kid, now):
-        self.clock.now = now
+        self.clock.now = now  # type: ignore[attr-defined]  # a FakeClock
         return super().find(kid, now)
 
 
@@ -227,9 +227,6 @@ def test_no_text_as_epoch_name_causes_a_kms_call(text):
 def test_an_unknown_mac_key_is_refused_without_a_kms_call(mac_key):
     assert refusal(epochs(mac_key), kid(EPOCH, "two")) == "unknown_key"
     assert mac_key.derivations == []
-
-
-# prefetch
 
 
 def test_the_next_epoch_key_is_derived_once_late_in_the_current_epoch(mac_key):

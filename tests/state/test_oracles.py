@@ -17,16 +17,7 @@ from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.jws import LocalKey
 from support.forgery import FORGES, PAYLOAD, SECRET
-from support.tokens import (
-    BINDING,
-    CONFIGURATIONS,
-    DELEGATED,
-    KEY,
-    NOW,
-    claims_of,
-    header_of,
-    lower_s,
-)
+from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, KEY, NOW, claims_of, header_of, lower_s
 
 everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 where_delegated = pytest.mark.parametrize("configuration", DELEGATED, ids=str)
@@ -45,9 +36,6 @@ class JWS(joserfc_jws.JWSRegistry):
 
 
 REGISTRY = JWS(header_registry={"crt": HeaderParameter("certificate", "str")}, algorithms=["ES256"])
-
-
-# tokens of this package
 
 
 def decoded_by_pyjwt(token, key):
@@ -85,9 +73,6 @@ def test_the_libraries_read_every_layer_of_a_state(configuration, decoded):
     claims = decoded(inner, key)
     assert claims == forge.claims
     assert claims["st"] == PAYLOAD
-
-
-# tokens of the libraries
 
 
 def minted_by_pyjwt(header, claims, key):

@@ -35,9 +35,7 @@ def outcomes(zygote: Zygote) -> list[Outcome]:
     return run_all(zygote, sample(zygote, TASKS))
 
 
-def test_each_task_loses_one_worker_and_workers_are_lost_at_every_call(
-    zygote: Zygote, outcomes: list[Outcome]
-) -> None:
+def test_each_task_loses_one_worker_and_workers_are_lost_at_every_call(zygote, outcomes):
     assert len(outcomes) == TASKS
     assert all(len(outcome.losses) == 1 for outcome in outcomes)
     lost = {
@@ -54,18 +52,18 @@ def test_each_task_loses_one_worker_and_workers_are_lost_at_every_call(
     assert len(ways) == len(Delivery) * 2 * len(ENDS)
 
 
-def test_every_task_completes_once_and_repeats_no_journaled_step(outcomes: list[Outcome]) -> None:
+def test_every_task_completes_once_and_repeats_no_journaled_step(outcomes):
     for outcome in outcomes:
         assert_laws(outcome)
 
 
-def test_a_step_that_was_lost_before_its_entry_runs_again(outcomes: list[Outcome]) -> None:
+def test_a_step_that_was_lost_before_its_entry_runs_again(outcomes):
     lost = [o for o in outcomes if (o.case.call, o.case.loss.side) == ("put_new J#first", "before")]
     assert lost
     assert all(len(outcome.runs_of("first")) == 2 for outcome in lost)
 
 
-def test_the_next_worker_claims_the_task_within_90_seconds(outcomes: list[Outcome]) -> None:
+def test_the_next_worker_claims_the_task_within_90_seconds(outcomes):
     slow = [
         (outcome.case, seconds)
         for outcome in outcomes
@@ -76,7 +74,7 @@ def test_the_next_worker_claims_the_task_within_90_seconds(outcomes: list[Outcom
     assert slow == []
 
 
-def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes: list[Outcome]) -> None:
+def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes):
     documented = {
         (row[0], row[1]): [float(figure) for figure in row[2:]]
         for row in re.findall(
@@ -89,15 +87,13 @@ def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes: list[Ou
         assert all(m <= d <= GOAL_S for m, d in zip(figures, documented[name], strict=True)), (name, figures)
 
 
-def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue(
-    zygote: Zygote,
-) -> None:
+def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue(zygote):
     lost = run(zygote, Case(Delivery.QUEUE, False, "hide", Loss(End.KILL, 0)))
     assert lost.seconds_to_next_claim == 930
     assert_laws(lost)
 
 
-def test_with_a_long_lease_the_next_worker_is_late(zygote: Zygote) -> None:
+def test_with_a_long_lease_the_next_worker_is_late(zygote):
     """The figures depend on the length of leases: with 15 minutes, the goal is missed."""
     world = World(zygote, Delivery.INVOKE, False, Loss(End.KILL, 3, "after"), lease_ms=900_000)
     seconds = play(world).seconds_to_next_claim
@@ -106,9 +102,7 @@ def test_with_a_long_lease_the_next_worker_is_late(zygote: Zygote) -> None:
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there_is_one_task(
-    zygote: Zygote, is_done: bool
-) -> None:
+def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there_is_one_task(zygote, is_done):
     """The requests that create the task and answer its questions. A poll dispatches a lost worker again."""
 
     def run_with(lost_request: tuple[int, bool] | None) -> World:
@@ -128,8 +122,8 @@ def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there
 @pytest.mark.parametrize("delivery", Delivery)
 @pytest.mark.parametrize("losses", [4, MAX_ATTEMPTS - 1])
 def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one_completes_the_task(
-    zygote: Zygote, losses: int, delivery: Delivery, polls: bool
-) -> None:
+    zygote, losses, delivery, polls
+):
     """All are lost in the same step, late enough for a renewal. The pause grows with their number."""
     remaining = iter(range(losses))
 
@@ -156,7 +150,7 @@ def table(ministack: str) -> Iterator[DynamoStore]:
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("place", [0, 3, 5, 7, 11])
-def test_the_laws_hold_with_dynamodb(zygote: Zygote, table: DynamoStore, place: int, side: str) -> None:
+def test_the_laws_hold_with_dynamodb(zygote, table, place, side):
     case = Case(Delivery.INVOKE, True, str(place), Loss(End.KILL, place, side))
     lost = run(zygote, case, table)
     assert len(lost.losses) == 1

@@ -9,7 +9,7 @@ import pytest
 from storm.deployment import Delivery
 from storm.outcome import Outcome, assert_laws, play
 from storm.plan import SIDES, calls_of
-from storm.processes import WorkerProcess, Zygote
+from storm.processes import WorkerProcess
 from storm.world import End, Event, Loss, World
 
 DELIVERIES = list(Delivery)
@@ -48,8 +48,8 @@ def owners(outcome: Outcome) -> list[str]:
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @pytest.mark.parametrize("after_s", [10, 25, 45])
 def test_a_process_that_stops_in_a_step_and_continues_writes_nothing_and_begins_no_step(
-    zygote: Zygote, delivery: Delivery, after_s: float
-) -> None:
+    zygote, delivery, after_s
+):
     world = World(zygote, delivery)
     in_first_step(world, lambda process: world.stop(process, after_s, duration_s=150))
     outcome = played(world)
@@ -61,9 +61,7 @@ def test_a_process_that_stops_in_a_step_and_continues_writes_nothing_and_begins_
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-def test_a_process_that_stops_for_less_than_its_lease_keeps_its_task(
-    zygote: Zygote, delivery: Delivery
-) -> None:
+def test_a_process_that_stops_for_less_than_its_lease_keeps_its_task(zygote, delivery):
     world = World(zygote, delivery)
     in_first_step(world, lambda process: world.stop(process, 10, duration_s=45))
     outcome = played(world)
@@ -72,7 +70,7 @@ def test_a_process_that_stops_for_less_than_its_lease_keeps_its_task(
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_a_process_that_stops_at_any_call_does_no_harm(zygote: Zygote, side: str) -> None:
+def test_a_process_that_stops_at_any_call_does_no_harm(zygote, side):
     """A request that is under way when the process stops arrives when it continues."""
     calls = calls_of(zygote, Delivery.INVOKE)[False]
     for place, call in enumerate(calls):
@@ -85,7 +83,7 @@ def test_a_process_that_stops_at_any_call_does_no_harm(zygote: Zygote, side: str
 
 
 @pytest.mark.parametrize("polls", [True, False])
-def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(zygote: Zygote, polls: bool) -> None:
+def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(zygote, polls):
     outcome = played(World(zygote, Delivery.INVOKE, polls, deliveries=2))
     assert len({event.pid for event in outcome.events if event.kind == "call"}) >= 2
     assert len(owners(outcome)) == 2  # one for each pass
@@ -94,9 +92,7 @@ def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(zygote: 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @pytest.mark.parametrize("after_s", [0, 10, 30, 49])
-def test_a_second_delivery_during_a_step_leaves_its_worker_alone(
-    zygote: Zygote, delivery: Delivery, after_s: float
-) -> None:
+def test_a_second_delivery_during_a_step_leaves_its_worker_alone(zygote, delivery, after_s):
     world = World(zygote, delivery, polls=False)
     in_first_step(
         world,
@@ -108,7 +104,7 @@ def test_a_second_delivery_during_a_step_leaves_its_worker_alone(
     assert all(len(outcome.runs_of(step)) == 1 for step in ("first", "once", "last"))
 
 
-def test_a_second_delivery_takes_over_when_the_first_is_killed(zygote: Zygote) -> None:
+def test_a_second_delivery_takes_over_when_the_first_is_killed(zygote):
     world = World(zygote, Delivery.INVOKE, polls=False, deliveries=2, loss=Loss(End.KILL, 6, "after"))
     outcome = played(world)
     assert len(outcome.losses) == 1
@@ -117,22 +113,20 @@ def test_a_second_delivery_takes_over_when_the_first_is_killed(zygote: Zygote) -
 
 
 @pytest.mark.parametrize("late_s", [5, 25, 39])
-def test_a_worker_whose_heartbeat_is_late_keeps_its_task(zygote: Zygote, late_s: float) -> None:
+def test_a_worker_whose_heartbeat_is_late_keeps_its_task(zygote, late_s):
     outcome = played(World(zygote, heartbeat_delay_s=late_s, steps={"first": 170, "once": 5, "last": 50}))
     assert len(owners(outcome)) == 2
     assert len(outcome.runs_of("first")) == 1
 
 
-def test_a_worker_without_heartbeats_renews_its_lease_before_it_writes(zygote: Zygote) -> None:
+def test_a_worker_without_heartbeats_renews_its_lease_before_it_writes(zygote):
     outcome = played(World(zygote, heartbeat_delay_s=10_000))
     assert len(owners(outcome)) == 2
     assert len(outcome.runs_of("first")) == 1
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-def test_a_worker_whose_heartbeat_comes_after_its_lease_writes_nothing(
-    zygote: Zygote, delivery: Delivery
-) -> None:
+def test_a_worker_whose_heartbeat_comes_after_its_lease_writes_nothing(zygote, delivery):
     steps = {"first": 100, "once": 5, "last": 5}
     outcome = played(World(zygote, delivery, heartbeat_delay_s=10_000, steps=steps))
     claims = outcome.of_kind("claimed")

@@ -117,9 +117,6 @@ def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_ch
     assert seen == {Status.COMPLETED, Status.CANCELLED}
 
 
-# rounds of one flow
-
-
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("call", range(count_calls_of_creation()))
 def test_of_two_requests_in_every_order_one_creates_the_task(task_store, call, is_done):

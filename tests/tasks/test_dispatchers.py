@@ -265,9 +265,6 @@ def deployed(request):
     return request.getfixturevalue(request.param)
 
 
-# all dispatchers
-
-
 def test_a_delayed_dispatch_does_nothing_at_once(deployed):
     pk = deployed.create()
     deployed.dispatcher.dispatch_at(deployed.address, pk, deployed.now_ms() + 60_000)
@@ -282,8 +279,6 @@ def test_each_task_runs_once_however_often_it_is_dispatched(deployed):
     assert {deployed.status(pk) for pk in pks} == {"completed"}
     assert sorted(ran) == ["a", "b", "c"]
 
-
-# addresses
 
 ADDRESSES = {
     "functions": function_arn("LossyDispatcher", "1"),
@@ -310,9 +305,6 @@ def test_an_unreachable_service_is_a_store_error(environment, service, address):
             dispatcher.dispatch(address, "p#t")
     assert failed.value.reason == "EndpointConnectionError"
     close_clients(dispatcher)
-
-
-# functions
 
 
 @pytest.mark.parametrize(("version", "invoked"), [("live", "live"), ("7", None)])
@@ -351,9 +343,6 @@ def test_an_invocation_that_cannot_update_its_task_fails_so_that_lambda_retries_
     functions.refused.clear()
     functions.run(pk)
     assert (functions.status(pk), ran) == ("completed", ["a"])
-
-
-# queues
 
 
 def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued):

@@ -60,7 +60,7 @@ def unlimited(task_store: TaskStore) -> Table:
     return Table.over(task_store, principal=ALICE)
 
 
-def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(table: Table) -> None:
+def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(table):
     assert table.tasks.find(table.flow) is None
     first = table.start()
     with pytest.raises(FlowIsStored):
@@ -72,18 +72,18 @@ def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(tab
             table.start(flow=replace(table.flow, id="other"))
 
 
-def test_a_task_is_found_by_its_caller_and_its_flow_only(table: Table) -> None:
+def test_a_task_is_found_by_its_caller_and_its_flow_only(table):
     table.start()
     assert table.tasks.find(replace(table.flow, principal=BOB)) is None
     assert table.tasks.find(replace(table.flow, id="other")) is None
     assert table.tasks.find(replace(table.flow, ends_at_s=0)) is not None
 
 
-def test_a_call_without_a_state_is_a_new_task_each_time(unlimited: Table) -> None:
+def test_a_call_without_a_state_is_a_new_task_each_time(unlimited):
     assert unlimited.start(flow=None) != unlimited.start(flow=None)
 
 
-def test_all_items_exist_as_long_as_the_flow_and_as_the_task(unlimited: Table) -> None:
+def test_all_items_exist_as_long_as_the_flow_and_as_the_task(unlimited):
     task = unlimited.start()
     index = unlimited.store.get(unlimited.flow.index_key, "C")
     assert index is not None
@@ -93,7 +93,7 @@ def test_all_items_exist_as_long_as_the_flow_and_as_the_task(unlimited: Table) -
     assert brief.expires_s > unlimited.clock() + 3_600
 
 
-def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(unlimited: Table) -> None:
+def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(unlimited):
     ends_at_s = int(unlimited.clock()) + DAY_S
     parked = unlimited.park_flow(flow=replace(unlimited.flow, ends_at_s=ends_at_s))
     task = unlimited.start(flow=None, continued=parked)
@@ -102,7 +102,7 @@ def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(unlimited: Table) 
     assert len(items) == 3
 
 
-def test_a_flow_is_parked_or_becomes_a_task_once(unlimited: Table) -> None:
+def test_a_flow_is_parked_or_becomes_a_task_once(unlimited):
     parked = unlimited.park_flow()
     assert unlimited.tasks.find(unlimited.flow) == parked
     with pytest.raises(FlowIsStored):
@@ -111,7 +111,7 @@ def test_a_flow_is_parked_or_becomes_a_task_once(unlimited: Table) -> None:
         unlimited.park_flow()
 
 
-def test_a_flow_that_became_a_task_meanwhile_is_not_parked(unlimited: Table) -> None:
+def test_a_flow_that_became_a_task_meanwhile_is_not_parked(unlimited):
     task = unlimited.start()
     with pytest.raises(FlowIsStored):
         unlimited.park_flow()
@@ -125,7 +125,7 @@ def write_chunks(table: Table, task: Task, owner: str, result: object) -> Change
     return transitions.complete(owner=owner, now_ms=table.now_ms(), attributes=attributes)
 
 
-def test_a_large_result_written_while_a_poll_expires_the_task_is_complete() -> None:
+def test_a_large_result_written_while_a_poll_expires_the_task_is_complete():
     store = FaultyStore(matches=lambda operation: operation.name == "update", times=0)
     table = Table.over(store, principal=ALICE)
     task = table.create(ttl_ms=TTL_MS)
@@ -137,7 +137,7 @@ def test_a_large_result_written_while_a_poll_expires_the_task_is_complete() -> N
     assert (polled.status, polled.result) == (Status.COMPLETED, LARGE)
 
 
-def test_chunks_of_a_lost_worker_do_not_corrupt_the_result_of_the_next(unlimited: Table) -> None:
+def test_chunks_of_a_lost_worker_do_not_corrupt_the_result_of_the_next(unlimited):
     task = unlimited.create()
     unlimited.claim(task, "first", TTL_MS)
     completed_by_first = write_chunks(unlimited, task, "first", OTHER)

@@ -88,16 +88,13 @@ def table() -> Table:
     return Table()
 
 
-# how long a lease lasts
-
-
-def test_a_claim_has_the_delivery_and_the_length_of_the_lease(table: Table) -> None:
+def test_a_claim_has_the_delivery_and_the_length_of_the_lease(table):
     table.lease("me", "request-1").claim()
     assert (table.task.lease_owner, table.task.lease_delivery) == ("me", "request-1")
     assert table.task.lease_until_ms == NOW + LEASE_MS
 
 
-def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table: Table) -> None:
+def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table):
     lease = table.claimed(remaining_ms=70_000)
     assert table.task.lease_until_ms == NOW + LEASE_MS
     table.now_ms += 20_000
@@ -120,15 +117,15 @@ def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table: 
     ],
 )
 def test_the_owner_asks_after_half_a_lease_or_its_invocation_and_if_its_clock_went_back(
-    table: Table, elapsed_ms: int, remaining_ms: int, calls: int
-) -> None:
+    table, elapsed_ms, remaining_ms, calls
+):
     lease = table.claimed(remaining_ms=remaining_ms)
     table.now_ms += elapsed_ms
     assert lease.check()
     assert table.store.calls == calls
 
 
-def test_the_owner_renews_a_lease_that_is_over_unless_it_was_released(table: Table) -> None:
+def test_the_owner_renews_a_lease_that_is_over_unless_it_was_released(table):
     lease = table.claimed()
     table.now_ms += 10 * LEASE_MS
     assert lease.check()
@@ -138,7 +135,7 @@ def test_the_owner_renews_a_lease_that_is_over_unless_it_was_released(table: Tab
     assert table.task.lease_owner is None
 
 
-def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(table: Table) -> None:
+def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(table):
     lease = table.claimed()
     table.take_over()
     before, table.store.calls = table.task, 0
@@ -147,7 +144,7 @@ def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(t
     assert (table.store.calls, table.task) == (1, before)
 
 
-def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(table: Table) -> None:
+def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(table):
     lease = table.claimed()
     table.now_ms += HALF_MS
     table.fail()
@@ -157,10 +154,7 @@ def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(tab
     assert lease.check()
 
 
-# before a step
-
-
-def test_before_a_step_one_request_renews_an_old_lease_and_notices_a_cancellation(table: Table) -> None:
+def test_before_a_step_one_request_renews_an_old_lease_and_notices_a_cancellation(table):
     lease = table.claimed()
     table.now_ms += HALF_MS
     assert [lease.verify(), lease.check()] == [True, True]
@@ -172,17 +166,14 @@ def test_before_a_step_one_request_renews_an_old_lease_and_notices_a_cancellatio
     assert table.store.calls == 1
 
 
-# heartbeats
-
-
-def test_a_heartbeat_renews_the_lease_and_its_message(table: Table) -> None:
+def test_a_heartbeat_renews_the_lease_and_its_message(table):
     lease = table.claimed()
     table.now_ms += 20_000
     assert lease.beat() == LEASE_MS / RENEWALS
     assert (table.task.lease_until_ms, table.renewed) == (table.now_ms + LEASE_MS, 1)
 
 
-def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
+def test_a_failed_heartbeat_is_logged_and_soon_repeated(table):
     lease = table.claimed()
     table.fail()
     assert [lease.beat(), lease.beat()] == [LEASE_MS / RETRIES, LEASE_MS / RETRIES]
@@ -196,9 +187,7 @@ def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
 
 
 @pytest.mark.parametrize("transition", ["cancel", "expire"])
-def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_ends(
-    table: Table, transition: str
-) -> None:
+def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_ends(table, transition):
     lease = table.claimed()
     ends = {
         "cancel": transitions.cancel(now_ms=table.now_ms),
@@ -213,7 +202,7 @@ def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_e
 
 
 @pytest.mark.parametrize("is_down", [False, True])
-def test_a_heartbeat_after_the_pass_does_nothing(table: Table, is_down: bool) -> None:
+def test_a_heartbeat_after_the_pass_does_nothing(table, is_down):
     """The environment was frozen before the thread ended, and runs another invocation now."""
     lease = table.claimed()
     lease.close()
@@ -226,7 +215,7 @@ def test_a_heartbeat_after_the_pass_does_nothing(table: Table, is_down: bool) ->
 # the thread that renews; the test decides when its waits end
 
 
-def test_the_lease_is_renewed_until_the_pass_ends(table: Table) -> None:
+def test_the_lease_is_renewed_until_the_pass_ends(table):
     timer = HeartbeatTimer()
     with heartbeat(table.claimed(), timer):
         assert [timer.fire(), timer.fire()] == [True, True]
@@ -235,14 +224,14 @@ def test_the_lease_is_renewed_until_the_pass_ends(table: Table) -> None:
     assert not timer.thread.is_alive()
 
 
-def test_the_thread_ends_when_the_pass_is_killed(table: Table) -> None:
+def test_the_thread_ends_when_the_pass_is_killed(table):
     timer = HeartbeatTimer()
     with pytest.raises(KeyboardInterrupt), heartbeat(table.claimed(), timer):
         raise KeyboardInterrupt
     assert timer.thread is None or not timer.thread.is_alive()
 
 
-def test_the_thread_ends_when_another_worker_has_the_lease(table: Table) -> None:
+def test_the_thread_ends_when_another_worker_has_the_lease(table):
     timer, lease = HeartbeatTimer(), table.claimed()
     with heartbeat(lease, timer):
         table.take_over()
@@ -250,7 +239,7 @@ def test_the_thread_ends_when_another_worker_has_the_lease(table: Table) -> None
         assert (lease.is_lost, table.renewed, table.errors) == (True, 0, [])
 
 
-def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease() -> None:
+def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease():
     """The heartbeat's request succeeds, and the worker learns that it lost the lease before the response."""
 
     class SlowTable(MemoryStore):
@@ -274,20 +263,17 @@ def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease() -> None:
         assert lease.is_lost
 
 
-def test_an_invocation_that_ends_before_the_first_renewal_starts_no_thread(table: Table) -> None:
+def test_an_invocation_that_ends_before_the_first_renewal_starts_no_thread(table):
     timer = HeartbeatTimer()
     with heartbeat(table.claimed(remaining_ms=LEASE_MS // RENEWALS), timer):
         assert timer.thread is None
 
 
-def test_the_default_wait_ends_with_the_pass_or_with_the_time() -> None:
+def test_the_default_wait_ends_with_the_pass_or_with_the_time():
     event = Event()
     assert not wait_ms(event, 0)
     event.set()
     assert wait_ms(event, 3_600_000)
-
-
-# any order
 
 
 OWNERS = st.integers(0, 3)

@@ -222,9 +222,6 @@ def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
     assert killed_call == 5, "the limit, step, arguments, link, and one transaction"
 
 
-# -- tasks that are moved -----------------------------------------------------------------------------------
-
-
 def running_task(table, **options):
     """Return a task of Alice that a worker runs."""
     return Task.from_item(table.claim(table.create(**options), lease_ms=60_000))

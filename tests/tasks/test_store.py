@@ -69,9 +69,6 @@ def except_stores(**why):
     return pytest.mark.parametrize("store", names, indirect=True)
 
 
-# creating items
-
-
 @pytest.mark.parametrize("again", [ITEM, ITEM | {"st": "failed"}, {"pk": "p", "sk": "M"}])
 def test_an_item_is_created_once_and_then_returned_unchanged(store, again):
     assert store.put_new(ITEM) is None
@@ -88,9 +85,6 @@ def test_one_of_many_concurrent_creations_succeeds(store):
     assert present.count(None) == 1
     assert present.index(None) == stored["v"]
     assert [item for item in present if item is not None] == 15 * [stored]
-
-
-# reading items
 
 
 def test_partition_key_and_sort_key_identify_an_item_and_a_missing_one_is_none(store):
@@ -141,8 +135,6 @@ def test_a_value_round_trips(store, value):
     assert store.put_new(item) == item
     assert store.update("p", "A", Change(Equals("v", value), set={"w": value})) == item | {"w": value}
 
-
-# updating items
 
 CONDITION_RESULTS = {
     "equal text": (Equals("st", "working"), True),
@@ -241,8 +233,6 @@ def test_a_change_that_requires_absence_creates_the_item(store, condition):
     assert store.update("q", "M", change) == {"pk": "q", "sk": "M", "v": "x", "n": 1}
 
 
-# transactions
-
 COUNT = Change(any_of(Absent("n"), Below("n", 2)), set={"last": "x"}, add={"n": 1})
 
 
@@ -286,9 +276,6 @@ def test_concurrent_transactions_succeed_exactly_as_often_as_their_condition_all
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(write, range(8))) == 2
     assert len(store.query("p")) == store.get("q", "O")["n"] == 2
-
-
-# sizes
 
 
 def item_of(size, letter="é"):

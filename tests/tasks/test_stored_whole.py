@@ -222,9 +222,6 @@ def test_an_answer_is_equal_to_one_with_members_that_are_null(calls):
     assert waiting.in_view(dict.fromkeys(KEYS, None))(calls.store) is False
 
 
-# -- crashes ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("channel", "one", "other"), [*FORMS, *UPDATES], ids=ids)
 @in_memory
 def test_a_submission_that_is_repeated_after_a_crash_is_told_whether_it_was_stored(
@@ -259,9 +256,6 @@ def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(
         assert waiting.received in (ADA, later)
         assert told == (waiting.received == later)
     assert kept == {False, True}
-
-
-# -- other revisions ----------------------------------------------------------------------------------------
 
 
 def earlier_store(waiting, given):

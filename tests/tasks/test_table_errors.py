@@ -113,9 +113,6 @@ def assert_completes(deployment, task_id):
     assert ran == ["s3cret-step", "s3cret-step s3cret-answer"], "no step ran twice"
 
 
-# -- client requests while the table fails
-
-
 @each_table_error
 def test_requests_without_a_table_do_not_report_missing_tasks(deployment, wire, table_error):
     with wire.failing_with(table_error):
@@ -200,9 +197,6 @@ def test_reads_are_strongly_consistent(deployment, wire):
     assert all(body["ConsistentRead"] is True for body in read)
 
 
-# -- workers while the table fails
-
-
 def fail_worker(deployment, wire, errors):
     """Run a worker while the table fails. Lambda will invoke it again."""
     delivery = deployment.sent[0]
@@ -248,9 +242,6 @@ def test_a_worker_that_cannot_release_its_lease_is_replaced_when_the_lease_expir
     assert_completes(deployment, task_id)
 
 
-# -- logs
-
-
 def test_the_log_names_the_aws_error_without_secrets(deployment, wire, capsys):
     deployment = deployment.by(observer=LogObserver())
     task_id = parked(deployment)
@@ -264,9 +255,6 @@ def test_the_log_names_the_aws_error_without_secrets(deployment, wire, capsys):
         assert not any(secret in logged for secret in SECRETS)
     assert_completes(deployment, task_id)
     assert not any(secret in capsys.readouterr().out for secret in SECRETS)
-
-
-# -- oversized and unserializable values
 
 
 def test_arguments_that_exceed_an_item_start_no_task():

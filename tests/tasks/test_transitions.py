@@ -170,9 +170,6 @@ def test_an_idempotent_transition_may_be_repeated(name):
     assert after(LEASED, change, change) == after(LEASED, change)
 
 
-# effects
-
-
 def test_a_claim_takes_the_lease_and_counts_an_attempt():
     claimed = task(after(READY, claim()))
     assert (claimed.status, claimed.work_state, claimed.version) == (Status.WORKING, WorkState.LEASED, 2)
