@@ -4,7 +4,9 @@ import io
 import secrets
 import urllib.error
 import urllib.request
+from contextlib import closing
 from datetime import UTC, datetime
+from unittest.mock import create_autospec
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
@@ -119,21 +121,26 @@ def test_a_changed_link_is_refused(bucket, before, after):
     assert refused.value.code == 403
 
 
-@pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "ap-south-2"])
-def test_a_link_uses_the_host_of_the_bucket(region):
-    client = s3_client(region)
-    hosts = {"us-east-1": "example-exports.s3.amazonaws.com"}
-    try:
-        url = urlsplit(Bucket("example-exports", client=client).link(REPORT).uri)
-    finally:
-        client.close()
-    assert url.hostname == hosts.get(region, f"example-exports.s3.{region}.amazonaws.com")
-    assert (url.scheme, url.path) == ("https", "/reports/key")
-
-
-def test_without_a_client_the_region_of_the_function_is_used(monkeypatch):
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
-    assert ".s3.eu-north-1." in Bucket("example-exports").link(REPORT).uri
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [
+        ("us-east-1", "s3.amazonaws.com"),
+        ("eu-west-1", "s3.eu-west-1.amazonaws.com"),
+        ("ap-south-2", "s3.ap-south-2.amazonaws.com"),
+    ],
+)
+def test_a_link_uses_the_host_of_the_bucket_by_default_in_the_region_of_the_function(
+    region, host, monkeypatch
+):
+    monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+    with closing(s3_client(region)) as client:
+        for bucket in (Bucket("example-exports", client=client), Bucket("example-exports")):
+            url = urlsplit(bucket.link(REPORT).uri)
+            assert (url.scheme, url.hostname, url.path) == (
+                "https",
+                f"example-exports.{host}",
+                "/reports/key",
+            )
 
 
 @given(ttl_ms=st.integers(1_000, MAX_TTL_MS))
@@ -172,7 +179,8 @@ def test_a_replay_uploads_nothing_and_signs_again(bucket):
     @server.tool
     def export(ctx: Context, orders: int) -> ResourceLink:
         stored = ctx.step("upload", upload, orders)
-        ctx.elicit("sure", f"{stored.size} bytes. Sure?", bool)
+        link = ctx.step("link", bucket.link, stored)
+        ctx.elicit("sure", f"{stored.size} bytes at {link.uri}. Sure?", bool)
         return bucket.link(stored)
 
     done = Player(server, always_replay=True).call("export", {"orders": 3}, sure=True)
@@ -182,56 +190,28 @@ def test_a_replay_uploads_nothing_and_signs_again(bucket):
     assert "structuredContent" not in done.result
 
 
-def test_a_link_in_a_question_can_be_journaled(bucket):
-    server = Server("reports")
-
-    @server.tool
-    def export(ctx: Context) -> bool:
-        stored = ctx.step("upload", bucket.put, CSV, "orders.csv", "text/csv")
-        link = ctx.step("link", bucket.link, stored)
-        return ctx.elicit("right", f"Is {link.uri} right?", bool)
-
-    assert Player(server, always_replay=True).call("export", right=True).structured is True
-
-
-@pytest.mark.parametrize("data", ["text", io.StringIO("text"), None, 7, io.BufferedReader(io.BytesIO())])
+@pytest.mark.parametrize("data", ["text", io.StringIO("text"), None, 7, io.RawIOBase()])
 def test_data_other_than_bytes_is_refused_before_sending(offline, data):
-    if isinstance(data, io.BufferedReader):
-        data = NotSeekable(data)
     with pytest.raises(UsageError):
         offline.put(data, "report.csv")
 
 
-class NotSeekable(io.RawIOBase):
-    def __init__(self, inner):
-        self.inner = inner
-
-
-@pytest.mark.parametrize("name", ["", "a\r\nSet-Cookie: a", "a\0", "\ud800", "a" * 256, None, b"a"])
-def test_a_name_is_plain_text(offline, name):
-    with pytest.raises(UsageError):
-        offline.put(CSV, name)
-
-
-@pytest.mark.parametrize("mime_type", ["", "csv", "text/csv\r\na: b", "text/", None])
-def test_an_invalid_mime_type_is_refused(offline, mime_type):
-    with pytest.raises(UsageError):
-        offline.put(CSV, "report.csv", mime_type)
-
-
-class Endless(io.RawIOBase):
-    """A file that exceeds the limit of an upload."""
-
-    def seekable(self):
-        return True
-
-    def seek(self, offset, whence=io.SEEK_SET):
-        return MAX_BYTES + 1
-
-
 def test_a_file_over_the_upload_limit_is_refused_with_both_sizes(offline):
+    endless = create_autospec(io.BytesIO, instance=True, **{"seek.return_value": MAX_BYTES + 1})
     with pytest.raises(UsageError, match=rf"{MAX_BYTES + 1}.*{MAX_BYTES}"):
-        offline.put(Endless(), "dump.bin")
+        offline.put(endless, "dump.bin")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *((name,) for name in ("", "a\r\nSet-Cookie: a", "a\0", "\ud800", "a" * 256, None, b"a")),
+        *(("report.csv", mime_type) for mime_type in ("", "csv", "text/csv\r\na: b", "text/", None)),
+    ],
+)
+def test_a_name_is_plain_text_and_a_type_a_mime_type(offline, given):
+    with pytest.raises(UsageError):
+        offline.put(CSV, *given)
 
 
 def test_a_client_with_signature_version_2_is_refused():

@@ -54,6 +54,14 @@ def dump(value: Any, annotation: Any) -> Any:
     return round_trip(value, annotation)[0]
 
 
+def through(value, annotation):
+    """Dump, serialize, parse and revive a value, as a replay in another process does."""
+    data = dump(value, annotation)
+    written = canonical.parse_json(canonical.compact_json(data))
+    assert written == data
+    return revive(written, annotation)
+
+
 class Color(Enum):
     RED = "red"
     BLUE = "blue"
@@ -101,11 +109,6 @@ class Database(BaseModel):
     @property
     def label(self) -> str:
         return f"db {self.id}"
-
-
-def through(value, annotation):
-    """Dump, serialize, parse and revive a value, as a replay in another process does."""
-    return revive(canonical.parse_json(canonical.compact_json(dump(value, annotation))), annotation)
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -179,14 +182,6 @@ def test_a_replay_gets_the_value_of_the_first_run(pair):
         assert type(revived) is type(value)
 
 
-@law
-@given(st.sampled_from(CARRIED).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1])))
-def test_a_dumped_value_is_json(pair):
-    annotation, value = pair
-    data = dump(value, annotation)
-    assert canonical.parse_json(canonical.compact_json(data)) == data
-
-
 @pytest.mark.parametrize(
     ("annotation", "value"),
     [
@@ -203,22 +198,16 @@ def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
     assert revive(dump(value, found), found) == value
 
 
-def test_an_integral_float_is_revived_as_a_float():
-    assert isinstance(revive(2, float), float)
-    assert isinstance(revive([2], list[float])[0], float)
-
-
 def test_untyped_models_become_plain_data():
     value = {"when": date(2026, 7, 28), "point": Point(1), "id": UUID(int=1)}
-    assert through(value, NO_ANNOTATION) == {
-        "when": "2026-07-28",
-        "point": {"x": 1, "y": 0.0},
-        "id": str(UUID(int=1)),
-    }
+    plain = {"when": "2026-07-28", "point": {"x": 1, "y": 0.0}, "id": str(UUID(int=1))}
+    assert through(value, NO_ANNOTATION) == plain
+    assert through({"\ufffd": "\ufffd"}, NO_ANNOTATION) == {"\ufffd": "\ufffd"}
 
 
 @pytest.mark.parametrize(
-    "value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff", [{1: "a", "1": "b"}]]
+    "value",
+    [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff", [{1: "a", "1": "b"}], {"\udc80": 1}],
 )
 def test_an_untyped_value_without_json_form_is_refused(value):
     with pytest.raises(UsageError):
@@ -235,17 +224,10 @@ class Sized:
 
 
 @pytest.mark.parametrize("value", [Sized(3), Small.model_construct(size=3), Small.model_construct()])
-@pytest.mark.parametrize("holder", [lambda value: value, lambda value: [value]])
-def test_an_instance_that_cannot_be_revived_is_refused_at_once(value, holder):
-    annotation = list[type(value)] if isinstance(holder(value), list) else type(value)
-    with pytest.raises(UsageError):
-        dump(holder(value), annotation)
-
-
-def test_a_key_that_json_changes_is_refused():
-    assert through({"\ufffd": "\ufffd"}, NO_ANNOTATION) == {"\ufffd": "\ufffd"}
-    with pytest.raises(UsageError):
-        dump({"\udc80": 1}, NO_ANNOTATION)
+def test_an_instance_that_cannot_be_revived_is_refused_at_once(value):
+    for held, annotation in ((value, type(value)), ([value], list[type(value)])):
+        with pytest.raises(UsageError):
+            dump(held, annotation)
 
 
 class Opaque: ...
@@ -342,7 +324,10 @@ def test_a_recorded_result_that_the_schema_refuses_does_not_count(annotation, da
     ],
 )
 def test_a_recorded_result_counts_if_the_schema_accepts_it(annotation, data, expected):
-    assert revive(data, annotation) == expected
+    found = revive(data, annotation)
+    assert found == expected
+    assert type(found) is type(expected)
+    assert isinstance(revive([2], list[float])[0], float)
 
 
 class Moment(BaseModel):
@@ -473,28 +458,19 @@ def test_the_annotation_of_the_awaited_result_is_found(function, expected):
     assert return_annotation(function) == expected  # from the cache
 
 
-def test_the_cache_does_not_keep_a_closure_alive():
-    def call():
+def test_the_cache_distinguishes_annotations_of_equal_code_and_keeps_no_closure_alive():
+    def make(annotation):
         held = Point(1)
 
-        def step() -> Point:
+        def step() -> annotation:
             return held
 
-        return_annotation(step)
+        assert return_annotation(step) == annotation
         return weakref.ref(step)
 
-    reference = call()
+    references = [make(kind) for kind in (int, str)]
     gc.collect()
-    assert reference() is None
-
-
-def test_equal_code_with_another_annotation_is_cached_separately():
-    def make(annotation):
-        def step() -> annotation: ...
-
-        return step
-
-    assert [return_annotation(make(kind)) for kind in (int, str)] == [int, str]
+    assert [reference() for reference in references] == [None, None]
 
 
 def test_reviving_primitive_results_calls_few_functions():
@@ -527,13 +503,10 @@ class Priced(BaseModel):
     ],
 )
 def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, said):
-    with pytest.raises(UsageError, match=f"cannot be read back.*{said}"):
-        dump(value, annotation)
-
-
-def test_objects_that_compare_by_identity_are_read_back_by_their_type():
     @dataclass(eq=False)
-    class Held:
+    class ComparedByIdentity:
         x: int
 
-    assert dump(Held(1), Held) == {"x": 1}
+    with pytest.raises(UsageError, match=f"cannot be read back.*{said}"):
+        dump(value, annotation)
+    assert dump(ComparedByIdentity(1), ComparedByIdentity) == {"x": 1}
