@@ -81,10 +81,7 @@ def test_a_token_hides_its_content_and_opens_only_with_its_key_and_as_its_type()
 
 
 def test_importing_the_state_package_loads_neither_pyjwt_nor_boto3():
-    run = run_program(
-        "import sys, mcp_roundtrip.state.codec\n"
-        "print(*{'jwt', 'boto3'} & set(sys.modules))"
-    )
+    run = run_program("import sys, mcp_roundtrip.state.codec\nprint(*{'jwt', 'boto3'} & set(sys.modules))")
     assert run.stdout.split() == []
 
 

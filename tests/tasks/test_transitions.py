@@ -1,4 +1,4 @@
-"""Condition and effect of each transition. test_transition_properties.py applies them in any order."""
+"""Condition and effect of each transition, from each state."""
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,6 @@ LATER = NOW + 5_000
 LATE = NOW + TTL_MS
 LOST = NOW + 700 + LEASE_MS
 """When a lease that was renewed after 700 ms ends."""
-"""A time after all leases and sleeps."""
 
 
 def claim(now=NOW, owner="me"):
@@ -153,6 +152,17 @@ def test_a_transition_does_not_recreate_a_deleted_item():
     assert [name for name, (change, _) in APPLY.items() if change.apply_to({}) is not None] == []
 
 
+def test_a_transition_counts_the_version_and_leaves_a_legal_task():
+    silent = ("record_dispatch", "progress", "reset attempts", "renew")
+    for name, (change, states) in APPLY.items():
+        for state in states:
+            became = task(after(ITEMS[state], change))
+            assert became.version == task(ITEMS[state]).version + (not name.startswith(silent)), (name, state)
+            assert (became.lease_owner is None) == (became.lease_until_ms is None), (name, state)
+            assert became.is_terminal == (became.work_state is WorkState.DONE), (name, state)
+            assert became.wake_at_ms is not None or became.work_state is not WorkState.SLEEPING, (name, state)
+
+
 def test_a_repeated_transition_is_refused():
     repeatable = ("progress", "reset attempts", "renew")
     made_twice = [
@@ -213,6 +223,7 @@ def test_an_attempt_with_progress_does_not_count():
 
 def test_a_waiting_task_has_its_requests_or_its_wake_time_and_no_lease():
     waiting = task(AWAITING)
+    assert "lnk" not in AWAITING
     assert (waiting.status, waiting.work_state) == (Status.INPUT_REQUIRED, WorkState.AWAITING)
     assert waiting.version == 3
     assert waiting.requests == asked("a", "b")
