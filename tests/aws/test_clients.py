@@ -1,12 +1,15 @@
-"""Which client is created for an environment."""
+"""Which client is created for an environment, and its endpoints, with botocore as the oracle."""
 
 import os
 from typing import Any
 
 import pytest
+from botocore.endpoint_provider import EndpointProvider
+from botocore.session import get_session
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3InvokeClient
-from mcp_roundtrip.aws.clients import AwsClients, SignedClient
+from mcp_roundtrip.aws.clients import AwsClients, SignedClient, find_endpoint
+from mcp_roundtrip.aws.connections import parse_endpoint
 from mcp_roundtrip.aws.services import SERVICES, AwsError
 from mcp_roundtrip.internal_errors import SettingsError
 from support.interpreters import run_program
@@ -122,3 +125,87 @@ def test_signed_calls_import_no_slow_module():
     loaded = set(done.stdout.split())
     assert [name for name in SLOW if name in loaded] == []
     assert "socket" in loaded
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_botocore_finds_the_same_endpoint_in_every_region(service):
+    session: Any = get_session()
+    loader = session.get_component("data_loader")
+    partitions = loader.load_data("partitions")
+    oracle = EndpointProvider(loader.load_service_model(service, "endpoint-rule-set-1"), partitions)
+    [regions] = [each["regions"] for each in partitions["partitions"] if each["id"] == "aws"]
+    regions = regions.keys() - {"aws-global"} | {*session.get_available_regions(service), "eu-middle-7"}
+    found = {region: find_endpoint(service, region, {}).geturl() for region in regions}
+    assert found == {region: oracle.resolve_endpoint(Region=region).url for region in regions}
+    assert len(found) > 30
+
+
+CONFIGURED = {
+    "for the service": ({"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:1"}, None, "http://127.0.0.1:1"),
+    "for all services": ({"AWS_ENDPOINT_URL": "http://127.0.0.1:2"}, None, "http://127.0.0.1:2"),
+    "for both": (
+        {"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:1", "AWS_ENDPOINT_URL": "http://127.0.0.1:2"},
+        None,
+        "http://127.0.0.1:1",
+    ),
+    "for another service": ({"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:1"}, None, None),
+    "empty": ({"AWS_ENDPOINT_URL_KMS": "", "AWS_ENDPOINT_URL": ""}, None, None),
+    "argument": ({"AWS_ENDPOINT_URL": "http://127.0.0.1:2"}, "https://x.test/kms/", "https://x.test/kms/"),
+}
+
+
+@pytest.mark.parametrize(("environment", "argument", "url"), CONFIGURED.values(), ids=CONFIGURED)
+def test_a_configured_endpoint_is_used_as_botocore_uses_it(monkeypatch, environment, argument, url):
+    endpoint = find_endpoint("kms", "eu-west-1", environment, argument)
+    assert endpoint.geturl() == (url or "https://kms.eu-west-1.amazonaws.com")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "eu-west-1"}
+    session: Any = get_session()
+    oracle = session.create_client("kms", endpoint_url=argument, **keys)
+    assert oracle.meta.endpoint_url == endpoint.geturl()
+    oracle.close()
+
+
+def test_the_error_of_a_wrong_endpoint_names_the_setting_for_boto3_and_no_password():
+    with pytest.raises(SettingsError) as refused:
+        find_endpoint("kms", "eu-west-1", {"AWS_ENDPOINT_URL_KMS": "http://user:secret@x.test"})
+    assert refused.value.setting == "MCP_AWS_CLIENT"
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1", "eusc-de-east-1", "us-iso-east-1"])
+def test_a_region_of_another_partition_needs_an_endpoint_for_each_service(region):
+    environment = {"AWS_ENDPOINT_URL_SQS": "https://sqs.test", "AWS_ENDPOINT_URL": ""}
+    assert find_endpoint("sqs", region, environment).geturl() == "https://sqs.test"
+    with pytest.raises(SettingsError) as refused:
+        find_endpoint("kms", region, environment)
+    assert refused.value.setting == "MCP_AWS_CLIENT"
+
+
+VPC_ENDPOINT = "vpce-1.kms.eu-west-1.vpce.amazonaws.com"
+URLS = {
+    "http://127.0.0.1:4566": ("127.0.0.1", 4566, ""),
+    f"https://{VPC_ENDPOINT}": (VPC_ENDPOINT, None, ""),
+    "HTTP://LocalHost/": ("localhost", None, "/"),
+    "http://[::1]:8000/a/b/": ("::1", 8000, "/a/b/"),
+}
+
+
+@pytest.mark.parametrize(("url", "parts"), URLS.items())
+def test_a_url_has_the_parts_of_an_endpoint(url, parts):
+    endpoint = parse_endpoint(url)
+    assert endpoint is not None
+    assert (endpoint.hostname, endpoint.port, endpoint.path) == parts
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "x", "ftp://x", "http://", "http://u@x", "http://x?q", "http://x#f", "http://x:0"),
+        *("http://x\r\nHost: y", "http://x y", "http://x/\n", "//x", "http://x:", "http://é.test"),
+        *("http://x:65536", "http://[::", "http://[:.]"),
+    ],
+)
+def test_another_url_is_no_endpoint(url):
+    assert parse_endpoint(url) is None

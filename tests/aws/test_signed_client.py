@@ -1,4 +1,4 @@
-"""The signed client against a strict server: failures, retries and connections."""
+"""The signed client against a strict server: failures, retries, connections, and the limits of responses."""
 
 import os
 import threading
@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from mcp_roundtrip.aws import connections
 from mcp_roundtrip.aws.clients import MAX_IDLE_S, retry_connection
 from mcp_roundtrip.aws.connections import MAX_KEPT
 from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent
@@ -203,3 +204,99 @@ def test_a_session_token_or_a_path_that_is_no_header_is_an_error():
         with fails_with("invalid_header"):
             call()
     assert call.server.requests == []
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+INCOMPLETE = {
+    "a status line": b"HTTP/1.1 200",
+    "a head": HEAD,
+    "a header": HEAD + b"X-A: b\r\nContent-Length: 1",
+    "a body": HEAD + b"Content-Length: 3\r\n\r\n{}",
+    "a last body": HEAD + b"Connection: close\r\nContent-Length: 3\r\n\r\n{}",
+    "a chunk": CHUNKED + b"5\r\n{}",
+    "no last chunk": CHUNKED + b"2\r\n{}\r\n",
+    "an interim response": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
+    "an end of an interim response": b"HTTP/1.1 100 Continue\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("wire", INCOMPLETE.values(), ids=INCOMPLETE)
+def test_an_incomplete_response_is_no_response(wire):
+    reply = send(wire, close=True)
+    with calling(reply, retries=retry_connection) as call, fails_with("ConnectionClosedError", NoResponse):
+        call()
+    assert len(call.server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"HTTP/1.1 OK\r\n\r\n",
+        CHUNKED + b"x\r\n",
+        CHUNKED + b"-5\r\n",
+        CHUNKED + b"2\r\n{}}}\r\n0\r\n\r\n",
+        HEAD + b"A: b\r\n" * 101 + b"\r\n",
+        HEAD + b"A: " + b"x" * 65_536 + b"\r\n\r\n",
+    ],
+)
+def test_an_invalid_response_is_no_response(wire):
+    with calling(send(wire), retries=retry_connection) as call:
+        with fails_with("ConnectionClosedError", NoResponse):
+            call()
+        assert call() == {}
+    assert call.connections_used == [1, 2]
+
+
+ENDLESS = {
+    "interim responses": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "a header": (HEAD + b"A: ", b"x" * 100),
+    "a stated length": (HEAD + b"Content-Length: 1000000000000000\r\n\r\n", b"x" * 100),
+    "a stated chunk": (CHUNKED + b"ffffffffffffffff\r\n", b"x" * 100),
+    "a chunk with a negative length": (CHUNKED + b"-1\r\n", b"x" * 100),
+    "many chunks": (CHUNKED, b"64\r\n" + b"x" * 100 + b"\r\n"),
+    "a body without length": (HEAD + b"\r\n", b"x" * 100),
+    "trailers": (CHUNKED + b"0\r\n", b"A: b\r\n"),
+}
+"""How a response begins, and what follows without an end."""
+
+
+@pytest.mark.parametrize(("start", "more"), ENDLESS.values(), ids=ENDLESS)
+def test_a_response_that_is_too_large_is_not_read_to_its_end(monkeypatch, start, more):
+    monkeypatch.setattr(connections, "MAX_RESPONSE", 10_000)
+
+    def stream(connected):
+        connected.socket.sendall(start)
+        while True:  # until the client closes the connection
+            connected.socket.sendall(more)
+
+    with calling(stream) as call, fails_with("response_too_large"):
+        call()
+    assert len(call.server.requests) == 1
+
+
+REUSABLE = {
+    "a length": HEAD + b"Content-Length: 2\r\n\r\n{}",
+    "chunks": CHUNKED + b"1;x=y\r\n{\r\n01\r\n}\r\n0\r\nX: y\r\n\r\n",
+    "an interim response": b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"Content-Length: 2\r\n\r\n{}",
+    "no body": b"HTTP/1.1 204 No Content\r\n\r\n",
+}
+
+
+HTTP_1_0 = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("wire", [*REUSABLE.values(), HTTP_1_0])
+def test_the_connection_of_a_complete_response_without_more_bytes_is_used_again(wire):
+    for sent, second in ((wire, 1 + (wire is HTTP_1_0)), (wire + HEAD, 2)):
+        with calling(send(sent), retries=retry_connection) as call:
+            assert call() == call() == {}
+        assert call.connections_used == [1, second]
+
+
+def test_names_of_headers_may_have_any_case():
+    refusal = respond(400, {}, **{"X-AMZN-QUERY-ERROR": "Former;Sender"})
+    with calling(refusal) as call, fails_with("Former"):
+        call()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from mcp.shared.inbound import mcp_param_headers
 
 from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, JsonRpcRequest
-from mcp_roundtrip.protocol.mirrored_headers import check_headers, decode_header, encode_header
+from mcp_roundtrip.protocol.mirrored_headers import (
+    MAX_INTEGER,
+    check_headers,
+    check_parameter_headers,
+    decode_header,
+    encode_header,
+)
+from mcp_roundtrip_testing.http_requests import build_parameter_headers
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 META = {VERSION: "2026-07-28"}
@@ -117,3 +127,200 @@ def test_a_header_that_is_sent_twice_with_different_values_does_not_match(name: 
     with pytest.raises(ProtocolError, match="does not match") as caught:
         check_headers(CALL, {**AGREEING, name: f"{AGREEING[name]}, other"})
     assert caught.value.code == HEADER_MISMATCH
+
+
+MIRRORED: dict[tuple[str, ...], str] = {("a",): "Value"}
+HEADER = "mcp-param-value"
+
+text = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
+integers = st.integers(-MAX_INTEGER, MAX_INTEGER)
+values = text | integers | st.booleans()
+
+
+def accepts(value: Any, header: str | None) -> bool:
+    headers = {} if header is None else {HEADER: header}
+    try:
+        check_parameter_headers(MIRRORED, {"a": value}, headers)
+    except ProtocolError as refused:
+        if refused.code != HEADER_MISMATCH:
+            raise
+        return False
+    return True
+
+
+@given(values, values)
+@example("1", 1)
+@example("true", True)
+@example(True, 1)
+@example(MAX_INTEGER, MAX_INTEGER - 1)
+@example("Value", "value")
+@example(" a", "a")
+def test_the_header_of_a_client_for_another_value_is_refused(value: Any, other: Any) -> None:
+    sent = build_parameter_headers(MIRRORED, {"a": other})
+    same_text = (value if isinstance(value, str) else compact_json(value)) == (
+        other if isinstance(other, str) else compact_json(other)
+    )
+    assume(not same_text)  # a header has no types: 1 and "1" look the same
+    assert not accepts(value, sent[HEADER])
+
+
+@given(values)
+def test_headers_of_our_clients_and_of_the_official_one_are_accepted(value: Any) -> None:
+    headers = build_parameter_headers(MIRRORED, {"a": value})
+    assert headers.keys() == {HEADER}
+    assert headers[HEADER].isascii()
+    assert headers[HEADER].isprintable()
+    official = mcp_param_headers(MIRRORED, {"a": value})
+    for sent in (headers, {name.lower(): header for name, header in official.items()}):
+        check_parameter_headers(MIRRORED, {"a": value}, sent)
+
+
+@given(text)
+def test_a_value_may_always_be_base64_encoded(value: str) -> None:
+    assert accepts(value, encode_header("\n" + value)) == (value == "\n" + value)
+    assert accepts("\n" + value, encode_header("\n" + value))
+
+
+@given(st.recursive(values | st.none() | st.floats(), lambda inner: st.lists(inner)), st.text() | st.none())
+def test_any_header_is_accepted_or_refused_as_mismatch(value: Any, header: str | None) -> None:
+    accepts(value, header)
+
+
+@pytest.mark.parametrize(
+    ("value", "header"),
+    [
+        ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        (42, "42"),
+        (-7, "-7"),
+        (True, "true"),
+        (False, "false"),
+    ],
+)
+def test_the_examples_of_the_specification_have_the_stated_result(value: Any, header: str) -> None:
+    assert build_parameter_headers(MIRRORED, {"a": value}) == {HEADER: header}
+    assert accepts(value, header)
+
+
+@pytest.mark.parametrize(
+    ("value", "header", "accepted"),
+    [
+        ("us", "us", True),
+        ("us", "  us\t", True),
+        ("us", "US", False),
+        ("us", "us,us", False),
+        ("us", "eu", False),
+        ("us", "u\x00s", False),
+        ("Größe", "Größe", False),
+        (" us", " us", False),
+        ("", "", True),
+        ("", "=?base64??=", True),
+        ("", None, False),
+        ("1", "1.0", False),
+        ("true", "True", False),
+        (True, "True", False),
+        (True, "1", False),
+        (False, "", False),
+        (True, None, False),
+    ],
+)
+def test_strings_and_booleans_are_compared_exactly(value: Any, header: str | None, accepted: bool) -> None:
+    assert accepts(value, header) is accepted
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "accepted"),
+    [
+        ("42", "42", True),
+        ("42", "42.0", True),
+        ("42.0", "42", True),
+        ("42", "4.2e1", True),
+        ("1000", "1e3", True),
+        ("1e3", "1000", True),
+        ("0", "-0", True),
+        ("42", "=?base64?NDI=?=", True),
+        ("42", "42.5", False),
+        ("42", "43", False),
+        ("42", "-42", False),
+        ("42", "042", False),
+        ("42", "+42", False),
+        ("42", "0x2a", False),
+        ("42", "4_2", False),
+        ("42", "٤٢", False),
+        ("42", "42 43", False),
+        ("42", "", False),
+        ("42", None, False),
+        ("1", "true", False),
+        ("1", "1e99999999999999999999", False),
+        ("1", "NaN", False),
+        ("9007199254740991", "9007199254740991", True),
+        ("9007199254740991", "9007199254740991.0", True),
+        ("9007199254740991", "9007199254740990.9", False),
+        ("9007199254740991", "9007199254740991.1", False),
+        ("9007199254740990", "9007199254740991", False),
+        ("-9007199254740991", "-9007199254740991", True),
+    ],
+)
+def test_integers_are_compared_as_numbers_and_exactly(body: str, header: str | None, accepted: bool) -> None:
+    assert accepts(parse_json(body), header) is accepted
+
+
+@pytest.mark.parametrize("value", [2**53, -(2**53), 2**53 + 1, 10**4000, 1e16])
+def test_integers_outside_the_safe_range_are_refused(value: float) -> None:
+    assert not accepts(value, "9007199254740992")
+    assert not accepts(value, str(int(value)))
+    assert not accepts(value, None)
+
+
+def test_a_header_is_neither_needed_nor_allowed_where_there_is_no_value() -> None:
+    for arguments in ({}, {"a": None}):
+        check_parameter_headers(MIRRORED, arguments, {})
+        assert build_parameter_headers(MIRRORED, arguments) == {}
+        for header in ("us", "null", ""):
+            with pytest.raises(ProtocolError):
+                check_parameter_headers(MIRRORED, arguments, {HEADER: header})
+
+
+@pytest.mark.parametrize("value", [[], ["us"], {}, {"us": 1}])
+def test_an_argument_that_a_header_cannot_express_is_left_to_argument_validation(value: Any) -> None:
+    check_parameter_headers(MIRRORED, {"a": value}, {})
+    assert build_parameter_headers(MIRRORED, {"a": value}) == {}
+    assert not accepts(value, "us")
+    assert not accepts(value, compact_json(value))
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"), [(None, True), ("eu", True), ("us", False), ("=?base64??", False)]
+)
+def test_optional_headers_must_agree_if_present(header: str | None, accepted: bool) -> None:
+    given = {} if header is None else {"mcp-param-region": header}
+    with nullcontext() if accepted else pytest.raises(ProtocolError):
+        check_parameter_headers({("region",): "Region"}, {"region": "eu"}, given, required=False)
+
+
+def test_headers_that_no_parameter_declares_are_ignored() -> None:
+    others = {"mcp-param-other": "\x00", "mcp-param-": "x"}
+    check_parameter_headers(MIRRORED, {"a": "us"}, {HEADER: "us", **others})
+    check_parameter_headers({}, {"a": "us"}, {HEADER: "eu"})
+
+
+def test_a_nested_value_is_found_by_its_path_and_absent_in_a_non_object() -> None:
+    mirrored = {("limits", "rows"): "Rows", ("a.b",): "Dotted"}
+    arguments: dict[str, Any] = {"limits": {"rows": 5}, "a.b": "x", "rows": 6, "a": {"b": "y"}}
+    headers = {"mcp-param-rows": "5", "mcp-param-dotted": "x"}
+    assert build_parameter_headers(mirrored, arguments) == headers
+    check_parameter_headers(mirrored, arguments, headers)
+    with pytest.raises(ProtocolError):
+        check_parameter_headers(mirrored, arguments, {**headers, "mcp-param-rows": "6"})
+    for limits in (None, "rows", 5, [5], [["rows", 5]]):
+        check_parameter_headers(mirrored, {**arguments, "limits": limits}, {"mcp-param-dotted": "x"})
+        with pytest.raises(ProtocolError):
+            check_parameter_headers(mirrored, {**arguments, "limits": limits}, headers)
+
+
+@pytest.mark.parametrize("header", [None, "other-secret", "=?base64?!?="])
+def test_a_refusal_names_the_declared_header_without_values(header: str | None) -> None:
+    headers = {} if header is None else {HEADER: header}
+    with pytest.raises(ProtocolError) as refused:
+        check_parameter_headers(MIRRORED, {"a": "secret"}, headers)
+    assert "Mcp-Param-Value" in refused.value.message
+    assert "secret" not in refused.value.message
