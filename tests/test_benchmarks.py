@@ -9,18 +9,24 @@ from pathlib import Path
 import boto3
 import pytest
 
+import bearer_tokens
+import cold_chain
+import cold_tables
+import cpu_limits
+import earlier_revision
+import forwarding
+import measure
+import revisions
+import run
 from support import skips
 from support.dynamodb_clients import new_table
 
-pytest_plugins = ["support.benchmark_modules", "support.ministack"]
+pytest_plugins = ["support.ministack"]
 
 
 @pytest.fixture
-def installed_packages(benchmarks, monkeypatch):
+def installed_packages(monkeypatch):
     """Run cold functions with the packages of this environment, because installing them takes 20 s."""
-    import cold_chain
-    import revisions
-
     monkeypatch.setattr(revisions, "installed", lambda requirements: Path(sysconfig.get_path("purelib")))
     monkeypatch.setattr(cold_chain, "REVISION", "0" * 40)  # not in git
 
@@ -38,9 +44,7 @@ def installed_packages(benchmarks, monkeypatch):
     ],
     ids=lambda c: c[0],
 )
-def test_a_benchmark_runs(command, ministack, benchmarks):
-    import measure
-
+def test_a_benchmark_runs(command, ministack):
     account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}
     region = measure.ENVIRONMENT["AWS_REGION"]
     dynamodb = boto3.client("dynamodb", region_name=region, endpoint_url=ministack, **account)
@@ -54,10 +58,7 @@ def test_a_benchmark_runs(command, ministack, benchmarks):
     assert measure.run_script(*command, variables=variables)
 
 
-def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result(benchmarks):
-    import measure
-    import run
-
+def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result():
     found = measure.run_script("questions.py", "3")
     assert {name: found[name]["requests"] for name in run.QUESTIONS} == {
         "client": 2,
@@ -70,18 +71,12 @@ def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result(benc
     assert all(title in run.question_table(found) for title in run.QUESTIONS.values())
 
 
-def test_an_unknown_revision_is_not_compared(benchmarks):
-    import earlier_revision
-    import revisions
-
+def test_an_unknown_revision_is_not_compared():
     with pytest.raises(revisions.RevisionUnavailable):
         earlier_revision.compare_with("0" * 40, 1, 1, 1)
 
 
 def test_this_revision_can_be_compared_with_itself(installed_packages):
-    import earlier_revision
-    import revisions
-
     try:
         found = earlier_revision.compare_with("HEAD", 1, 1, 1)
     except revisions.RevisionUnavailable as reason:
@@ -90,9 +85,6 @@ def test_this_revision_can_be_compared_with_itself(installed_packages):
 
 
 def test_a_cold_call_is_measured_by_stage_from_the_front_door_to_a_question(installed_packages):
-    import cold_chain
-    import cold_tables
-
     found = cold_chain.measure_cold_calls(1, "whole chain, 1769 MB")
     [row] = found.revisions
     [sample] = row.samples["now"]
@@ -114,9 +106,7 @@ def run_python(interpreter, code):
     ).stdout.strip()
 
 
-def test_a_function_gets_the_cpu_time_of_its_memory(benchmarks, tmp_path):
-    import cpu_limits
-
+def test_a_function_gets_the_cpu_time_of_its_memory(tmp_path):
     with cpu_limits.cpu_limits(tmp_path) as limits:
         if not limits.has_quotas:
             skips.skip(skips.CGROUPS, limits.title)
@@ -130,11 +120,7 @@ def test_a_function_gets_the_cpu_time_of_its_memory(benchmarks, tmp_path):
     assert not quota.exists()
 
 
-def test_without_quotas_a_function_runs_on_one_cpu_and_smaller_ones_are_not_measured(
-    benchmarks, tmp_path, monkeypatch
-):
-    import cpu_limits
-
+def test_without_quotas_a_function_runs_on_one_cpu_and_smaller_ones_are_not_measured(tmp_path, monkeypatch):
     if shutil.which("taskset") is None:
         skips.skip(skips.LINUX, "taskset is not installed")
     monkeypatch.setattr(cpu_limits, "_CGROUPS", ())
@@ -146,9 +132,6 @@ def test_without_quotas_a_function_runs_on_one_cpu_and_smaller_ones_are_not_meas
 
 
 def test_the_import_of_the_package_is_compared_only_with_another_revision(installed_packages):
-    import cold_chain
-    import cold_tables
-
     found = cold_chain.measure_cold_calls(1, "import of mcp_roundtrip")
     assert found.own_import.total_ms("now") > [0]
     assert cold_tables.cold_targets(found) == []
@@ -156,18 +139,14 @@ def test_the_import_of_the_package_is_compared_only_with_another_revision(instal
     assert "importtime" in own_import
 
 
-def test_a_call_through_the_front_door_is_compared_with_a_direct_call(benchmarks):
-    import forwarding
-
+def test_a_call_through_the_front_door_is_compared_with_a_direct_call():
     found = forwarding.measure_forwarding(1, 1, 20)  # a median: one call can be delayed by other processes
     assert found[forwarding.FRONT_DOOR].warm_ms > found[forwarding.TOOL].warm_ms > 0
     [target] = forwarding.forwarding_targets(found)
     assert (target.value, target.limit) == (found[forwarding.FRONT_DOOR].warm_ms, 3)
 
 
-def test_verifying_a_token_is_compared_with_pyjwt(benchmarks):
-    import bearer_tokens
-
+def test_verifying_a_token_is_compared_with_pyjwt():
     found = bearer_tokens.measure_verification(3)
     assert found.keys() == bearer_tokens.PRIVATE_KEYS.keys()
     assert {target.limit for target in bearer_tokens.verification_targets(found)} == {3}

@@ -7,51 +7,31 @@ import re
 
 import pytest
 
+import cost
+import scale
+from markdown_tables import insert_tables
 from support.project import ROOT
-
-pytest_plugins = ["support.benchmark_modules"]
 
 COST, SCALE = ROOT / "docs/explanation/cost.md", ROOT / "docs/explanation/scale.md"
 TASKS = ROOT / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
-def cost(benchmarks):
-    import cost
-
-    return cost
-
-
-@pytest.fixture(scope="module")
-def scale(benchmarks):
-    import scale
-
-    return scale
-
-
-@pytest.fixture(scope="module")
-def insert_tables(benchmarks):
-    from markdown_tables import insert_tables
-
-    return insert_tables
-
-
-@pytest.fixture(scope="module")
-def usage(cost):
+def usage():
     return cost.aws_usage.measure_usage()
 
 
 @pytest.fixture(scope="module")
-def kms_usages(cost):
+def kms_usages():
     return cost.kms_usage.measure_kms_usage()
 
 
 @pytest.fixture(scope="module")
-def prices(cost):
+def prices():
     return cost.Prices.read(cost.PRICES)
 
 
-def test_the_tables_of_the_document_are_up_to_date(cost, insert_tables, usage, kms_usages, prices):
+def test_the_tables_of_the_document_are_up_to_date(usage, kms_usages, prices):
     document = COST.read_text("utf-8")
     found = cost.report(usage, kms_usages, prices, cost.Assumptions())
     assert insert_tables(document, found, cost.COMMENTS) == document, (
@@ -59,7 +39,7 @@ def test_the_tables_of_the_document_are_up_to_date(cost, insert_tables, usage, k
     )
 
 
-def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
+def test_the_numbers_in_the_prose_match_the_tables(usage, prices):
     before_tables, _, _ = COST.read_text("utf-8").partition(cost.COMMENTS[0])
     prose = " ".join(before_tables.split())
     whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, cost.Assumptions())) * cost.MILLION
@@ -79,7 +59,7 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     )
 
 
-def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one(cost):
+def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one():
     """So that the page stays true when a tool is added."""
     resources = cost.aws_usage.load(ROOT / "template.yaml")["Resources"].values()
     alarms = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
@@ -125,7 +105,7 @@ def test_only_directly_signed_states_cost_a_kms_call_each(kms_usages):
     assert all(sum(each.per_hour.values()) < 10 for each in kms_usages.values())
 
 
-def test_a_bill_grows_with_each_relevant_assumption(cost, usage, prices):
+def test_a_bill_grows_with_each_relevant_assumption(usage, prices):
     def usd(**changed):
         return prices.usd(cost.make_bill(usage.task, usage.memory_mb, cost.Assumptions(**changed)))
 
@@ -134,7 +114,7 @@ def test_a_bill_grows_with_each_relevant_assumption(cost, usage, prices):
         assert usd(**{name: 2 * getattr(cost.Assumptions(), name)}) > usd()
 
 
-def test_a_bill_is_proportional_to_its_prices(cost, usage, prices, tmp_path):
+def test_a_bill_is_proportional_to_its_prices(usage, prices, tmp_path):
     twice = tmp_path / "prices.toml"
     lines = cost.PRICES.read_text("utf-8").splitlines()
     doubled = [f"usd = {2 * float(line[6:])!r}" if line.startswith("usd = ") else line for line in lines]
@@ -143,7 +123,7 @@ def test_a_bill_is_proportional_to_its_prices(cost, usage, prices, tmp_path):
     assert cost.Prices.read(twice).usd(bill) == pytest.approx(2 * prices.usd(bill))
 
 
-def test_a_file_without_the_comments_is_not_changed(cost, insert_tables):
+def test_a_file_without_the_comments_is_not_changed():
     with pytest.raises(ValueError, match="make cost"):
         insert_tables("# Cost\n", "| |", cost.COMMENTS)
 
@@ -152,21 +132,21 @@ def test_a_file_without_the_comments_is_not_changed(cost, insert_tables):
 
 
 @pytest.fixture
-def quotas(scale):
+def quotas():
     return scale.Quotas.read(scale.QUOTAS)
 
 
 @pytest.fixture
-def workloads(scale, usage, kms_usages):
+def workloads(usage, kms_usages):
     return scale.workloads(usage, kms_usages, scale.Assumptions())
 
 
-def breaks_first(scale, workload, quotas):
+def breaks_first(workload, quotas):
     """Return the first quota that breaks; parameters of the template break earlier."""
     return next(name for name, _, _ in scale.carried(workload, quotas) if name.islower())
 
 
-def test_the_tables_of_the_scale_page_are_up_to_date(scale, insert_tables, workloads, quotas):
+def test_the_tables_of_the_scale_page_are_up_to_date(workloads, quotas):
     document = SCALE.read_text("utf-8")
     found = scale.report(workloads, quotas, scale.Assumptions())
     assert insert_tables(document, found, scale.COMMENTS) == document, (
@@ -174,11 +154,11 @@ def test_the_tables_of_the_scale_page_are_up_to_date(scale, insert_tables, workl
     )
 
 
-def test_the_prose_of_the_scale_page_names_what_breaks_first(scale, workloads, quotas):
+def test_the_prose_of_the_scale_page_names_what_breaks_first(workloads, quotas):
     short, direct, delegated, tasks = workloads
-    assert breaks_first(scale, direct, quotas) == "kms_ecc"
+    assert breaks_first(direct, quotas) == "kms_ecc"
     for each in (short, delegated, tasks):
-        assert breaks_first(scale, each, quotas) == "lambda_requests"
+        assert breaks_first(each, quotas) == "lambda_requests"
     slow = scale.Assumptions(tool_ms=2_000)
     [carries] = [
         carries
@@ -189,12 +169,12 @@ def test_the_prose_of_the_scale_page_names_what_breaks_first(scale, workloads, q
     assert f"{carries:.0f} for one of two seconds" in prose
 
 
-def test_a_parameter_of_the_template_breaks_before_each_quota(scale, workloads, quotas):
+def test_a_parameter_of_the_template_breaks_before_each_quota(workloads, quotas):
     for workload in workloads:
         assert scale.carried(workload, quotas)[0][0] == "ThrottlingRate"
 
 
-def test_twice_the_quotas_need_half_the_regions(scale, workloads, quotas, tmp_path):
+def test_twice_the_quotas_need_half_the_regions(workloads, quotas, tmp_path):
     text = scale.QUOTAS.read_text("utf-8")
     doubled = re.sub(r"(?m)^value = ([\d_]+)", lambda found: f"value = {2 * int(found[1])}", text)
     (tmp_path / "quotas.toml").write_text(doubled, "utf-8")

@@ -4,23 +4,14 @@ from collections import Counter
 
 import pytest
 
+import task_simulation as simulation
 from support.project import ROOT
-
-pytest_plugins = ["support.benchmark_modules"]
-
 
 FEW, MANY = 500, 2_000
 
 
 @pytest.fixture(scope="module")
-def simulation(benchmarks):
-    import task_simulation
-
-    return task_simulation
-
-
-@pytest.fixture(scope="module")
-def results(simulation):
+def results():
     return [simulation.simulate(tasks) for tasks in (FEW, MANY)]
 
 
@@ -34,7 +25,7 @@ def test_no_partition_becomes_hot(results):
     assert few.busiest == many.busiest <= 20, "DynamoDB takes 1,000 writes in a second"
 
 
-def test_each_task_gets_one_worker_for_each_reason_to_run_it(simulation, results):
+def test_each_task_gets_one_worker_for_each_reason_to_run_it(results):
     """A task runs when it is created, answered, woken, and after each lost worker; nothing runs it twice."""
     reasons = Counter(invocation=len(simulation.KINDS))
     for kind in simulation.KINDS:
@@ -48,7 +39,7 @@ def test_each_task_gets_one_worker_for_each_reason_to_run_it(simulation, results
     assert per_group == reasons
 
 
-def test_the_table_of_the_scale_page_has_the_same_figures(simulation, results):
+def test_the_table_of_the_scale_page_has_the_same_figures(results):
     document = (ROOT / "docs/explanation/scale.md").read_text("utf-8")
     row = [f"{simulation.TASKS:,}", *results[1].row()[1:]]
     assert f"| {' | '.join(row)} |\n" in document, (
@@ -58,7 +49,7 @@ def test_the_table_of_the_scale_page_has_the_same_figures(simulation, results):
     assert busiest in " ".join(document.split())
 
 
-def test_a_task_that_does_not_end_is_an_error(simulation):
+def test_a_task_that_does_not_end_is_an_error():
     stuck = simulation.Simulation()
     stuck.dispatch = lambda worker, pk: None
     with pytest.raises(simulation.BenchmarkError, match="is not completed"):
