@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from corpus.deployment import World, opened_world
 from corpus.placeholders import Placeholders
 
 
-@dataclass(frozen=True)
 class Case:
-    """A case: a name in words, and what happens in its world."""
+    """A case: a name in words, and what happens in its world, which `play` takes after these arguments."""
 
-    name: str
-    run: Callable[[World], Any]
+    def __init__(self, name: str, play: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        self.name = name
+        self.run: Callable[[World], Any] = partial(play, *arguments, **options)
 
 
 def record(case: Case) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from corpus import callers
@@ -77,7 +76,7 @@ def is_possible(chosen: Combination) -> bool:
 def cases() -> Iterator[Case]:
     """Yield the cases."""
     for chosen in all_pairs(DIMENSIONS, is_possible):
-        yield Case(f"asking: {name_of(chosen)}", partial(play, chosen))
+        yield Case(f"asking: {name_of(chosen)}", play, chosen)
 
 
 def name_of(chosen: Combination) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from corpus.aws_account import Fault
@@ -53,11 +52,11 @@ def cases() -> Iterator[Case]:
     """Yield the cases."""
     for mode, audit in MODES.items():
         for name, body in BODIES.items():
-            yield Case(f"audit: {mode}, {name}", partial(_run, body, audit))
+            yield Case(f"audit: {mode}, {name}", _run, body, audit)
         for name, step in FEATURE_STEPS.items():
-            yield Case(f"audit: {mode}, {name}", partial(_step, step, audit))
-        yield Case(f"audit: {mode}, an anonymous caller", partial(_step, ADD, audit, auth="none"))
-        yield Case(f"audit: {mode}, no caller", partial(_step, ADD, audit, person=None))
+            yield Case(f"audit: {mode}, {name}", _step, step, audit)
+        yield Case(f"audit: {mode}, an anonymous caller", _step, ADD, audit, auth="none")
+        yield Case(f"audit: {mode}, no caller", _step, ADD, audit, person=None)
     audit = MODES["principal"]
     for client in (
         "declares nothing",
@@ -67,8 +66,7 @@ def cases() -> Iterator[Case]:
     ):
         for acts in ((page, submit, call_again, call_again), (in_view, call_again), (submit, submit)):
             names = ", ".join(act.__name__ for act in acts)
-            run = partial(_parked, acts, client, audit)
-            yield Case(f"audit: parked call of the client {client}, {names}", run)
+            yield Case(f"audit: parked call of the client {client}, {names}", _parked, acts, client, audit)
     for name in (
         "asks, and is answered",
         "is cancelled while it asks",
@@ -80,11 +78,8 @@ def cases() -> Iterator[Case]:
         "loses a worker in a step",
     ):
         body, task_acts = tasks.STORIES[name]
-        yield Case(f"audit: a task {name}", partial(tasks.play_acts, body, task_acts, TASKS | audit))
-        yield Case(
-            f"audit: a task of a queue {name}",
-            partial(tasks.play_acts, body, task_acts, QUEUED_TASKS | audit),
-        )
+        yield Case(f"audit: a task {name}", tasks.play_acts, body, task_acts, TASKS | audit)
+        yield Case(f"audit: a task of a queue {name}", tasks.play_acts, body, task_acts, QUEUED_TASKS | audit)
     for operation in ("CreateLogStream", "PutLogEvents"):
         for code in (
             "ResourceNotFoundException",
@@ -93,13 +88,11 @@ def cases() -> Iterator[Case]:
             "ResourceAlreadyExistsException",
         ):
             for skip in (0, 1):
-                yield Case(
-                    f"audit: {operation} number {skip + 1} fails with {code}",
-                    partial(_failing, operation, code, skip, audit),
-                )
+                name = f"audit: {operation} number {skip + 1} fails with {code}"
+                yield Case(name, _failing, operation, code, skip, audit)
     yield Case("audit: the key of the hashes is disabled", _without_key)
-    yield Case("audit: through a front door", partial(_front_door, FLOW, audit))
-    yield Case("audit: a task through a front door", partial(_front_door, TASK_FLOW, audit))
+    yield Case("audit: through a front door", _front_door, FLOW, audit)
+    yield Case("audit: a task through a front door", _front_door, TASK_FLOW, audit)
 
 
 def _run(body: tuple[str, ...], audit: Mapping[str, str], world: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final, Literal
 
 from corpus.cases import functions
@@ -50,12 +49,11 @@ def cases() -> Iterator[Case]:
             f"asks {chosen['asks']}; {'a table' if chosen['table'] else 'no table'}; "
             f"client {chosen['client']}; {chosen['mode']}"
         )
-        yield Case(name, partial(_ordered, chosen))
-    for name, (body, client, channels, answer) in SESSIONS.items():
-        run = partial(_two_sessions, body, client, channels, answer)
-        yield Case(f"channels: two anonymous sessions answer {name}", run)
+        yield Case(name, _ordered, chosen)
+    for name, session in SESSIONS.items():
+        yield Case(f"channels: two anonymous sessions answer {name}", _two_sessions, *session)
     for client in KINDS:
-        yield Case(f"channels: list of tools that return a type, client {client}", partial(_list, client))
+        yield Case(f"channels: list of tools that return a type, client {client}", _list, client)
 
 
 def _ordered(chosen: Combination, world: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from corpus import callers
@@ -50,7 +49,7 @@ def _per_source() -> Iterator[Case]:
             "requestContext": {"http": {"method": "POST"}},
         },
     }.items():
-        yield Case(f"request: {name}", partial(_unknown_event, event))
+        yield Case(f"request: {name}", _unknown_event, event)
 
 
 def _not_base64(client: Client) -> None:

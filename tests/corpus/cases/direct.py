@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from corpus.cases import tasks
 from corpus.cases.requests import body_of, raw
-from corpus.cases.states import talk
+from corpus.cases.states import run
 from corpus.client_kinds import KINDS
-from corpus.deployment import TASKS, World
+from corpus.deployment import TASKS
 from corpus.deviations import DEVIATIONS
 from corpus.full_server import ADD, Step, ask, call, case
 from corpus.recording import Case
@@ -72,24 +71,15 @@ def cases() -> Iterator[Case]:
             )
     for deviation in DEVIATIONS:
         if "another caller" not in deviation:
-            yield Case(f"state: a direct caller {deviation}", partial(_rounds, deviation))
+            options: dict[str, Any] = {"source": "direct", "deviation": deviation}
+            yield Case(f"state: a direct caller {deviation}", run, ("form", "step", "choice"), **options)
     for name in STORIES:
         body, acts = tasks.STORIES[name]
-        options: dict[str, Any] = {"mode": "none", "source": "direct"}
-        yield Case(
-            f"task: of a direct caller, {name}", partial(tasks.play_acts, body, acts, TASKS, **options)
-        )
+        options = {"mode": "none", "source": "direct"}
+        yield Case(f"task: of a direct caller, {name}", tasks.play_acts, body, acts, TASKS, **options)
     for name, body in BODIES.items():
         for client in ("shows forms and URLs", "declares nothing"):
-            run = partial(_converse, body, client)
-            yield Case(f"time: a direct caller with {name}, client {client}", run)
-
-
-def _rounds(deviation: str, world: World) -> None:
-    talk(world, "form", "step", "choice", source="direct", deviation=deviation).run()
-
-
-def _converse(body: tuple[str, ...], client: str, world: World) -> None:
-    around = "notifications" if "log" in body else ""
-    is_async = "branches" in body
-    talk(world, *body, client=client, is_async=is_async, source="direct", around=around, settings=TASKS).run()
+            around = "notifications" if "log" in body else ""
+            options = {"source": "direct", "around": around, "settings": TASKS}
+            title = f"time: a direct caller with {name}, client {client}"
+            yield Case(title, run, body, client=client, is_async="branches" in body, **options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from corpus.deployment import World
 from corpus.kept import SITUATIONS, load, resume
@@ -13,7 +12,7 @@ from corpus.recording import Case
 def cases() -> Iterator[Case]:
     """Yield the cases."""
     for name in load():
-        yield Case(f"earlier version: {name}", partial(_resume, name))
+        yield Case(f"earlier version: {name}", _resume, name)
 
 
 def _resume(name: str, world: World) -> None:

@@ -62,13 +62,13 @@ def _spellings() -> Iterator[Case]:
     }.items():
         yield case(f"call with {name}", ask("tools/call", headers, name="add", arguments={"a": 1}))
     for accept in ("text/event-stream;Q=0, */*", "TEXT/EVENT-STREAM", "text/*;q=0.5", "*/*;q=0"):
-        yield Case(f"request: notifications for a client that accepts {accept}", partial(_accepting, accept))
+        yield Case(f"request: notifications for a client that accepts {accept}", _accepting, accept)
     for kind in LEGACY:
         yield case(f"no version after the session of a client of {kind}", _without_version, kind=kind)
-        yield Case(f"request: a log level with initialize, client {kind}", partial(_initial_level, kind))
+        yield Case(f"request: a log level with initialize, client {kind}", _initial_level, kind)
     yield Case("request: a URL in sessions of each version, with and without the version", _versions)
     for uri in ("play://a%2F..%2Fb", "play://a/%2E%2E/b", "play://../b", "play://a%2Fb"):
-        yield Case(f"function: a template, read {uri}", partial(_read, uri))
+        yield Case(f"function: a template, read {uri}", _read, uri)
 
 
 def _with_scheme(scheme: str, client: Client) -> None:
@@ -188,15 +188,13 @@ def _through(path: str, route: Mapping[str, str], service: str, suffix: str, cli
 
 def _between_rounds() -> Iterator[Case]:
     for later in ("shows forms and URLs", "declares nothing"):
-        yield Case(f"state: a default was used, then the client {later}", partial(_other_client, later))
+        yield Case(f"state: a default was used, then the client {later}", _other_client, later)
     for seconds in (4, 9):
-        yield Case(f"state: a clock {seconds} s behind, across an hour", partial(_slow_clock, seconds))
+        yield Case(f"state: a clock {seconds} s behind, across an hour", _slow_clock, seconds)
     yield Case("function: a reference at two endpoints", _references)
     acts = (work, *(wait(905), work) * 3, poll)
     naps = ("task", "long sleep", "step")
-    yield Case(
-        "task: of a queue, sleeps for 2,000 s, past its end", partial(play_acts, naps, acts, QUEUED_TASKS)
-    )
+    yield Case("task: of a queue, sleeps for 2,000 s, past its end", play_acts, naps, acts, QUEUED_TASKS)
 
 
 def _other_client(later: str, world: World) -> None:
@@ -279,4 +277,4 @@ def _functions() -> Iterator[Case]:
                 continue
             name = f"function: {function.__name__.replace('_', ' ')}, client {client}"
             register = functions.tool(function, channels=channels)
-            yield Case(name, partial(functions.converse, register, client, TASKS))
+            yield Case(name, functions.converse, register, client, TASKS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -93,41 +93,33 @@ def cases() -> Iterator[Case]:
     for client in KINDS:
         if KINDS[client].augments_tasks:
             continue
-        yield Case(f"front door: client {client}, rounds", partial(_converse, FLOW, client))
-        yield Case(f"front door: client {client}, lists", partial(_send, LISTS, client=client))
+        yield Case(f"front door: client {client}, rounds", _converse, FLOW, client)
+        yield Case(f"front door: client {client}, lists", _send, LISTS, client=client)
         if not KINDS[client].is_legacy:
-            yield Case(f"front door: client {client}, a long step", partial(_converse, LONG_FLOW, client))
-    yield Case(
-        "front door: a call that becomes a task",
-        partial(_converse, TASK_FLOW, "answers everything, follows tasks"),
-    )
+            yield Case(f"front door: client {client}, a long step", _converse, LONG_FLOW, client)
+    client = "answers everything, follows tasks"
+    yield Case("front door: a call that becomes a task", _converse, TASK_FLOW, client)
     for mode in callers.MODES:
-        yield Case(
-            f"front door: with {mode}", partial(_send, (ADD, call("play", subject="x"), PROMPT), mode=mode)
-        )
-        yield Case(f"front door: no caller with {mode}", partial(_send, (ADD,), mode=mode, person=None))
+        yield Case(f"front door: with {mode}", _send, (ADD, call("play", subject="x"), PROMPT), mode=mode)
+        yield Case(f"front door: no caller with {mode}", _send, (ADD,), mode=mode, person=None)
     for name, step in STEPS.items():
-        yield Case(f"front door: {name}", partial(_send, (step,)))
+        yield Case(f"front door: {name}", _send, (step,))
         if name.startswith(("discovery", "an unknown", "the view", "a skill", "a task")):
-            yield Case(
-                f"front door: {name}, legacy client",
-                partial(_send, (step,), client="2025-11-25, declares nothing"),
-            )
+            client = "2025-11-25, declares nothing"
+            yield Case(f"front door: {name}, legacy client", _send, (step,), client=client)
     for hides in (False, True):
         steps = (ask("tools/list"), call("drop", name="x"), ask("tools/list"))
-        yield Case(f"front door: scopes{', hidden' if hides else ''}", partial(_send, steps, hides=hides))
-    yield Case(
-        "front door: the catalog differs",
-        partial(_send, (ADD, call("play", subject="x"), ask("tools/list")), changed=True),
-    )
+        yield Case(f"front door: scopes{', hidden' if hides else ''}", _send, steps, hides=hides)
+    steps = (ADD, call("play", subject="x"), ask("tools/list"))
+    yield Case("front door: the catalog differs", _send, steps, changed=True)
     for name, owners in {
         "no owner": '{"other": "x"}',
         "an owner that does not exist": "none_*",
         "no owners": "",
     }.items():
-        yield Case(f"front door: {name}", partial(_send, (ADD, _path("/mcp/tools/full")), owners=owners))
+        yield Case(f"front door: {name}", _send, (ADD, _path("/mcp/tools/full")), owners=owners)
     for name, fault in OWNER_FAULTS.items():
-        yield Case(f"front door: {name}", partial(_failing, fault))
+        yield Case(f"front door: {name}", _failing, fault)
     for path in (
         "/tools/full",
         "/mcp/tools/full",
@@ -135,10 +127,10 @@ def cases() -> Iterator[Case]:
         "/mcp/tools/play/tools/full",
         "/tools/full/questions",
     ):
-        yield Case(f"front door: the path {path}", partial(_send, (_path(path), _get(path))))
+        yield Case(f"front door: the path {path}", _send, (_path(path), _get(path)))
     for path in ("/.well-known/oauth-protected-resource/mcp", "/mcp/questions?token=x", "/mcp/server-card"):
         settings = {"MCP_SERVER_CARD": "com.example/corpus"}
-        yield Case(f"front door: GET {path}", partial(_send, (_get(path),), mode="bearer", settings=settings))
+        yield Case(f"front door: GET {path}", _send, (_get(path),), mode="bearer", settings=settings)
 
 
 PROMPT: Final = ask("prompts/get", name="play", arguments={"subject": "x"})

@@ -59,32 +59,26 @@ def cases() -> Iterator[Case]:
             table = TASKS if client == "declares nothing" else {}
             if table and function not in ASKING:
                 continue
-            yield Case(f"function: {name}, client {client}", partial(converse, tool(function), client, table))
+            yield Case(f"function: {name}, client {client}", converse, tool(function), client, table)
     for hook in HOOKS:
         for body in (author.swallowed_question, author.branches, author.idempotent):
             name = f"function: hook {hook.__name__} around {body.__name__}"
             hooked = partial(_with_hook, hook, body)
-            yield Case(name, partial(converse, hooked, "shows forms and URLs", {}))
+            yield Case(name, converse, hooked, "shows forms and URLs", {})
     for name, register in FEATURES.items():
-        yield Case(f"function: {name}", partial(_request, register, name))
+        yield Case(f"function: {name}", _request, register, name)
     for client in ("2025-11-25, declares nothing", "declares nothing"):
-        yield Case(f"function: numbers, client {client}", partial(converse, tool(author.numbers), client, {}))
+        yield Case(f"function: numbers, client {client}", converse, tool(author.numbers), client, {})
         for given in MODEL_ANSWERS:
             name = f"function: answers {given} through the model, client {client}"
-            yield Case(name, partial(_through_model, given, client))
+            yield Case(name, _through_model, given, client)
     for action in ("accept", "decline", "invalid"):
-        yield Case(f"function: every field on the page, {action}", partial(_on_page, action))
+        yield Case(f"function: every field on the page, {action}", _on_page, action)
     for client in ("shows apps", "shows forms, also in apps", "2025-11-25, shows apps", "declares nothing"):
-        yield Case(f"function: a view of its own, client {client}", partial(_view, client))
-    yield Case(
-        "function: drift between rounds", partial(_drift, ("form", "step"), ("form", "other step", "step"), 1)
-    )
-    yield Case(
-        "function: a step that is gone", partial(_drift, ("form", "step", "choice"), ("form", "choice"), 2)
-    )
-    yield Case(
-        "function: another answer type", partial(_drift, ("form", "choice"), ("two forms", "choice"), 1)
-    )
+        yield Case(f"function: a view of its own, client {client}", _view, client)
+    yield Case("function: drift between rounds", _drift, ("form", "step"), ("form", "other step", "step"), 1)
+    yield Case("function: a step that is gone", _drift, ("form", "step", "choice"), ("form", "choice"), 2)
+    yield Case("function: another answer type", _drift, ("form", "choice"), ("two forms", "choice"), 1)
 
 
 def _make(register: Register, world: World, **options: Any) -> Callable[[GetPorts], Server]:

@@ -22,6 +22,8 @@ CLIENTS: Final = {
     "2025-06-18, declares nothing": ("model",),
 }
 
+NO_TABLE: Final = {"MCP_TASK_TABLE": "", "MCP_TASK_WORKER": ""}
+
 Act = Callable[["Waiting"], Any]
 
 
@@ -189,40 +191,31 @@ def cases() -> Iterator[Case]:
     for name, (body, acts) in STORIES.items():
         for client in ("declares nothing", "2025-11-25, shows apps"):
             task = "optional" if "task" in body else None
-            run = partial(play_acts, body, acts, client=client, channels=CLIENTS[client], task=task)
-            yield Case(f"parked: client {client}, call {name}", run)
+            options: dict[str, Any] = {"client": client, "channels": CLIENTS[client], "task": task}
+            yield Case(f"parked: client {client}, call {name}", play_acts, body, acts, **options)
     for name, (body, acts) in VIEWS.items():
         for client in ("shows apps", "2025-11-25, shows apps"):
-            for table in (TASKS, {"MCP_TASK_TABLE": "", "MCP_TASK_WORKER": ""}):
-                if table is not TASKS and client != "shows apps":
-                    continue
-                task = "optional" if "task" in body and table is TASKS else None
-                where = "parked" if table is TASKS else "without a table"
-                run = partial(
-                    play_acts, body, acts, client=client, channels=("app",), settings=table, task=task
-                )
-                if "task" not in body or table is TASKS:
-                    yield Case(f"view of the client {client}, {where}, {name}", run)
+            options = {"client": client, "channels": ("app",), "task": "optional" if "task" in body else None}
+            title = f"view of the client {client}, parked, {name}"
+            yield Case(title, play_acts, body, acts, settings=TASKS, **options)
+            if client == "shows apps" and "task" not in body:
+                title = f"view of the client {client}, without a table, {name}"
+                yield Case(title, play_acts, body, acts, settings=NO_TABLE, **options)
     for client in ("shows apps", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
         channels = CLIENTS[client]
-        yield Case(f"parked: client {client} over the limit", partial(_second, client, channels))
+        yield Case(f"parked: client {client} over the limit", _second, client, channels)
         for operation in ("GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"):
             acts = (fails(operation), page, recovers, submit, fails(operation), call, recovers, call)
-            run = partial(play_acts, FORM, acts, client=client, channels=channels)
-            yield Case(f"parked: client {client}, {operation} fails", run)
-            run = partial(_created_with, operation, client, channels)
-            yield Case(f"parked: client {client}, {operation} fails at once", run)
+            name = f"parked: client {client}, {operation} fails"
+            yield Case(name, play_acts, FORM, acts, client=client, channels=channels)
+            yield Case(f"{name} at once", _created_with, operation, client, channels)
     for operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
         for skip in (0, 1, 2):
-            lost = fails(operation, 1, skip, status=0, is_done=True)
-            run = partial(
-                play_acts,
-                FORM,
-                (lost, page, submit, call, call),
-                client="declares nothing",
-                channels=("page",),
+            acts = (fails(operation, 1, skip, status=0, is_done=True), page, submit, call, call)
+            options = {"client": "declares nothing", "channels": ("page",)}
+            yield Case(
+                f"parked: response {skip + 1} of {operation} is lost", play_acts, FORM, acts, **options
             )
-            yield Case(f"parked: response {skip + 1} of {operation} is lost", run)
 
 
 def play_acts(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from corpus.aws_account import Fault
 from corpus.cases.parked import FORM, Waiting, call, fails, in_view, play_acts, recovers, submit, wait
-from corpus.cases.states import talk
+from corpus.cases.states import run, talk
 from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel
 from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation
@@ -20,29 +20,31 @@ ONE: Final = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
 LARGE: Final = {"action": "accept", "content": {"vcpus": 2, "note": "x" * 400_000}}
 DECLINED: Final = {"size": {"action": "decline"}}
 
-Run = Callable[[World], Any]
-
 
 def cases() -> Iterator[Case]:
     """Yield the cases."""
-    for name, run in {**dict(_urls()), **dict(_endings()), **dict(_limits()), **dict(_repetitions())}.items():
-        yield Case(f"row: {name}", run)
+    yield from _urls()
+    yield from _endings()
+    yield from _limits()
+    yield from _repetitions()
     for name, (body, acts) in VIEWS.items():
         for client in ("shows apps", "2025-11-25, shows apps"):
             options: dict[str, Any] = {"client": client, "channels": ("app",)}
-            yield Case(
-                f"row: a view of the client {client} {name}", partial(play_acts, body, acts, **options)
-            )
+            yield _row(f"a view of the client {client} {name}", play_acts, body, acts, **options)
 
 
-def _played(*body: str, **options: Any) -> Run:
-    return lambda world: talk(world, *body, **options).run()
+def _row(name: str, play: Callable[..., Any], *arguments: Any, **options: Any) -> Case:
+    return Case(f"row: {name}", play, *arguments, **options)
+
+
+def _talks(name: str, *body: str, **options: Any) -> Case:
+    return _row(name, run, body, **options)
 
 
 # -- URLs of clients that open with `initialize` -----------------------------------------------------------
 
 
-def _urls() -> Iterator[tuple[str, Run]]:
+def _urls() -> Iterator[Case]:
     bodies = (("url",), ("url", "step"), ("step", "url"), ("default", "url"), ("url once a round", "confirm"))
     for body in bodies:
         for client in (
@@ -52,37 +54,30 @@ def _urls() -> Iterator[tuple[str, Run]]:
         ):
             for mode in ("none", "jwt"):
                 name = f"{', '.join(body)} for the client {client}, {mode}"
-                yield name, _played(*body, client=client, mode=mode)
+                yield _talks(name, *body, client=client, mode=mode)
     for kind in ("prompt", "resource"):
-        yield f"a URL in a {kind}", _played("url", kind=kind, client="2025-11-25, shows forms and URLs")
+        yield _talks(f"a URL in a {kind}", "url", kind=kind, client="2025-11-25, shows forms and URLs")
     settings = {"MCP_MAX_ROUNDS": "1"}
-    yield (
-        "more URLs than rounds",
-        _played("url", "other url", client="2025-11-25, shows forms and URLs", settings=settings),
-    )
+    options: dict[str, Any] = {"client": "2025-11-25, shows forms and URLs", "settings": settings}
+    yield _talks("more URLs than rounds", "url", "other url", **options)
 
 
 # -- questions that cannot be asked, and calls that cannot continue ----------------------------------------
 
 
-def _endings() -> Iterator[tuple[str, Run]]:
+def _endings() -> Iterator[Case]:
     for client in ("declares nothing", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
         for question in ("form", "confirm", "sampling", "roots", "url"):
             for channels in (("page",), ("model",)):
                 name = f"{question} for an anonymous caller, {channels[0]}, client {client}"
-                yield name, _played(question, client=client, channels=channels, settings=TASKS)
+                yield _talks(name, question, client=client, channels=channels, settings=TASKS)
     for client in ("claude.ai declares nothing", "claude.ai with forms", "2025-11-25, declares nothing"):
         for table in (TASKS, {}):
             where = "a table" if table else "no table"
             options: dict[str, Any] = {"client": client, "mode": "jwt", "settings": table}
-            yield (
-                f"a checkpoint of the client {client}, {where}",
-                _played("step", "early checkpoint", "other step", **options),
-            )
-            yield (
-                f"a long step of the client {client}, {where}",
-                _played("long step", "other step", **options),
-            )
+            name = f"a checkpoint of the client {client}, {where}"
+            yield _talks(name, "step", "early checkpoint", "other step", **options)
+            yield _talks(f"a long step of the client {client}, {where}", "long step", "other step", **options)
     for client in ("shows URLs only", "shows apps"):
         for table in (TASKS, {}):
             where = "a table" if table else "no table"
@@ -92,22 +87,22 @@ def _endings() -> Iterator[tuple[str, Run]]:
                 "more questions than rounds": ("url", "form", "step", "choice", "other step", "confirm"),
                 "more time than rounds": ("step", "long step", "form", "other step", "choice"),
             }.items():
-                yield f"{name}, client {client}, {where}", _played(*body, **options)
+                yield _talks(f"{name}, client {client}, {where}", *body, **options)
     acts = (*(_invalid,) * 21, call)
-    run = partial(play_acts, FORM, acts, client="shows apps", channels=("app",))
-    yield "a view answers twenty times with invalid values", run
+    name = "a view answers twenty times with invalid values"
+    yield _row(name, play_acts, FORM, acts, client="shows apps", channels=("app",))
     settings = {"MCP_FLOW_TTL_S": "610"}
-    yield "the flow ends during a round", partial(_late, settings)
-    yield "answers of 45,000 characters", partial(_large_answers)
+    yield _row("the flow ends during a round", _late, settings)
+    yield _row("answers of 45,000 characters", _large_answers)
     for source in ("alb", "http_api", "direct"):
-        yield f"a result of 1.2 MB through {source}", _played("large result", source=source)
-    yield "a result of 6 MB", _played("result of 6 MB")
-    yield "a result of 6 MB after a question", _played("form", "result of 6 MB")
-    yield "many notifications", _played("many notifications", "step", around="notifications", source="alb")
+        yield _talks(f"a result of 1.2 MB through {source}", "large result", source=source)
+    yield _talks("a result of 6 MB", "result of 6 MB")
+    yield _talks("a result of 6 MB after a question", "form", "result of 6 MB")
+    yield _talks("many notifications", "many notifications", "step", around="notifications", source="alb")
     for required in ("elicitation", "elicitation.form", "elicitation.url", "sampling"):
         for client in ("declares nothing", "shows apps", "shows forms", "2025-11-25, declares nothing"):
             options = {"client": client, "mode": "jwt", "requires": (required,), "settings": TASKS}
-            yield f"a tool requires {required}, client {client}", _played("form", "step", **options)
+            yield _talks(f"a tool requires {required}, client {client}", "form", "step", **options)
 
 
 def _late(settings: Mapping[str, str], world: World) -> None:
@@ -128,7 +123,7 @@ def _large_answers(world: World) -> None:
 # -- limits of open tasks ----------------------------------------------------------------------------------
 
 
-def _limits() -> Iterator[tuple[str, Run]]:
+def _limits() -> Iterator[Case]:
     bodies = {
         "a step, then a link": ("form", "step", "url", "other step"),
         "a link at once": ("url", "step"),
@@ -145,11 +140,11 @@ def _limits() -> Iterator[tuple[str, Run]]:
         ):
             for rounds in ("9", "1"):
                 settings = {**ONE, "MCP_MAX_ROUNDS": rounds}
-                run = partial(_occupied, body, client, settings)
-                yield f"no place, {name}, client {client}, at most {rounds} rounds", run
+                title = f"no place, {name}, client {client}, at most {rounds} rounds"
+                yield _row(title, _occupied, body, client, settings)
     for client in ("declares nothing", "2025-11-25, declares nothing"):
-        run = partial(_occupied, ("form", "step"), client, ONE, requires=("elicitation",))
-        yield f"no place for a call that always asks, client {client}", run
+        title = f"no place for a call that always asks, client {client}"
+        yield _row(title, _occupied, ("form", "step"), client, ONE, requires=("elicitation",))
     for name, body in {
         "a link, then a step and a form": ("url", "step", "form", "other step"),
         "time that passes": ("time passes", "step"),
@@ -159,11 +154,11 @@ def _limits() -> Iterator[tuple[str, Run]]:
         for client in ("shows URLs only", "declares nothing", "2025-11-25, shows apps"):
             for rounds in ("9", "1") if "url" in body else ("9",):
                 settings = {**ONE, "MCP_MAX_ROUNDS": rounds}
-                run = partial(_occupied, body, client, settings, channels=("app", "page"))
-                yield f"no place to park, {name}, client {client}, at most {rounds} rounds", run
+                title = f"no place to park, {name}, client {client}, at most {rounds} rounds"
+                yield _row(title, _occupied, body, client, settings, channels=("app", "page"))
     for operation in ("GetItem", "UpdateItem", "PutItem"):
-        run = partial(_occupied, ("long step", "form"), "shows forms", ONE, faults=operation)
-        yield f"a place cannot be reserved, {operation} fails", run
+        title = f"a place cannot be reserved, {operation} fails"
+        yield _row(title, _occupied, ("long step", "form"), "shows forms", ONE, faults=operation)
 
 
 def _occupied(
@@ -193,7 +188,7 @@ def _occupied(
 # -- rounds that are repeated, and states that are not for this call ---------------------------------------
 
 
-def _repetitions() -> Iterator[tuple[str, Run]]:
+def _repetitions() -> Iterator[Case]:
     for client in ("shows forms", "shows forms and URLs, follows tasks"):
         for body in (
             ("form", "url", "step"),
@@ -201,12 +196,12 @@ def _repetitions() -> Iterator[tuple[str, Run]]:
             ("form", "long step", "other step"),
         ):
             name = f"the first state again, client {client}, {', '.join(body)}"
-            yield name, partial(_again, body, client)
-    yield "a state of the other dialect", _other_dialect
-    yield "a state of a view as a state of a task", _view_of_a_task
+            yield _row(name, _again, body, client)
+    yield _row("a state of the other dialect", _other_dialect)
+    yield _row("a state of a view as a state of a task", _view_of_a_task)
     for operation in ("GetPublicKey", "GenerateMac"):
-        yield f"a state cannot be opened, {operation} fails", partial(_unopened, operation)
-    yield "the table fails in the second round", _table_fails
+        yield _row(f"a state cannot be opened, {operation} fails", _unopened, operation)
+    yield _row("the table fails in the second round", _table_fails)
     changes: dict[str, Callable[[dict[str, Any]], None]] = {
         "of another version": lambda claims: claims["st"].update(v=2),
         "with a broken journal": lambda claims: claims["st"].update(j=[["a", "s"]]),
@@ -221,7 +216,7 @@ def _repetitions() -> Iterator[tuple[str, Run]]:
         "of the tenth round": lambda claims: claims.update(rnd=10),
     }
     for name, change in changes.items():
-        yield f"a state {name}", partial(_changed, change)
+        yield _row(f"a state {name}", _changed, change)
     augmented: tuple[dict[str, Any], ...] = (
         {"task": {"ttl": 0}},
         {"task": []},
@@ -230,7 +225,7 @@ def _repetitions() -> Iterator[tuple[str, Run]]:
     )
     for params in augmented:
         for task in ("optional", "required"):
-            yield f"SEP-2322: {params}, a task is {task}", partial(_augmented, params, task)
+            yield _row(f"SEP-2322: {params}, a task is {task}", _augmented, params, task)
 
 
 def _first_round(world: World, *body: str, **options: Any) -> tuple[Conversation, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -64,7 +63,7 @@ def cases() -> Iterator[Case]:
             f"{chosen['asks']} with {chosen['around']}{task}; {chosen['table']}; {chosen['mode']}; "
             f"answer: {chosen['answer']}"
         )
-        yield Case(name, partial(play, more))
+        yield Case(name, play, more)
     yield from _kept()
     yield from _keys()
 
@@ -83,6 +82,11 @@ def talk(
     return converse(world, Feature(body, kind=kind, **given), settings, {"client": client, **options})
 
 
+def run(body: tuple[str, ...], world: World, **options: Any) -> None:
+    """Deploy a feature with this body, and play the conversation of a client with it."""
+    talk(world, *body, **options).run()
+
+
 def _kept() -> Iterator[Case]:
     for rounds in ("1", "2", "9"):
         for task in (None, "optional"):
@@ -94,24 +98,20 @@ def _kept() -> Iterator[Case]:
                 settings = {"MCP_MAX_ROUNDS": rounds, **(TABLES["a table"] if task else {})}
                 body = ("form", "step", "choice", "other step", "confirm")
                 name = f"state: client {client}, at most {rounds} rounds{' or a task' if task else ''}"
-                yield Case(name, partial(_run, body, client=client, task=task, settings=settings))
+                yield Case(name, run, body, client=client, task=task, settings=settings)
     yield Case("state: the flow expires", _expires)
     for seconds in (199, 200):
         for settings in ({}, DELEGATED):
             where = "delegated" if settings else "direct"
             name = f"state: {where}, a shorter limit of the flow after {500 + seconds} s"
-            yield Case(name, partial(_shorter, seconds, {"MCP_FLOW_TTL_S": "700"}, settings))
-    yield Case("state: a shorter limit of a round", partial(_shorter, 10, {"MCP_ROUND_TTL_S": "300"}, {}))
+            yield Case(name, _shorter, seconds, {"MCP_FLOW_TTL_S": "700"}, settings)
+    yield Case("state: a shorter limit of a round", _shorter, 10, {"MCP_ROUND_TTL_S": "300"}, {})
     yield Case("state: rounds cross an epoch", _crosses)
-    yield Case("state: a state of 70,000 characters", partial(_run, ("large step", "form")))
+    yield Case("state: a state of 70,000 characters", run, ("large step", "form"))
     for size in (15_000, 40_000):
-        yield Case(f"state: a step of {size} characters", partial(_large, size))
+        yield Case(f"state: a step of {size} characters", _large, size)
     yield Case("state: the answers of all rounds again", _all_answers)
     yield Case("state: three rounds, each in another environment", _environments)
-
-
-def _run(body: tuple[str, ...], world: World, **options: Any) -> None:
-    talk(world, *body, **options).run()
 
 
 def _expires(world: World) -> None:
@@ -190,23 +190,21 @@ def _keys() -> Iterator[Case]:
         "another public key": {"MCP_STATE_PUBLIC_KEYS": f"other:{b64encode(spki).decode()}"},
     }
     for name, settings in deployments.items():
-        yield Case(f"keys: {name}", partial(_changed_between, settings, ()))
+        yield Case(f"keys: {name}", _changed_between, settings, ())
         for change, changes in CHANGES.items():
             if name in ("direct", "delegated", "unencrypted"):
-                yield Case(f"keys: {name}, then {change}", partial(_changed_between, settings, changes))
+                yield Case(f"keys: {name}, then {change}", _changed_between, settings, changes)
     for operation in ("Sign", "GetPublicKey", "GenerateMac"):
         for code in ("ThrottlingException", "DisabledException", "AccessDeniedException", "no response"):
             for name in ("direct", "delegated"):
-                run = partial(_kms_fails, deployments[name], operation, code)
-                yield Case(f"keys: {name}, {operation} fails with {code}", run)
-            run = partial(_kms_fails, {}, operation, code, count=1)
-            yield Case(f"keys: direct, {operation} fails once with {code}", run)
+                failure = (deployments[name], operation, code)
+                yield Case(f"keys: {name}, {operation} fails with {code}", _kms_fails, *failure)
+            name = f"keys: direct, {operation} fails once with {code}"
+            yield Case(name, _kms_fails, {}, operation, code, count=1)
     for kind in ("direct", "delegated"):
-        yield Case(
-            f"keys: {kind}, a signed link",
-            partial(_run, ("signed link", "form"), mode="jwt", settings=deployments[kind]),
-        )
-    yield Case("keys: a signed link of an anonymous caller", partial(_run, ("signed link", "form")))
+        options: dict[str, Any] = {"mode": "jwt", "settings": deployments[kind]}
+        yield Case(f"keys: {kind}, a signed link", run, ("signed link", "form"), **options)
+    yield Case("keys: a signed link of an anonymous caller", run, ("signed link", "form"))
 
 
 def _new_environment(**settings: str) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any, Final
 
 from corpus.aws_account import Fault
@@ -217,12 +217,12 @@ ALSO_IN_DIALECT: Final = (
 def cases() -> Iterator[Case]:
     """Yield the cases."""
     for name, (body, acts) in STORIES.items():
-        yield Case(f"task: {name}", partial(play_acts, body, acts, TASKS))
+        yield Case(f"task: {name}", play_acts, body, acts, TASKS)
         if name in ALSO_QUEUED:
-            yield Case(f"task: of a queue, {name}", partial(play_acts, body, acts, QUEUED_TASKS))
+            yield Case(f"task: of a queue, {name}", play_acts, body, acts, QUEUED_TASKS)
         if name in ALSO_IN_DIALECT:
             acts = tuple(result if act is poll else act for act in acts)
-            yield Case(f"task: of SEP-2322, {name}", partial(play_acts, body, acts, TASKS, client=DIALECT))
+            yield Case(f"task: of SEP-2322, {name}", play_acts, body, acts, TASKS, client=DIALECT)
     yield from _creation()
 
 
@@ -247,38 +247,29 @@ def _creation() -> Iterator[Case]:
             ("form", "step", "task", "form"),
         ):
             name = f"task: a second one over the limit, {task}, {', '.join(body)}"
-            yield Case(name, partial(_second, body, task, one))
-    yield Case(
-        "task: no worker is configured", partial(play_acts, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
-    )
-    yield Case(
-        "task: no limit of open tasks",
-        partial(_second, ("task", "form"), "required", {**TASKS, "MCP_MAX_OPEN_TASKS": "0"}),
-    )
+            yield Case(name, _second, body, task, one)
+    yield Case("task: no worker is configured", play_acts, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
+    unlimited = {**TASKS, "MCP_MAX_OPEN_TASKS": "0"}
+    yield Case("task: no limit of open tasks", _second, ("task", "form"), "required", unlimited)
     for operation in ("PutItem", "UpdateItem", "GetItem", "Query", "TransactWriteItems"):
         for code in (
             "ProvisionedThroughputExceededException",
             "ResourceNotFoundException",
             "InternalServerError",
         ):
-            status = 500 if code == "InternalServerError" else 400
-            act = tuple(Fault("dynamodb", operation, code, status) for _ in range(3))
-            yield Case(f"task: creation, {operation} fails with {code}", partial(_created_with, act))
+            fault = Fault("dynamodb", operation, code, 500 if code == "InternalServerError" else 400)
+            yield Case(f"task: creation, {operation} fails with {code}", _created_with, fault, 3)
+        lost = Fault("dynamodb", operation, "lost", 0, is_done=True)
         for count in (1, 2):
-            act = tuple(Fault("dynamodb", operation, "lost", 0, is_done=True) for _ in range(count))
             yield Case(
-                f"task: creation, {count} responses of {operation} are lost", partial(_created_with, act)
+                f"task: creation, {count} responses of {operation} are lost", _created_with, lost, count
             )
-    conflict = tuple(
-        Fault("dynamodb", "TransactWriteItems", "TransactionConflictException") for _ in range(2)
-    )
-    yield Case("task: creation, transactions conflict", partial(_created_with, conflict))
+    conflict = Fault("dynamodb", "TransactWriteItems", "TransactionConflictException")
+    yield Case("task: creation, transactions conflict", _created_with, conflict, 2)
     for code in ("TooManyRequestsException", "AccessDeniedException", "ResourceNotFoundException"):
         for count in (1, 3):
-            faults = tuple(Fault("lambda", "Invoke", code) for _ in range(count))
-            yield Case(
-                f"task: creation, {count} invocations fail with {code}", partial(_created_with, faults)
-            )
+            name = f"task: creation, {count} invocations fail with {code}"
+            yield Case(name, _created_with, Fault("lambda", "Invoke", code), count)
 
 
 def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world: World) -> None:
@@ -291,8 +282,8 @@ def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world
     second.run()
 
 
-def _created_with(faults: tuple[Fault, ...], world: World) -> None:
-    world.account.faults += [Fault(**{**vars(fault)}) for fault in faults]
+def _created_with(fault: Fault, times: int, world: World) -> None:
+    world.account.faults += [replace(fault) for _ in range(times)]
     running = Running(world, ("step", "task", "step"), TASKS)
     world.account.faults.clear()
     running.work()

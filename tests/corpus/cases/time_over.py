@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 from corpus.cases.asking import CHANNELS, TABLES
@@ -78,7 +77,7 @@ def cases() -> Iterator[Case]:
             f"time: {chosen['feature']} with {chosen['body']}{task}; {chosen['channels']}, "
             f"{chosen['table']}; {chosen['limits']}{occupied}; client {chosen['client']}; {chosen['mode']}"
         )
-        yield Case(name, partial(_play, chosen))
+        yield Case(name, _play, chosen)
 
 
 def _play(chosen: Mapping[str, Any], world: World) -> None:

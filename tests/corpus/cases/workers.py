@@ -60,22 +60,22 @@ def _workers() -> Iterator[Case]:
     for name, make in messages.items():
         for after in ((), (work,)):
             moment = " after its pass" if after else ""
-            yield Case(f"worker: {name}{moment}", partial(_batch, make, after))
-    yield Case("worker: little time is left", partial(_batch, messages["one message twice"], (), time_s=9))
+            yield Case(f"worker: {name}{moment}", _batch, make, after)
+    yield Case("worker: little time is left", _batch, messages["one message twice"], (), time_s=9)
     yield Case("worker: a message cannot be hidden", _unhidden)
-    yield Case("worker: an event without a task", partial(_event, {}))
-    yield Case("worker: a task that does not exist", partial(_event, {"task": "x#y"}))
-    yield Case("worker: an invocation twice", partial(_twice, None))
-    yield Case("worker: a lost invocation again", partial(_twice, "invocation-1"))
-    yield Case("worker: an invocation until its task is abandoned", partial(_abandoned, TASKS))
-    yield Case("worker: a message until its task is abandoned", partial(_abandoned, QUEUED_TASKS))
+    yield Case("worker: an event without a task", _event, {})
+    yield Case("worker: a task that does not exist", _event, {"task": "x#y"})
+    yield Case("worker: an invocation twice", _twice, None)
+    yield Case("worker: a lost invocation again", _twice, "invocation-1")
+    yield Case("worker: an invocation until its task is abandoned", _abandoned, TASKS)
+    yield Case("worker: a message until its task is abandoned", _abandoned, QUEUED_TASKS)
     for name, body in {
         "without its tool": None,
         "with another first step": ("task", "other step"),
         "with another question": ("task", "confirm", "step"),
         "with one more step": ("task", "form", "other step", "step"),
     }.items():
-        yield Case(f"worker: a new version {name}", partial(_new_version, body))
+        yield Case(f"worker: a new version {name}", _new_version, body)
 
 
 def _batch(
@@ -142,36 +142,21 @@ def _new_version(body: tuple[str, ...] | None, world: World) -> None:
 
 
 def _faults() -> Iterator[Case]:
-    operations = ("GetItem", "PutItem", "UpdateItem", "Query")
-    for operation in operations:
-        for skip in (0, 1):
-            for lost in (False, True):
-                fault = partial(
-                    fail,
-                    "dynamodb",
-                    operation,
-                    "InternalServerError",
-                    status=0 if lost else 500,
-                    skip=skip,
-                    is_done=lost,
-                )
-                how = "a lost response of" if lost else "a failure of"
-                number = ("the first", "the second")[skip]
-                yield Case(
-                    f"worker: {how} {number} {operation}",
-                    partial(play_acts, ("task", "step", "form"), (fault(), work, poll), TASKS),
-                )
-        three = (fail("dynamodb", operation, "InternalServerError", status=500),) * 3
-        yield Case(
-            f"worker: {operation} fails",
-            partial(play_acts, ("task", "step", "form"), (*three, work, wait(70), poll, work, poll), TASKS),
-        )
+    body = ("task", "step", "form")
+    for operation in ("GetItem", "PutItem", "UpdateItem", "Query"):
+        fails = partial(fail, "dynamodb", operation, "InternalServerError")
+        for skip, number in enumerate(("the first", "the second")):
+            acts: tuple[Act, ...] = (fails(status=500, skip=skip), work, poll)
+            yield Case(f"worker: a failure of {number} {operation}", play_acts, body, acts, TASKS)
+            acts = (fails(status=0, skip=skip, is_done=True), work, poll)
+            yield Case(f"worker: a lost response of {number} {operation}", play_acts, body, acts, TASKS)
+        three = (fails(status=500),) * 3
+        acts = (*three, work, wait(70), poll, work, poll)
+        yield Case(f"worker: {operation} fails", play_acts, body, acts, TASKS)
         for method, act in {
             "tasks/get": poll,
             "tasks/update": answer(size=SIZE),
             "tasks/cancel": cancel,
         }.items():
             acts = (work, *three, act, lambda running: running.world.account.faults.clear(), poll)
-            yield Case(
-                f"task: {method}, {operation} fails", partial(play_acts, ("task", "form"), acts, TASKS)
-            )
+            yield Case(f"task: {method}, {operation} fails", play_acts, ("task", "form"), acts, TASKS)
