@@ -18,14 +18,12 @@ import cold_chain
 import cold_tables
 import earlier_revision
 import forwarding
-import hook_figures
 import layer_size
-import log_figures
 import measure
 import revisions
 import state_codecs
 import task_figures
-import trace_figures
+import warm_figures
 from earlier_revision import Comparison
 from measure import AWSLABS, MCP, OURS, Figures, Implementation
 from tables import Target, table, targets_table
@@ -74,9 +72,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         )
         questions: RequestFigures = measure.run_script("questions.py", str(FLOWS))
         replays: Replays = measure.run_script("replay.py", *map(str, LENGTHS))["replays"]
-        hooks = hook_figures.measure_hooks()
-        traces = trace_figures.measure_traces()
-        logs = log_figures.measure_logs()
+        warm = warm_figures.measure_warm_calls()
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
     except measure.BenchmarkError as error:
@@ -92,9 +88,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         forwarding.forwarding_table(forwarded),
         bearer_tokens.verification_table(tokens),
         replay_table(replays),
-        hook_figures.hook_table(hooks),
-        trace_figures.trace_table(traces),
-        log_figures.log_table(logs),
+        *warm_figures.warm_tables(warm),
         state_codecs.state_table(states),
         *task_figures.task_tables(tasks, LENGTHS),
         layer_size.layer_size_table(layers),
@@ -109,9 +103,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         request_targets(requests),
         question_targets(questions),
         replay_targets(replays, handlers),
-        hook_figures.hook_targets(hooks),
-        trace_figures.trace_targets(traces),
-        log_figures.log_targets(logs),
+        warm_figures.warm_targets(warm),
         state_codecs.state_targets(states),
         task_figures.task_targets(tasks),
         layer_size.layer_size_targets(layers),

@@ -35,9 +35,7 @@ def installed_packages(monkeypatch):
     "command",
     [
         ("replay.py", "1"),
-        ("hooks.py", "1"),
-        ("traces.py", "1"),
-        ("log_lines.py", "1"),
+        ("warm_calls.py", "1"),
         ("lists_and_notifications.py", "3", "2"),
         ("task_dynamodb_calls.py",),
         ("task_resume.py", "1", "2"),
