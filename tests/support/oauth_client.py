@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
@@ -54,24 +54,24 @@ class MemoryTokenStorage:
         self.client = client_info
 
 
-class User(Protocol):
-    """Signs in at an authorization URL, and returns what the redirect URI received."""
-
-    async def open(self, url: str) -> None: ...
-
-    async def code(self) -> AuthorizationCodeResult: ...
-
-
-class Browser:
-    """A browser that opens the authorization URL and is redirected with a code."""
+class User:
+    """A user with a browser, who is signed in and consents: the authorization URL redirects at once."""
 
     async def open(self, url: str) -> None:
+        """Open the authorization URL, and follow the pages to the redirect URI."""
         async with httpx2.AsyncClient() as http:
-            redirect_target = await http.get(url)
-        assert redirect_target.headers["location"].startswith(REDIRECT)
-        self.query = dict(parse_qsl(urlsplit(redirect_target.headers["location"]).query))
+            self.redirected(await http.get(url))
+
+    def redirected(self, response: httpx2.Response) -> None:
+        """Note what the redirect URI received."""
+        target = response.headers["location"]
+        assert target.startswith(REDIRECT)
+        self.query = dict(parse_qsl(urlsplit(target).query))
 
     async def code(self) -> AuthorizationCodeResult:
+        """Return what the redirect URI received. Raises PermissionError if it is an error."""
+        if "error" in self.query:
+            raise PermissionError(self.query["error"])
         return AuthorizationCodeResult(**self.query)
 
 
@@ -80,7 +80,7 @@ async def signed_in_client(
     url: str, storage: MemoryTokenStorage, mode: str = "auto", browser: User | None = None
 ) -> AsyncIterator[Client]:
     """Return a client that obtains a token when the server demands one."""
-    browser = browser or Browser()
+    browser = browser or User()
     metadata = OAuthClientMetadata(client_name="test", redirect_uris=[AnyUrl(REDIRECT)])
     auth = OAuthClientProvider(url, metadata, storage, browser.open, browser.code)
     async with (

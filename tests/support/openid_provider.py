@@ -13,10 +13,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import httpx2
-from mcp.shared.auth import AuthorizationCodeResult
 
 from support import skips
-from support.oauth_client import REDIRECT
+from support.oauth_client import REDIRECT, User
 
 PACKAGE = Path(__file__).parents[2] / ".cache/identity/node_modules/oidc-provider"
 PROGRAM = Path(__file__).with_suffix(".mjs")
@@ -75,15 +74,13 @@ def openid_provider() -> Iterator[OpenIdProvider]:
             process.kill()  # it has no data to save
 
 
-class Person:
+class Person(User):
     """A person who signs in as Alice on the provider's pages, consents, and is sent back to the client."""
 
     def __init__(self) -> None:
         self.scopes: list[str] = []
-        self.query: dict[str, str] = {}
 
     async def open(self, url: str) -> None:
-        """Follow the pages from the authorization URL to the client's redirect URI."""
         self.scopes.append(dict(parse_qsl(urlsplit(url).query)).get("scope", ""))
         async with httpx2.AsyncClient() as browser:
             response = await browser.get(url)
@@ -92,13 +89,7 @@ class Person:
                     response = await browser.get(urljoin(str(response.url), target))
                 else:
                     response = await _submit(browser, response)
-        self.query = dict(parse_qsl(urlsplit(target).query))
-
-    async def code(self) -> AuthorizationCodeResult:
-        """Return what the redirect URI received. Raises PermissionError if it is an error."""
-        if "error" in self.query:
-            raise PermissionError(self.query["error"])
-        return AuthorizationCodeResult(**self.query)
+        self.redirected(response)
 
 
 async def _submit(browser: httpx2.AsyncClient, page: httpx2.Response) -> httpx2.Response:

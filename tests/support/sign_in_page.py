@@ -1,17 +1,16 @@
 """A user who signs in at the page of the local issuer, without a browser."""
 
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpx2
-from mcp.shared.auth import AuthorizationCodeResult
 
 from support.html_form import BrowserForm
-from support.oauth_client import REDIRECT
+from support.oauth_client import User
 
 
 @dataclass
-class SigningIn:
+class SigningIn(User):
     """Chooses a user, and scopes if they are given. `pages` has the forms that it saw."""
 
     user: str
@@ -33,8 +32,4 @@ class SigningIn:
                 target, content=form.body(self.action), headers={**sent, "sec-fetch-site": "same-origin"}
             )
         assert answer.status_code == 303
-        assert answer.headers["location"].startswith(REDIRECT)
-        self.query = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
-
-    async def code(self) -> AuthorizationCodeResult:
-        return AuthorizationCodeResult(**self.query)
+        self.redirected(answer)
