@@ -18,8 +18,8 @@ from pathlib import Path
 import cold_tables
 import revisions
 from cold_calls import forwarded_call, list_tools, plain_call, whole_chain
-from cold_figures import CHAIN, CHAIN_OF_TEMPLATE, FORWARDED, LISTED, ColdFigures, Row
 from cold_processes import ColdLambda, Sample, cold_lambda
+from cold_tables import CHAIN, CHAIN_OF_TEMPLATE, FORWARDED, LISTED, ColdFigures, Row
 from cpu_limits import MB_OF_ONE_VCPU, cpu_limits
 from import_times import own_import_ms
 from measure import AWSLABS, HERE, JSON_ONLY, MCP, OURS, BenchmarkError
