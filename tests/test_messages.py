@@ -1,4 +1,4 @@
-"""Every message to an author names the place and ends with the remedy. docs/reference/messages.md has the texts."""
+"""Every message to an author names the place and ends with the remedy."""
 
 import ast
 import re

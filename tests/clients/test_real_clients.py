@@ -101,9 +101,10 @@ def first_message(server: Recorded) -> Exchange:
     return next(exchange for exchange in server.exchanges if exchange.body)
 
 
-def test_it_opens_as_the_matrix_says(client, process, examples):
+def test_it_opens_as_the_matrix_says_lists_every_tool_and_calls_one(client, process, examples):
     with process.connected(examples.url, tasks=client.tasks):
-        process.tools()
+        listed = process.tools()
+        called = process.call("get_weather", TOKYO)
     opening = first_message(examples)
     assert opening.method == client.opens_with
     params = opening.body["params"]
@@ -117,6 +118,11 @@ def test_it_opens_as_the_matrix_says(client, process, examples):
     assert info["name"] == client.sends_name
     assert (TASKS_EXTENSION in capabilities.get("extensions", {})) == client.tasks
     assert {exchange.status for exchange in examples.exchanges if exchange.body} <= {200, 202}
+    registered = {name for server in load_function_servers(FUNCTIONS).values() for name in server.tools}
+    assert {tool["name"] for tool in listed} >= registered
+    assert "tools/list" in examples.methods()
+    assert (called.value["place"], called.asked) == ("Tokyo, Japan", ())
+    assert examples.methods().count("tools/call") == 1
 
 
 @with_profiles()
@@ -135,22 +141,6 @@ def test_its_profile_is_what_it_sends(client, process, examples, option, profile
     if not expected.is_legacy:
         assert expected.follows_state_only_rounds == client.state_only_rounds
         assert (expected.max_rounds or 0) == client.max_rounds
-
-
-def test_it_lists_every_tool(client, process, examples):
-    with process.connected(examples.url):
-        listed = process.tools()
-    registered = {name for server in load_function_servers(FUNCTIONS).values() for name in server.tools}
-    assert {tool["name"] for tool in listed} >= registered
-    assert "tools/list" in examples.methods()
-
-
-def test_it_calls_a_tool_that_asks_nothing(client, process, examples):
-    with process.connected(examples.url):
-        called = process.call("get_weather", TOKYO)
-    assert called.value["place"] == "Tokyo, Japan"
-    assert called.asked == ()
-    assert examples.methods().count("tools/call") == 1
 
 
 @can_be_asked
@@ -185,39 +175,26 @@ def test_the_user_visits_a_page(client, process, probe):
     assert [question["url"] for question in called.asked] == [url]
 
 
-@select(lambda client: client.max_rounds)
-def test_it_gives_up_after_its_last_round(client, process, probe):
-    most = client.max_rounds
-    assert most is not None
+@select(lambda client: client.max_rounds != 0)
+def test_it_gives_up_after_its_last_round_or_follows_every_one(client, process, probe):
+    most = client.max_rounds or 15
     with process.connected(probe.url):
         enough = process.call("many_questions", {"count": most}, *[accept(value="x")] * most)
-        more = process.call("many_questions", {"count": most + 1}, *[accept(value="x")] * (most + 1))
-    assert enough.value == {"answers": ["x"] * most}
-    assert len(more.asked) == most
-    assert "rounds" in more.error
+        assert enough.value == {"answers": ["x"] * most}
+        if client.max_rounds:
+            more = process.call("many_questions", {"count": most + 1}, *[accept(value="x")] * (most + 1))
+            assert len(more.asked) == most
+            assert "rounds" in more.error
 
 
-@select(lambda client: client.max_rounds is None)
-def test_without_a_limit_it_follows_every_round(client, process, probe):
-    with process.connected(probe.url):
-        called = process.call("many_questions", {"count": 15}, *[accept(value="x")] * 15)
-    assert called.value == {"answers": ["x"] * 15}
-
-
-@select(lambda client: client.state_only_rounds)
-def test_it_follows_a_round_without_questions(client, process, probe):
+def test_it_follows_a_round_without_questions_if_the_matrix_says_so(client, process, probe):
     with process.connected(probe.url, asks=False):
         called = process.call("pauses", {"count": 1})
-    assert called.value == {"done": [1]}
-    assert probe.methods().count("tools/call") == 2
-
-
-@select(lambda client: not client.state_only_rounds)
-def test_it_does_not_follow_a_round_without_questions(client, process, probe):
-    with process.connected(probe.url, asks=False):
-        called = process.call("pauses", {"count": 1})
-    assert called.error
-    assert probe.methods().count("tools/call") == 1
+    if client.state_only_rounds:
+        assert called.value == {"done": [1]}
+    else:
+        assert called.error
+    assert probe.methods().count("tools/call") == 1 + client.state_only_rounds
 
 
 @select(lambda client: client.id in DECLARE_NOTHING)
