@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -101,25 +102,29 @@ _ports = replace(make_ports(), observer=LogObserver())
 
 server = Server("exposed", namespaced_requests=True, ports=lambda: _ports)
 
-
-@server.tool
-def integers(items: list[int]) -> int:
-    return len(items)
-
-
-@server.tool
-def numbers(items: set[int]) -> int:
-    return len(items)
-
-
-@server.tool
-def models(items: list[Eight]) -> int:
-    return len(items)
+LISTS: Mapping[str, Any] = {
+    "integers": list[int],
+    "numbers": set[int],
+    "models": list[Eight],
+    "mapped": dict[str, Eight],
+    "records": list[Record],
+    "chosen": list[Chosen],
+    "alike_choices": list[Alike],
+    "animals": list[Cat | Dog | Point | Eight],
+}
+"""Tool -> the type of its argument `items`."""
 
 
-@server.tool
-def mapped(items: dict[str, Eight]) -> int:
-    return len(items)
+def _counting(kind: Any) -> Callable[..., int]:
+    def count(items: Any) -> int:
+        return len(items)
+
+    count.__annotations__["items"] = kind
+    return count
+
+
+for _name, _kind in LISTS.items():
+    server.tool(name=_name)(_counting(_kind))
 
 
 @server.tool
@@ -133,21 +138,6 @@ def wide(value: Wide) -> str:
 
 
 @server.tool
-def records(items: list[Record]) -> int:
-    return len(items)
-
-
-@server.tool
-def chosen(items: list[Chosen]) -> int:
-    return len(items)
-
-
-@server.tool
-def alike_choices(items: list[Alike]) -> int:
-    return len(items)
-
-
-@server.tool
 def folder(root: Folder) -> int:
     return root.size
 
@@ -155,11 +145,6 @@ def folder(root: Folder) -> int:
 @server.tool
 def formula(expression: Formula) -> str:
     return type(expression).__name__
-
-
-@server.tool
-def animals(items: list[Cat | Dog | Point | Eight]) -> int:
-    return len(items)
 
 
 @server.tool
