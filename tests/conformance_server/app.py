@@ -146,7 +146,7 @@ def confirm_delete(ctx: Context, filename: str) -> str:
     ctx.run_as_task()
     if ctx.elicit("confirm", f"Delete {filename}?", Confirm).confirm:
         return f"Deleted {filename}."
-    return f"MemoryTokenStorage {filename}."
+    return f"Kept {filename}."
 
 
 @server.tool(task="required")
