@@ -26,7 +26,7 @@ from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, P
 from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
 from mcp_roundtrip.tasks.store import Absent, Change, Update
-from support.aws_clients import OneClient, client_of_kind
+from support.aws_clients import EmulatedService, OneClient
 from support.json_values import any_json
 from support.scripted_server import Reply, ScriptedServer, respond, scripted
 from support.tokens import BINDING, NOW, codec, epoch_keys, sealed
@@ -128,7 +128,7 @@ def server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="module", params=["signed", "boto3"])
 def clients(request: pytest.FixtureRequest, server: ScriptedServer) -> Callable[[str], AwsClient]:
-    return cache(lambda name: client_of_kind(request.param, name, server.url))
+    return cache(lambda name: EmulatedService(name, server.url, kind=request.param))
 
 
 def outcome(operation: Operation, client: AwsClient, server: ScriptedServer, reply: Reply) -> object:
@@ -210,7 +210,7 @@ def test_the_answers_that_these_tests_change_are_valid(
 
 
 def test_a_query_whose_pages_never_end_is_a_store_error(server: ScriptedServer) -> None:
-    client = client_of_kind("signed", "dynamodb", server.url)
+    client = EmulatedService("dynamodb", server.url, kind="signed")
     before = len(server.requests)
     server.script[:] = [respond(200, {"Items": [ITEM], "LastEvaluatedKey": {"pk": {"S": "p"}}})] * (
         MAX_PAGES + 9
@@ -223,7 +223,7 @@ def test_a_query_whose_pages_never_end_is_a_store_error(server: ScriptedServer) 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_no_answer_of_kms_makes_a_state_invalid(server: ScriptedServer, body: bytes) -> None:
     """The client of a refused state would begin its call again, although the state is valid."""
-    client = client_of_kind("signed", "kms", server.url)
+    client = EmulatedService("kms", server.url, kind="signed")
     server.script[:] = [respond(200, body)] * 2
     with pytest.raises(KeyServiceError):
         codec(keys=KmsPublicKeys([KmsKey(client, ARN, lambda: 0)])).open(BINDING, sealed())

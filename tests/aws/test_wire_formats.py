@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from mcp_roundtrip.aws.services import AwsError
-from support.aws_clients import KINDS, REGION, client_of_kind, signed_client
+from support.aws_clients import KINDS, REGION, EmulatedService, signed_client
 from support.scripted_server import respond, scripted
 
 KEY = {"pk": {"S": "p#Ü世"}, "sk": {"S": "M"}}
@@ -57,7 +57,7 @@ OWN_HEADERS = {
 
 def requested(kind, operation, service, parameters):
     with scripted() as server:
-        client = client_of_kind(kind, service, server.url)
+        client = EmulatedService(service, server.url, kind=kind)
         client.call(operation.partition(" ")[0], **parameters)
         client.close()
     [request] = server.requests
@@ -92,7 +92,7 @@ def test_the_signature_is_valid_for_the_request_that_arrives(operation, call):
 def outcome(kind, service, operation, parameters, reply):
     """Return the members of a response or the code and the message of an error."""
     with scripted(reply) as server:
-        client = client_of_kind(kind, service, server.url)
+        client = EmulatedService(service, server.url, kind=kind)
         try:
             found = client.call(operation, **parameters)
         except AwsError as error:

@@ -39,11 +39,22 @@ class EmulatedService:
     """
 
     def __init__(
-        self, service: str, endpoint_url: str | None, kind: str, attempts: int, **options: Any
+        self,
+        service: str,
+        endpoint_url: str | None = None,
+        *,
+        kind: str = DEFAULT_KIND,
+        attempts: int = 1,
+        timeout_s: float = 5,
     ) -> None:
         self.requests: Counter[str] = Counter()
         self._service, self._endpoint_url = service, endpoint_url
-        self._config = Config(retries={"mode": "standard", "total_max_attempts": attempts}, **options)
+        self._config = Config(
+            retries={"mode": "standard", "total_max_attempts": attempts},
+            connect_timeout=timeout_s,
+            read_timeout=timeout_s,
+            max_pool_connections=16,
+        )
         self._client: AwsClient
         if kind == "boto3" or endpoint_url is None:
             self._client = Boto3Client(self._boto3, self._count)
@@ -52,7 +63,7 @@ class EmulatedService:
                 service,
                 endpoint_url,
                 attempts=attempts,
-                timeout_s=options["read_timeout"],
+                timeout_s=timeout_s,
                 on_request=self._count,
             )
 
@@ -92,12 +103,6 @@ class OneClient(AwsClients):
 
     def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
         return self._client
-
-
-def client_of_kind(kind: str, service: str, endpoint_url: str, **options: Any) -> AwsClient:
-    """Return a client that does not retry."""
-    timeouts = {"connect_timeout": 5, "read_timeout": 5}
-    return EmulatedService(service, endpoint_url, kind, attempts=1, **timeouts, **options)
 
 
 def signed_client(

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
@@ -16,19 +17,7 @@ from support.aws_clients import DEFAULT_KIND, EmulatedService
 JSON = "application/x-amz-json-1.0"
 
 
-def client(
-    endpoint_url: str | None = None,
-    *,
-    attempts: int = 1,
-    timeout_s: float = 5,
-    connections: int = 16,
-    kind: str = DEFAULT_KIND,
-) -> Any:
-    """Return a client for up to `connections` threads. It does not retry by default."""
-    timeouts = {"connect_timeout": timeout_s, "read_timeout": timeout_s}
-    return EmulatedService(
-        "dynamodb", endpoint_url, kind, attempts, max_pool_connections=connections, **timeouts
-    )
+client: Callable[..., Any] = partial(EmulatedService, "dynamodb")
 
 
 def new_table(dynamodb: Any) -> str:

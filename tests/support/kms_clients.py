@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,12 +24,7 @@ from support.tokens import BINDING, Configuration
 _random = secrets.SystemRandom().random
 
 
-def client(
-    endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5, kind: str = DEFAULT_KIND
-) -> Any:
-    """Return a client. It does not retry by default, since backing off takes seconds."""
-    timeouts = {"connect_timeout": timeout_s, "read_timeout": timeout_s}
-    return EmulatedService("kms", endpoint_url, kind, attempts, **timeouts)
+client: Callable[..., Any] = partial(EmulatedService, "kms")
 
 
 @contextmanager
