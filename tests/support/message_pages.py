@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 
+from mcp_roundtrip import DefinitionError
 from messages.cases import CASES, Case
 from support.project import ROOT
 
@@ -17,9 +18,12 @@ OF_AWS = "From API Gateway and Lambda"
 
 AUTHORS = """## Mistakes in the code or in settings
 
-The sections below have the beginnings of messages, without the name of the function or question, and
-with `…` for a value. The full message says what to write instead. Messages that say what a value must
-be are left out."""
+A `DefinitionError` is shown with the definition, and says what to write instead: when the module is
+imported or [its definitions are checked](api/check-definitions.md), by `make run`, `Player` and `make
+catalog`, or when a question is asked. A deployed function omits the tool and logs `definition_failed`.
+
+The sections below have the beginnings of other messages, without the name of the function or question,
+and with `…` for a value. The full message says what to write instead."""
 
 SUBJECT = re.compile(r"^(@server\.\w+|\w+|[a-z]+ \w+|[a-z ]+ '[^']*'): ")
 """The name of what has the mistake, at the beginning of a message."""
@@ -31,20 +35,14 @@ VALUE = re.compile(r"(?<!\w)'\w{40,}'?|(?<!\w)'[^']*'|(?<![\w-])\d+\b|\barn:[\w:
 """What differs between two messages of one kind."""
 
 SECTIONS = {
-    "functions": (
-        "Definitions: functions, parameters and schemas",
-        "`DefinitionError`, when the module is imported or [its definitions are\n"
-        "checked](api/check-definitions.md): by `make run`, `Player` and `make catalog`. A deployed\n"
-        "function omits the tool and logs `definition_failed`.",
-    ),
     "servers": (
-        "Servers, resources, content and results",
-        "`DefinitionError` as above; `UsageError` during the call: the log has `tool_raised`\n"
-        "(`prompt_raised`, `resource_raised`) with the traceback, and the client gets a correlation id.",
+        "Content and results",
+        "During the call: the log has `tool_raised` (`prompt_raised`, `resource_raised`) with the\n"
+        "traceback, and the client gets a correlation id.",
     ),
     "contexts": (
         "Calls of the context: questions, steps, tasks",
-        "During the call, as `UsageError`, `DefinitionError`, `InvalidKey`, `DuplicateKey` or `Drift`.",
+        "During the call, as `UsageError`, `InvalidKey`, `DuplicateKey` or `Drift`.",
     ),
     "awaits": (
         "Calls without await",
@@ -60,7 +58,7 @@ SECTIONS = {
         "[Settings](settings.md) has all variables.",
     ),
 }
-"""Module of tests/messages -> heading, and where its messages are seen."""
+"""Module of tests/messages -> heading, and where its messages are seen. `functions` has only definitions."""
 
 
 def render() -> str:
@@ -68,11 +66,13 @@ def render() -> str:
     parts = [SHOWN.rstrip("\n"), AUTHORS]
     for module, (title, where) in SECTIONS.items():
         import_module(f"messages.{module}")  # fills the table
-        problems = {
-            problem for case in CASES if case.name.startswith(f"{module}:") for problem in _problems(case)
-        }
+        problems = {problem for case in CASES if _is_of(case, module) for problem in _problems(case)}
         parts += [f"## {title}", where, "\n".join(["```text", *sorted(problems), "```"])]
     return "\n\n".join(parts) + "\n"
+
+
+def _is_of(case: Case, module: str) -> bool:
+    return case.name.startswith(f"{module}:") and case.kind is not DefinitionError
 
 
 def _problems(case: Case) -> Iterator[str]:
