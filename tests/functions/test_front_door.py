@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip.server.invocation import Forwarded
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from mcp_roundtrip_tools.events.of_application import call, message, post, prompt, read
+from mcp_roundtrip_tools.events.of_application import call, message, post
 from support.deployment import Deployment
 from support.examples import (
     HYDERABAD,
@@ -115,9 +115,9 @@ def test_a_state_of_one_tool_is_refused_by_another(deployment):
     ("event", "owner"),
     [
         (call("get_weather", TOKYO), "weather"),
-        (read(TOKYO_FORECAST), "weather"),
-        (read(PRICES), "provision"),
-        (prompt(TRIAGE, {"workItemId": "4522"}), "work_items"),
+        (message("resources/read", uri=TOKYO_FORECAST), "weather"),
+        (message("resources/read", uri=PRICES), "provision"),
+        (message("prompts/get", name=TRIAGE, arguments={"workItemId": "4522"}), "work_items"),
         (message("completion/complete", **PLACE), "weather"),
         (message("completion/complete", **WORK_ITEM), "work_items"),
     ],
