@@ -27,7 +27,6 @@ Authorize = Callable[[httpx2.Request, httpx2.Response | None], Mapping[str, str]
 """Returns the headers that authorize a request; after a refusal, those to send it again with, or None."""
 
 Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
-SendAuthorized = Callable[[httpx2.Request, Send], Awaitable[httpx2.Response]]
 
 _OBJECT: Final[TypeAdapter[Any]] = TypeAdapter(dict[str, Any])
 

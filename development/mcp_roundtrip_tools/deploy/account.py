@@ -19,7 +19,6 @@ from mcp_roundtrip_tools.deploy.environments import Refused
 UNRESERVED: Final = 100
 """The concurrent executions that Lambda requires to remain unreserved."""
 
-FAILED_FIRST: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
 REMEDIES: Final = {
     "UPDATE_ROLLBACK_FAILED": "Run: aws cloudformation continue-update-rollback --stack-name {stack}",
     "UPDATE_FAILED": "Run: aws cloudformation rollback-stack --stack-name {stack}",

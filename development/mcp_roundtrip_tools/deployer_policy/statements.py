@@ -46,20 +46,6 @@ ZONE: Final = _arn("route53", "hostedzone/${HostedZoneId}", region="", account="
 CHANGES: Final = _arn("route53", "change/*", region="", account="")
 API_GATEWAY_ROLE: Final = _arn("iam", "role/aws-service-role/ops.apigateway.amazonaws.com/*", region="")
 
-WILDCARDS: Final = {
-    "*": "the API has no resources: listing, creating what has a random id, and network interfaces",
-    MAPPING: "ids of event source mappings are random; the tags of one say nothing about its function",
-    KEYS: "ids of keys are random; the condition allows keys that sign or derive, none that encrypts data",
-    APIS[1]: "ids of APIs are random",
-    APIS[2]: "ARNs of tags contain those ids",
-    DOMAINS[1]: "the name of the domain is a parameter of the application",
-    SETTINGS_VERSIONS: "ids of AppConfig applications are random",
-    DEPLOYMENT_CONFIGURATIONS: "AWS's own configurations have the account in their ARN; they are only read",
-    CHANGES: "ids of changes are random; they are only read",
-    API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
-}
-"""Resources with a wildcard outside a name that begins with the stack's, with the reason."""
-
 
 @dataclass(frozen=True, slots=True)
 class Needed:

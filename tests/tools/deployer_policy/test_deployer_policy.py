@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.deployer_policy import statements as iam
 from mcp_roundtrip_tools.deployer_policy.deployer_policy import (
     MAX_POLICY,
     UnknownType,
@@ -19,7 +20,7 @@ from mcp_roundtrip_tools.deployer_policy.deployer_policy import (
     types_of,
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.deployer_policy.statements import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS, Needed
+from mcp_roundtrip_tools.deployer_policy.statements import NESTED_STACKS, SAM_TRANSFORM, Needed
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 from support.transformed_template import lint, load_template, transformed_file
@@ -29,6 +30,21 @@ NESTED_STACK = "AWS::CloudFormation::Stack"
 
 ONLY_IN_THE_REGISTRY = ("tagresource", "untagresource")
 """Actions of API Gateway that the registry names, and that cfn-lint's list of IAM actions does not have."""
+
+
+WILDCARDS = {
+    "*": "the API has no resources: listing, creating what has a random id, and network interfaces",
+    iam.MAPPING: "ids of event source mappings are random; the tags of one say nothing about its function",
+    iam.KEYS: "ids of keys are random; the condition allows keys that sign or derive, none that encrypts data",
+    iam.APIS[1]: "ids of APIs are random",
+    iam.APIS[2]: "ARNs of tags contain those ids",
+    iam.DOMAINS[1]: "the name of the domain is a parameter of the application",
+    iam.SETTINGS_VERSIONS: "ids of AppConfig applications are random",
+    iam.DEPLOYMENT_CONFIGURATIONS: "AWS's own configurations have the account in their ARN; they are only read",
+    iam.CHANGES: "ids of changes are random; they are only read",
+    iam.API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
+}
+"""Resources with a wildcard outside a name that begins with the stack's, with the reason."""
 
 
 @cache
