@@ -41,6 +41,7 @@ from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
 from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
+from mcp_roundtrip_tools.template.functions import has_settings
 from mcp_roundtrip_tools.template.model import (
     Application,
     Function,
@@ -52,7 +53,6 @@ from mcp_roundtrip_tools.template.model import (
     short_name,
 )
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.validation import has_settings
 
 Log = Callable[[str], None]
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_roundtrip.deployment.settings import read_variables
+from mcp_roundtrip.deployment.settings import PREFIX, load_settings, read_variables
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resources import TemplateResource
-from mcp_roundtrip_tools.template.validation import has_settings
 
 
 class FunctionReader:
@@ -120,3 +120,18 @@ def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str,
     settings = read_variables(environment)
     derives = not settings.get("MCP_AUDIENCE") and not settings.get("MCP_TASK_TABLE")
     return {**environment, "MCP_AUDIENCE": api_url} if derives else environment
+
+
+def check_settings(function: Function) -> None:
+    """Raise TemplateError if the layer would reject the function's settings at the first request."""
+    if not has_settings(function.environment):
+        return
+    try:
+        load_settings(function.environment)
+    except SettingsError as error:
+        raise TemplateError(f"{function.name}: {error}") from None
+
+
+def has_settings(environment: Mapping[str, str]) -> bool:
+    """Return whether a function with these variables is an MCP server."""
+    return any(name.startswith(PREFIX) for name in environment)

@@ -1,18 +1,17 @@
-"""The values of the parameters of a template, and of CloudFormation's pseudo parameters.
+"""The values of the parameters of a template, its rules for them, and CloudFormation's pseudo parameters.
 
-Source: AWS CloudFormation user guide, "Parameters section syntax" and "Pseudo parameters reference".
+Source: AWS CloudFormation user guide, "Parameters section syntax", "Pseudo parameters reference" and "Rules".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_roundtrip_tools.template.intrinsics import Unresolvable
+from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateError
-from mcp_roundtrip_tools.template.validation import how_to_set
 from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
 
 MAX_VALUE_BYTES: Final = 4096
@@ -131,3 +130,26 @@ def default_value(name: str, declared: Mapping[str, Any]) -> str | Unresolvable:
         return scalar_text(declared["Default"])
     except TypeError as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
+
+
+def how_to_set(name: str) -> str:
+    """Return the command-line options that set a parameter, with and without make."""
+    return f'--parameter {name}=…, or make run PARAMETERS="{name}=…"'
+
+
+def broken_assertions(document: Mapping[str, Any], names: TemplateNames) -> Iterator[Mapping[str, Any]]:
+    """Yield the assertions in the section Rules that do not hold. Those about unknown values hold."""
+    for name, rule in (document.get("Rules") or {}).items():
+        for assertion in rule.get("Assertions", ()):
+            if _holds(rule.get("RuleCondition", _ALWAYS), names) and not _holds(assertion["Assert"], names):
+                yield {"AssertDescription": f"rule {name} does not hold", **assertion}
+
+
+_ALWAYS = {"Fn::Equals": ["", ""]}
+
+
+def _holds(condition: Any, names: TemplateNames) -> bool:
+    try:
+        return is_true(condition, names)
+    except Unresolvable:  # it depends on values that only a deployment knows
+        return True

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mcp_roundtrip_tools.template import resources as types
-from mcp_roundtrip_tools.template.functions import FunctionReader
+from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import (
     KeyArns,
@@ -28,7 +28,6 @@ from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
 from mcp_roundtrip_tools.template.stacks import Stack, Stacks
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
-from mcp_roundtrip_tools.template.validation import check_settings
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 

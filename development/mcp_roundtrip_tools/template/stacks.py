@@ -20,6 +20,7 @@ from mcp_roundtrip_tools.template.local_names import (
 from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, TemplateError
 from mcp_roundtrip_tools.template.nearest import hint
 from mcp_roundtrip_tools.template.parameters import (
+    broken_assertions,
     default_value,
     is_list,
     pseudo_parameters,
@@ -28,7 +29,6 @@ from mcp_roundtrip_tools.template.parameters import (
 )
 from mcp_roundtrip_tools.template.resources import FUNCTION, NESTED, TemplateResource, TemplateResources
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
-from mcp_roundtrip_tools.template.validation import broken_assertions
 
 
 class Values(dict[str, Any]):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.deployer_policy import statements as iam
-from mcp_roundtrip_tools.deployer_policy.deployer_policy import (
+from mcp_roundtrip_tools.deployer_policy.__main__ import (
     MAX_POLICY,
     UnknownType,
     insert,
@@ -33,14 +33,14 @@ ONLY_IN_THE_REGISTRY = ("tagresource", "untagresource")
 
 
 WILDCARDS = {
-    "*": "the API has no resources: listing, creating what has a random id, and network interfaces",
+    "*": "no resources: listing, creating what has a random id, and network interfaces",
     iam.MAPPING: "ids of event source mappings are random; the tags of one say nothing about its function",
-    iam.KEYS: "ids of keys are random; the condition allows keys that sign or derive, none that encrypts data",
+    iam.KEYS: "ids are random; the condition allows keys that sign or derive, none that encrypts data",
     iam.APIS[1]: "ids of APIs are random",
     iam.APIS[2]: "ARNs of tags contain those ids",
     iam.DOMAINS[1]: "the name of the domain is a parameter of the application",
     iam.SETTINGS_VERSIONS: "ids of AppConfig applications are random",
-    iam.DEPLOYMENT_CONFIGURATIONS: "AWS's own configurations have the account in their ARN; they are only read",
+    iam.DEPLOYMENT_CONFIGURATIONS: "AWS's configurations have the account in their ARN; they are only read",
     iam.CHANGES: "ids of changes are random; they are only read",
     iam.API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
 }
