@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.request import Request, urlopen
 
 from lease_renewals import MINUTES, Clock, claim_lease, renew_for_minutes
@@ -69,9 +70,9 @@ class UsageReport:
 
 def measure_usage() -> UsageReport:
     """Run the examples. Raise BenchmarkError if one does not give the expected result."""
-    with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
+    with serve_counting() as client:
+        app = client.app
         keys = len(app.kms.key_ids())
-        client = Client(app)
         client.ask_for_ambiguous_place()  # starts the processes and fetches their keys, which is not counted
         plain = client.usage_of(client.ask_for_tokyo)
         question = client.usage_of(client.ask_for_ambiguous_place)
@@ -83,6 +84,29 @@ def measure_usage() -> UsageReport:
         memory = {_kind(functions[name].name): functions[name].memory_mb for name in MEASURED}
         month = Counter(kms_key_month=keys, **_monitoring())
         return UsageReport(plain, +question, parked, task, poll, work_minute, memory, month)
+
+
+@contextmanager
+def serve_counting() -> Iterator["Client"]:
+    """Serve the application until the block ends; count the invocations, also those by functions."""
+    run_nested = LocalApp.run_nested
+
+    def counting(app: LocalApp, function: str, *arguments: Any, **options: Any) -> InvocationResult:
+        kind = _kind(function)
+        with client.changed:
+            client.used[kind] += 1
+            client.used["request"] += kind == FRONT_DOOR  # nothing else is called over HTTP
+        try:
+            return run_nested(app, function, *arguments, **options)
+        finally:
+            with client.changed:
+                client.workers_done += kind == WORKER
+                client.changed.notify_all()
+
+    silent = {"parameters": {"AuthMode": "none"}, "log": lambda line: None}
+    with patch.object(LocalApp, "run_nested", counting), serve(TEMPLATE, **silent) as app:
+        client = Client(app)
+        yield client
 
 
 def _kind(function: str) -> str:
@@ -111,20 +135,6 @@ class Client:
     unmetered: Callable[[LocalRequest], Response] = field(init=False)
 
     def __post_init__(self) -> None:
-        run_nested = self.app.run_nested
-
-        def counting(function: str, *arguments: Any) -> InvocationResult:
-            kind = _kind(function)
-            with self.changed:
-                self.used[kind] += 1
-                self.used["request"] += kind == FRONT_DOOR  # nothing else is called over HTTP
-            try:
-                return run_nested(function, *arguments)
-            finally:
-                with self.changed:
-                    self.workers_done += kind == WORKER
-                    self.changed.notify_all()
-
         respond = self.unmetered = self.app.emulator.respond
 
         def metered(request: LocalRequest) -> Response:
@@ -134,7 +144,6 @@ class Client:
             return reply
 
         self.app.emulator.respond = metered
-        self.app.run_nested = counting  # both the gateway and Invoke call this attribute
 
     def total(self) -> Usage:
         with self.changed:
