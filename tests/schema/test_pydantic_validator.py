@@ -19,7 +19,7 @@ from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.input_limits import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
+from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
 
 
 class Level(IntEnum):

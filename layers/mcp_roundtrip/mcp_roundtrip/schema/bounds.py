@@ -2,12 +2,11 @@
 
 A schema has a cost, the number of checks that it makes of one value, and a value has a size. Their product is
 the work, in units of 25 ns. Composition multiplies: if both alternatives of an `anyOf` lead to one `$ref`,
-the target is checked twice, and on the next level four times. Patterns are bounded by the length of texts.
+the target is checked twice, and on the next level four times.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import starmap
 from typing import Any, Final
@@ -22,11 +21,6 @@ MAX_WORK: Final = 40_000_000
 """Cost of a schema times the size of a value."""
 
 TOO_MUCH_WORK: Final = "Input has too many values or long numbers to be checked; send fewer or shorter ones"
-
-MAX_MATCHING: Final = 2_500_000_000
-"""Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
-
-TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
 
 _MAX_DEPTH: Final = 200
 
@@ -150,29 +144,3 @@ def _weight(schema: Mapping[str, Any]) -> int:
     return weight + sum(
         20 * _size(each) if isinstance(each, (int, float, list, dict)) else 1 for each in options
     )
-
-
-# -- patterns
-
-_BYTES_PER_STATE: Final = 16
-"""A compiled pattern has fewer states than its bytes divided by this."""
-
-_UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
-"""Finds what lets a match be longer than the pattern, or begin elsewhere."""
-
-
-def matching(sizes: Mapping[str, int], value: Any) -> int:
-    """Return the characters of texts in JSON data times the bytes of compiled patterns.
-
-    `sizes` are the patterns with their sizes.
-    """
-    lengths = text_lengths(value) if sizes else []
-    return sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items())
-
-
-def _matched(pattern: str, size: int, lengths: list[int]) -> int:
-    """Return how many characters of texts the engine may read to match a pattern."""
-    has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
-    is_limited = pattern.startswith("^") and not has_no_limit
-    longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
-    return sum(min(each, longest) for each in lengths)

@@ -19,9 +19,8 @@ from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
-from mcp_roundtrip.schema.bounds import MAX_MATCHING, TEXT_TOO_LONG, matching
 from mcp_roundtrip.schema.json_schema_errors import input_problems
-from mcp_roundtrip.schema.patterns import pattern_size
+from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable

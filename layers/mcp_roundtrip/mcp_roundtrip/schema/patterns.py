@@ -5,17 +5,31 @@ back-references are refused, because they cannot be matched in linear time. So a
 unescaped `[` in a class, which the engine reads as operators and ECMA-262 as characters.
 
 The engine (Rust's `regex`, in jsonschema-rs) never backtracks: its time is at most the length of the text
-times the size of the compiled pattern (see `bounds`).
+times the size of the compiled pattern.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+from mcp_roundtrip.schema.bounds import text_lengths
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""
+
+MAX_MATCHING: Final = 2_500_000_000
+"""Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
+
+TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
+
+_BYTES_PER_STATE: Final = 16
+"""A compiled pattern has fewer states than its bytes divided by this."""
+
+_UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
+"""Finds what lets a match be longer than the pattern, or begin elsewhere."""
 
 _PROPERTY: Final = (
     r"(?:Script|sc|Script_Extensions|scx|General_Category|gc)=\w+|[LMNPSZC][a-z]?|(?:[A-Z][a-z]+_)?(?:Letter|Mark"
@@ -98,3 +112,20 @@ def syntax_problem(pattern: str) -> str | None:
             return "has && or ~~ in a class, which engines read differently; write the character once"
         at, before = token.end(), kind
     return None
+
+
+def matching(sizes: Mapping[str, int], value: Any) -> int:
+    """Return the characters of texts in JSON data times the bytes of compiled patterns.
+
+    `sizes` are the patterns with their sizes.
+    """
+    lengths = text_lengths(value) if sizes else []
+    return sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items())
+
+
+def _matched(pattern: str, size: int, lengths: list[int]) -> int:
+    """Return how many characters of texts the engine may read to match a pattern."""
+    has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
+    is_limited = pattern.startswith("^") and not has_no_limit
+    longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
+    return sum(min(each, longest) for each in lengths)

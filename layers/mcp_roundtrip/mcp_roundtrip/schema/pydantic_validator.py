@@ -10,23 +10,27 @@ its core schema is changed:
 - Two names of an object that are one key, such as "1" and "1.0" of a `dict[float, ...]`, are refused.
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
-- What one input makes pydantic do is limited (`input_limits`).
+- Memory and time grow with the size of an input only: different values with one hash are limited, of which a
+  set takes quadratic time, values in strings of JSON, and time to choose alternatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
+from sys import hash_info
 from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
+from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.bounds import value_size
 from mcp_roundtrip.schema.error_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
-from mcp_roundtrip.schema.input_limits import limit_choosing, limit_collisions, limit_json_values, limited
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     JSON_KINDS,
     CoreSchema,
@@ -73,7 +77,7 @@ def typed_validator(
 def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
     """Return the value of the type from JSON text with the name `root`. Raises InvalidValue."""
     try:
-        with limited():
+        with _limited():
             return validator.validate_json(text, strict=False, by_alias=True, by_name=False)
     except ValidationError as error:
         raise invalid_value(error, root) from None
@@ -103,12 +107,12 @@ class _Changes(Struct, frozen=True):
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
             case "json":
-                return _before(limit_json_values, schema)
+                return _before(_limit_json_values, schema)
         if kind in _FAIL_FAST:
             schema["fail_fast"] = True
         if kind in _HASHED:
             hashed = schema.get(_HASHED[kind]) or core_schema.any_schema()
-            schema[_HASHED[kind]] = core_schema.no_info_after_validator_function(limit_collisions, hashed)
+            schema[_HASHED[kind]] = core_schema.no_info_after_validator_function(_limit_collisions, hashed)
             return self._refuse_one_key_twice(schema, original)
         return schema
 
@@ -202,7 +206,7 @@ def _refuse_unless(accepts: Accepts, schema: Any, error: tuple[str, str]) -> dic
 
 
 def _is_chosen(choice: Accepts, union: Accepts, choices: int, value: Any) -> bool:
-    limit_choosing(2 * value_size(value) + choices // 20)
+    _limit_choosing(2 * value_size(value) + choices // 20)
     # No choice accepts what a validator around the union has converted: pydantic decides.
     return choice(value) or not union(value)
 
@@ -230,3 +234,73 @@ def _whole_number(value: Any) -> Any:
     """Return a number beyond 63 bits as an integer; pydantic converts the others."""
     is_large = isinstance(value, float) and abs(value) >= 2**63
     return int(value) if is_large and value.is_integer() else value
+
+
+# -- limits on one input
+
+MAX_COLLISIONS: Final = 64
+"""Different values with one hash in the sets and keys of a request; two are rare by chance."""
+
+MAX_NESTED_JSON_VALUES: Final = 20_000
+"""JSON values within the strings of a request, as many as its body may have by default."""
+
+MAX_CHOOSING_US: Final = 500_000
+"""Microseconds in which alternatives of unions are chosen for the values of a request."""
+
+
+class _Counts(Struct):
+    """What one input has: values by their hashes, values in strings of JSON, time to choose alternatives."""
+
+    by_hash: dict[int, set[int]] = field(default_factory=dict)
+    json_values: int = 0
+    choosing_us: int = 0
+
+
+_counts: ContextVar[_Counts | None] = ContextVar("counts", default=None)
+"""Those of the client's input that is read; None while a value of the author is read."""
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Limit what is read in the block, which is one input."""
+    token = _counts.set(_Counts())
+    try:
+        yield
+    finally:
+        _counts.reset(token)
+
+
+def _limit_collisions(value: Any) -> Any:
+    """Return a value for a set, or a key. Raises PydanticCustomError for too many that have its hash."""
+    counts = _counts.get()
+    # A small integer is its own hash, so two of them do not collide.
+    if counts is None or isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):
+        return value
+    try:
+        colliding = counts.by_hash.setdefault(hash(value), set())
+    except TypeError:  # not hashable; pydantic refuses it with a message of its own
+        return value
+    colliding.add(hash(repr(value)))
+    if len(colliding) > MAX_COLLISIONS:
+        problem = f"More than {MAX_COLLISIONS} different values have the same hash; send fewer at once"
+        raise PydanticCustomError("equal_hashes", problem)
+    return value
+
+
+def _limit_choosing(microseconds: int) -> None:
+    """Count time to choose an alternative. Raises PydanticCustomError, which ends the validation."""
+    if (counts := _counts.get()) is not None:
+        counts.choosing_us += microseconds
+        if counts.choosing_us > MAX_CHOOSING_US:
+            raise PydanticCustomError("choices", "Input has too many values for its alternatives; send fewer")
+
+
+def _limit_json_values(value: Any) -> Any:
+    """Return a value. Raises PydanticCustomError for a text of JSON that has too many values."""
+    counts = _counts.get()
+    if isinstance(value, str) and counts is not None:
+        counts.json_values += count_json_values(value, MAX_NESTED_JSON_VALUES)
+        if counts.json_values > MAX_NESTED_JSON_VALUES:
+            problem = f"More than {MAX_NESTED_JSON_VALUES} values in strings of JSON; send fewer at once"
+            raise PydanticCustomError("too_many_values", problem)
+    return value
