@@ -110,7 +110,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         sign_link=lambda *link: "unused",
         pause_ms=lambda duration_ms: None,
         on_step_failed=lambda step, error, runs_again: None,
-        pause_ms_async=wiring.pause_ms_async,
+        pause_ms_async=None,
         call_identity=lambda: None,
     )
     inputs = ClientInputs(ANSWER if resumed else {}, resumed, lambda: Channels({"elicitation": {}}))

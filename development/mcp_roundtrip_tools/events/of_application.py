@@ -32,12 +32,14 @@ ASKABLE: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling"
 """Capabilities of a client that supports every kind of question."""
 
 
-def message(method: str, *, number: int = 1, **params: Any) -> Event:
+def message(
+    method: str, *, number: int = 1, capabilities: Mapping[str, Any] = ASKABLE, **params: Any
+) -> Event:
     """Return a JSON-RPC request with the id `number`. It is also the event of a direct invocation."""
     meta = {
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
         META_CLIENT_INFO: {"name": "sample-events", "version": "1.0.0"},
-        META_CLIENT_CAPABILITIES: ASKABLE,
+        META_CLIENT_CAPABILITIES: capabilities,
     }
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
 

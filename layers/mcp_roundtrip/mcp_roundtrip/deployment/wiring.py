@@ -120,6 +120,10 @@ def _is_in_own_region(uri: str) -> bool:
     return uri.split(".")[2:3] == [os.environ.get("AWS_REGION")]
 
 
+def _record_issuer_failure(failure: IssuerUnavailable) -> None:
+    observer().record_failure("issuer_unavailable", failure)
+
+
 def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
     protection = cache(lambda: _state_protection(settings, clients))
     forward = cache(lambda: _forwarder(clients()))
@@ -127,7 +131,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
     prefix = scope_prefix(settings)
     return Ports(
         config=DeploymentConfig(
-            make_authenticator(settings, prefix, partial(observer().record_failure, "issuer_unavailable")),
+            make_authenticator(settings, prefix, _record_issuer_failure),
             settings.allowed_origins,
             settings.max_rounds,
             lambda: settings.state_issuer,
