@@ -171,7 +171,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "off by default": OFF_BY_DEFAULT,
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
-        "tools need them": "deployment.state_codec_factory state.claims",
+        "tools need them": "deployment.state_codec_factory",
     },
 }
 """Kind of function -> reason -> modules that others import in functions, and that are not prewarmed."""

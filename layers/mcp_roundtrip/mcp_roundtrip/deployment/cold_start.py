@@ -43,12 +43,9 @@ _EVERY_FUNCTION: Final = (
 )
 _SERVER: Final = (
     # arguments, results and steps
-    *("content.structured_output", "engine.steps", "schema.json_schema_validator"),
-    "engine.async_replay",
+    *("content.structured_output", "engine.async_replay", "schema.json_schema_validator"),
     # calls that ask, and their states
-    *("aws.kms", "engine.asking", "engine.client_requests"),
-    "arguments.elicitation_form",
-    "server.presenters",
+    *("aws.kms", "engine.asking", "server.presenters"),
     "deployment.state_codec_factory",
     # calls that become tasks or are parked
     *("server.parked_carrier", "server.task_carrier"),

@@ -25,10 +25,12 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Sample
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, Elicit, ElicitUrl, Poll, poll
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.questions import Channel, Question
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.steps import Step
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
@@ -41,7 +43,7 @@ _REFUSALS: Final = (ElicitationDeclined, ElicitationCancelled)
 
 
 class Questions(Struct, frozen=True):
-    """The questions of a context, whose branch has this prefix."""
+    """The questions of a context, whose branch has this prefix, and the class of its steps."""
 
     run: Run
     prefix: str
@@ -49,6 +51,10 @@ class Questions(Struct, frozen=True):
 
     form: ClassVar = Elicit
     url: ClassVar = ElicitUrl
+    sample: ClassVar = Sample
+    list_roots: ClassVar = ListRoots
+    namespaced: ClassVar = NamespacedRequest
+    step: ClassVar = Step
 
     def ask(self, questions: Sequence[Question[Any]]) -> Generator[Poll, bool | None, list[Any] | None]:
         """Return the answers in order; None if a request is outstanding and the caller has to suspend.

@@ -105,21 +105,21 @@ class AsyncContext(ContextBase):
         **options: Any,
     ) -> Sampled:
         """See `Context.sample`."""
-        return (await self.ask(self._client_requests.sample(key, messages, max_tokens, options, default)))[0]
+        return (await self.ask(self._questions.sample(key, messages, max_tokens, options, default)))[0]
 
     @returns_context_call("question")
     async def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """See `Context.list_roots`."""
-        return (await self.ask(self._client_requests.list_roots(key, default)))[0]
+        return (await self.ask(self._questions.list_roots(key, default)))[0]
 
     @returns_context_call("question")
     async def request(
         self, key: str, method: str, params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """See `Context.request`."""
-        return (await self.ask(self._client_requests.namespaced(key, method, params or {})))[0]
+        return (await self.ask(self._questions.namespaced(key, method, params or {})))[0]
 
     @overload
     async def ask(self, first: Question[T1], /) -> tuple[T1]: ...

@@ -250,11 +250,3 @@ class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
     def parse_response(self, raw: Any) -> Mapping[str, Any]:
         answer: Mapping[str, Any] = raw
         return answer
-
-
-class ClientRequests:
-    """The questions of this module, for a context."""
-
-    sample = Sample
-    list_roots = ListRoots
-    namespaced = NamespacedRequest

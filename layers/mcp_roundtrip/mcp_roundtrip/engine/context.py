@@ -90,17 +90,17 @@ class Context(ContextBase):
         **options: Any,
     ) -> Sampled:
         """Ask the client's model. `options` are further CreateMessageRequest params under their MCP names."""
-        return self.ask(self._client_requests.sample(key, messages, max_tokens, options, default))[0]
+        return self.ask(self._questions.sample(key, messages, max_tokens, options, default))[0]
 
     def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """Return the roots that the client exposes."""
-        return self.ask(self._client_requests.list_roots(key, default))[0]
+        return self.ask(self._questions.list_roots(key, default))[0]
 
     def request(self, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """Send a reverse-DNS namespaced request to a client that declared that extension. Experimental."""
-        return self.ask(self._client_requests.namespaced(key, method, params or {}))[0]
+        return self.ask(self._questions.namespaced(key, method, params or {}))[0]
 
     @overload
     def ask(self, first: Question[T1], /) -> tuple[T1]: ...

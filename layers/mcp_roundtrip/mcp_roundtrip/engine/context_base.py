@@ -20,7 +20,6 @@ from mcp_roundtrip.protocol.request_validation import trace_context
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.asking import Questions
-    from mcp_roundtrip.engine.client_requests import ClientRequests
     from mcp_roundtrip.engine.steps import Step
     from mcp_roundtrip.protocol.trace import TraceContext
 
@@ -110,29 +109,16 @@ class ContextBase:
         named = canonical_json([identity, full, self._run.history.answers_before(self._prefix)])
         return sha256(b"mcp-rs/v1/reference:" + named).hex()[:32]
 
-    # Most calls ask nothing and have no steps, so the first one that does imports their modules.
     @cached_property
     def _questions(self) -> Questions:
-        from mcp_roundtrip.engine.asking import Questions
+        from mcp_roundtrip.engine.asking import Questions  # most calls ask nothing and have no steps
 
         return Questions(self._run, self._prefix, self._info.namespaced_requests)
-
-    @cached_property
-    def _client_requests(self) -> type[ClientRequests]:
-        from mcp_roundtrip.engine.client_requests import ClientRequests
-
-        return ClientRequests
-
-    @cached_property
-    def _step_class(self) -> type[Step]:
-        from mcp_roundtrip.engine.steps import Step
-
-        return Step
 
     def _step(self, name: str, function: Callable[..., Any], kwargs: dict[str, Any]) -> Step:
         """Return a step, and remove its own options from the arguments of its function."""
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        return self._step_class(self._run, self._use_key(name), function, at_most_once, retry)
+        return self._questions.step(self._run, self._use_key(name), function, at_most_once, retry)
 
     def _use_key(self, key: str) -> str:
         return self._run.use_key(key, self._prefix)

@@ -14,6 +14,7 @@ from mcp_roundtrip.engine.deadline import lambda_remaining_ms, retries_until, wo
 from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit
 from mcp_roundtrip.server.endpoint import with_spans
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.stored_passes import TaskRunner
@@ -38,12 +39,10 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
     Raises StoreError, so that Lambda retries the invocation. For a queue it returns the messages to deliver
     again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
-    ports, correlation_id, audit = make_ports(), invocation_id(context), None
+    ports, correlation_id = make_ports(), invocation_id(context)
     if ports.audit is not None:
-        from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit  # off by default
-
-        ports, audit = with_audited_ends(ports, correlation_id), work_with_audit
-    invocation = WorkerInvocation(tool_methods, ports, correlation_id, context, audit)
+        ports = with_audited_ends(ports, correlation_id)
+    invocation = WorkerInvocation(tool_methods, ports, correlation_id, context)
     try:
         return _work(invocation, event)
     finally:
@@ -65,18 +64,13 @@ def _work(invocation: WorkerInvocation, event: Any) -> Any:
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-Work = Callable[[Ports, Invocation], Task | None]
-"""Runs a pass over a task."""
-
-
 class WorkerInvocation(Struct, frozen=True):
-    """One invocation of a worker function. `audit` runs a pass and records it; None without audit records."""
+    """One invocation of a worker function."""
 
     tool_methods: ToolMethods
     ports: Ports
     correlation_id: str
     context: Any
-    audit: Callable[[Work, Ports, Invocation], Task | None] | None = None
 
     def begin(self) -> None:
         """Begin the lines of a task; at the first invocation, log the settings that are missing."""
@@ -145,8 +139,9 @@ class WorkerInvocation(Struct, frozen=True):
         invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.context), self.ports)
         delivery = Delivery(delivery_id, remaining_ms, self.ports.tasks().lease_ms, on_renewed)
         run = partial(self._run, pk, delivery)
-        audit = self.audit
-        return run(self.ports, invocation) if audit is None else audit(run, self.ports, invocation)
+        if self.ports.audit is None:
+            return run(self.ports, invocation)
+        return work_with_audit(run, self.ports, invocation)
 
     def _run(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
         observer, task_id = ports.observer, pk.partition("#")[2]

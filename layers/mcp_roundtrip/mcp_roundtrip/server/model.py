@@ -36,11 +36,11 @@ from mcp_roundtrip.server.plan import (
     plan_call,
     state_support,
 )
+from mcp_roundtrip.state.claims import Binding
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.signature import Signature
     from mcp_roundtrip.engine.questions import Channel
-    from mcp_roundtrip.state.claims import Binding
 
 
 class Parameters(Protocol):
@@ -292,8 +292,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
     @cached_property
     def binding(self) -> Binding:
         """The caller, the feature and the arguments to which a state of this call is bound."""
-        from mcp_roundtrip.state.claims import Binding  # a call without a state needs none
-
         config = self.context.ports.config
         return Binding(
             issuer=config.issuer(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -22,10 +22,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.errors import ClientError, client_error
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.state.claims import OpenState
-
+from mcp_roundtrip.state.claims import OpenState
 
 # -- run ----------------------------------------------------------------------------------------------------
 

@@ -22,8 +22,6 @@ makes the call again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
@@ -51,9 +49,7 @@ from mcp_roundtrip.server.round import (
     new_run,
     run_pass,
 )
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.state.claims import OpenState
+from mcp_roundtrip.state.claims import OpenState
 
 
 def run_call(call: FeatureCall) -> Reply:

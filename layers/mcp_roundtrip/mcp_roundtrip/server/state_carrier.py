@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
@@ -11,9 +11,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.server.errors import invalid_state, unsealed_state_error
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import Round
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.state.claims import OpenState
+from mcp_roundtrip.state.claims import OpenState
 
 CLIENT_ROUNDS: Final = 10
 """Number of rounds after which most clients give up a call."""
