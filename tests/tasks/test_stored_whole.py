@@ -14,9 +14,9 @@ from mcp_roundtrip.tasks.items import response_to_item
 from mcp_roundtrip.tasks.model import CLIENT, INPUT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP, PAGE, QuestionLinks
-from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
+from mcp_roundtrip_testing.task_table import CrashingStore
 from support.interleavings import Crash, Program, every_order
-from support.question_links import answer_link, form
+from support.question_links import form
 from support.stored_tasks import StoredTasks
 
 pytest_plugins = ["support.task_stores"]
@@ -281,16 +281,3 @@ def test_a_revision_without_submissions_reads_the_responses(calls):
     rows = [row for row in calls.store.query(waiting.task.pk) if str(row["sk"]).startswith(INPUT)]
     assert {str(row["key"]): parse_json(str(row["v"])) for row in rows} == ADA
     assert all(row.keys() >= {"n", "qm", "qf", "via"} for row in rows)
-
-
-def test_a_link_of_a_revision_that_did_not_keep_its_requests_cannot_compare():
-    class Earlier(MemoryStore):
-        def put_new(self, item):
-            kept = {name: value for name, value in item.items() if name != "req" or item["sk"] != "K"}
-            return super().put_new(kept)
-
-    waiting = Waiting(StoredTasks.over(Earlier()))
-    assert waiting.on_page(ADA)(waiting.calls.store) is True
-    links = QuestionLinks(waiting.tasks(waiting.calls.store))
-    assert (links.find(waiting.token).state, links.find(waiting.token).requests) == ("answered", {})
-    assert answer_link(links, waiting.token, ADA) == "answered"
