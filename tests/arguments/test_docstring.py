@@ -49,16 +49,11 @@ REST = """Create a database.
 
 
 @pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
-def test_every_style_yields_the_same_descriptions(text):
-    found = parse_docstring(text)[1]
+def test_every_style_yields_the_same_descriptions_and_the_prose_has_the_rest(text):
+    prose, found = parse_docstring(text)
     assert found["name"] == "What to call it, in lower case."
     assert found["size"] == "How large: vcpus"
     assert "plain" not in found
-
-
-@pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
-def test_the_prose_contains_everything_but_the_parameters(text):
-    prose = parse_docstring(text)[0]
     assert prose.startswith("Create a database.\n\nIt takes a minute.\n\n")
     assert "The address." in prose
     assert not any(word in prose for word in ("lower case", "vcpus", "Args", "Parameters", "type name"))
@@ -79,8 +74,7 @@ def test_a_section_without_entries_stays_in_the_prose():
 
 @pytest.mark.parametrize("text", ["", "   \n  "])
 def test_an_empty_docstring_has_no_prose(text):
-    assert parse_docstring(text)[0] == ""
-    assert parse_docstring(text)[1] == {}
+    assert parse_docstring(text) == ("", {})
 
 
 def test_every_section_on_parameters_is_read():

@@ -9,7 +9,7 @@ from functools import partial
 from inspect import isclass
 from pathlib import Path
 from sys import hash_info
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import jsonschema
@@ -173,19 +173,6 @@ def test_the_examples_accept_exactly_what_they_advertise(compare: Callable[[], N
     compare()
 
 
-def test_values_that_conform_and_near_misses_are_both_generated() -> None:
-    found = arguments(ZOO["model"])
-    seen = set()
-
-    @law
-    @given(values(found.json_schema()))
-    def look(value: Any) -> None:
-        seen.add(isinstance(value, dict) and is_accepted(found.validate, value))
-
-    look()
-    assert seen == {True, False}
-
-
 # The exceptions
 
 
@@ -274,43 +261,7 @@ def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
     assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE})
 
 
-def test_a_form_accepts_null_for_a_type_with_none_and_for_a_default() -> None:
-    class Sure(BaseModel):
-        answer: str
-        sure: bool = True
-        tags: set[Literal["a", "b"]] = set()
-        level: Annotated[str, BeforeValidator(str)] | None = None
-
-    for name in ("sure", "tags", "level"):
-        assert Form.from_model(Sure).parse({"answer": "a", name: None}) == Sure(answer="a")
-    assert not is_accepted(Form.from_model(Sure).parse, {"answer": None})
-
-
-# Converted values
-
-
-@pytest.mark.parametrize(
-    ("annotation", "value", "expected"),
-    [
-        (int | float, 2, "2"),
-        (int | float, 2.0, "2.0"),
-        (float | int, 2, "2"),
-        (int | str, 2.0, "2"),
-        (int | str, "2", "'2'"),
-        (bool | int, 1, "1"),
-        (bool | int, True, "True"),
-        (Any, 2.0, "2.0"),
-        (float, 2, "2.0"),
-        (Decimal, 2.5, "Decimal('2.5')"),
-        (Literal[1, True], True, "True"),
-        (Level, 1.0, "<Level.LOW: 1>"),
-        (set[int], [1.0, 2], "{1, 2}"),
-        (Annotated[date, BeforeValidator(str.strip)], "2026-07-28", "datetime.date(2026, 7, 28)"),
-        (int, 1e22, "10000000000000000000000"),
-    ],
-)
-def test_a_value_is_converted_to_its_type(annotation: Any, value: Any, expected: str) -> None:
-    assert repr(arguments(annotation).validate({"x": value})["x"]) == expected
+# Arguments of prompts
 
 
 def test_prompts_read_numbers_from_text() -> None:

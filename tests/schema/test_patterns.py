@@ -227,9 +227,6 @@ def test_ordinary_patterns_are_accepted_with_long_texts_beside_them(pattern: str
 def test_a_pattern_that_is_too_large_is_refused_with_the_remedy(annotation: Any) -> None:
     with pytest.raises(DefinitionError, match=r"parameter 'value': .*the pattern .*with `\+` or `\*`"):
         arguments(annotation).validate({"value": ""})
-
-
-def test_a_pattern_that_is_too_large_is_refused_in_an_own_schema() -> None:
     with pytest.raises(DefinitionError, match=r"input_schema: the pattern"):
         raw(pattern=NESTED)
 

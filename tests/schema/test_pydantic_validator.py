@@ -95,7 +95,19 @@ def read(annotation: Any, value: Any) -> Any:
         (Switch | str, {"state": 0.0}, Switch(state=0)),
         (Wide | Narrow, {"x": "5", "y": 1}, Narrow(x="5")),
         (int | float, 2.0, 2.0),
+        (int | float, 2, 2),
+        (float | int, 2, 2),
         (int | str, 2.0, 2),
+        (int | str, "2", "2"),
+        (Any, 2.0, 2.0),
+        (float, 2, 2.0),
+        (int, 1e22, 10**22),
+        (Decimal, 2.5, Decimal("2.5")),
+        (Literal[1, True], True, True),
+        (Literal[1, True], 1.0, 1),
+        (set[int], [1.0, 2], {1, 2}),
+        (Level, 1.0, Level.ON),
+        (Annotated[date, BeforeValidator(str.strip)], "2026-07-28", date(2026, 7, 28)),
         (Level | str, 1.0, Level.ON),
         (datetime | str, "2026-07-28T14:30:00", "2026-07-28T14:30:00"),
         (timedelta | str, "1 day", "1 day"),
@@ -109,7 +121,7 @@ def read(annotation: Any, value: Any) -> Any:
         (Tree, [{"a": "2026-07-28T14:30:00"}], [{"a": "2026-07-28T14:30:00"}]),
     ],
 )
-def test_a_value_is_read_by_the_alternative_whose_schema_accepts_it(
+def test_a_value_is_read_as_its_type_or_the_alternative_whose_schema_accepts_it(
     annotation: Any, value: Any, expected: Any
 ) -> None:
     found = read(annotation, value)

@@ -50,6 +50,13 @@ class Backtracking(BaseModel):
     text: str = Field(pattern="^(a+)+$")
 
 
+def tool_of(annotation: Any) -> Arguments:
+    def tool(x: Any) -> None: ...
+
+    tool.__annotations__["x"] = annotation
+    return Arguments.from_function(tool, ())
+
+
 @pytest.mark.parametrize(
     ("type_", "remedy"),
     [
@@ -69,11 +76,8 @@ class Backtracking(BaseModel):
 def test_a_type_that_validates_in_exponential_time_or_imports_is_refused_by_parameter(
     type_: Any, remedy: str
 ) -> None:
-    def tool(value: Any) -> None: ...
-
-    tool.__annotations__["value"] = type_
     with pytest.raises(DefinitionError, match="tool: ") as refused:
-        Arguments.from_function(tool, ()).validate({"value": ""})
+        tool_of(type_).validate({"x": ""})
     assert remedy in str(refused.value)
 
 
@@ -83,13 +87,11 @@ def test_other_recursive_types_and_patterns_are_accepted(type_: Any) -> None:
 
 
 def test_nested_alternatives_are_not_compared_exponentially_often() -> None:
-    def tool(root: Folder) -> None: ...
-
     value: Any = ""
     for _ in range(29):
         value = {"kind": "folder", "size": 1.0, "children": [value]}
     with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
-        Arguments.from_function(tool, ()).validate({"root": value})
+        tool_of(Folder).validate({"x": value})
 
 
 def test_unions_that_double_on_each_level_are_refused() -> None:
@@ -97,15 +99,12 @@ def test_unions_that_double_on_each_level_are_refused() -> None:
     for _ in range(11):
         value = {"child": value}
     with pytest.raises(DefinitionError, match="tool: parameter 'x': the schema makes more than"):
-        Arguments.from_function(tool_of(choices(11)), ()).validate({"x": value})
+        tool_of(choices(11)).validate({"x": value})
 
 
 def test_missing_members_are_reported_beside_a_long_text() -> None:
-    def tool(value: Wide) -> None: ...
-
-    arguments = {"value": {"zzz": "a" * 500_000}}
     with pytest.raises(ArgumentsError, match=r"field_0: Field required\n(?s:.*)and more"):
-        Arguments.from_function(tool, ()).validate(arguments)
+        tool_of(Wide).validate({"x": {"zzz": "a" * 500_000}})
 
 
 class Color(Enum):
@@ -114,13 +113,6 @@ class Color(Enum):
 
 class Level(IntEnum):
     LOW = 1
-
-
-def tool_of(annotation: Any) -> Any:
-    def tool(x: Any) -> None: ...
-
-    tool.__annotations__["x"] = annotation
-    return tool
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ def tool_of(annotation: Any) -> Any:
 def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
     model = create_model("Model", inner=(annotation, ...))
     with pytest.raises(DefinitionError, match=r"parameter 'x'.*inner.*; write "):
-        Arguments.from_function(tool_of(model), ()).json_schema()
+        tool_of(model).json_schema()
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,8 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         if pointer not in self._assertions:
             own = {keyword: schema[keyword] for keyword in schema.keys() & _ASSERTIONS}
             self._assertions[pointer] = _compile({"$schema": dialect_of(self.schema), **own})
-        return {error.kind.name for error in self._assertions[pointer].iter_errors(value)}
+        found = {error.kind.name for error in self._assertions[pointer].iter_errors(value)}
+        return found if found <= schema.keys() else found | {"format"}  # see _with_base64
 
     def work(self, value: Any) -> int:
         """Return how much work it is at most to explain one refusal, of `MAX_WORK` in a second."""
