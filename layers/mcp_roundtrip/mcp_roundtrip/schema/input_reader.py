@@ -108,11 +108,11 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:
-        return typed_validator(self.types.core_schema, "all", self.validator.patterns)
+        return typed_validator(self.types.core_schema, self.validator.patterns)
 
     @cached_property
     def _string_validator(self) -> PydanticValidator:
-        return typed_validator(self.types.core_schema, "none")
+        return typed_validator(self.types.core_schema, is_json=False)
 
     @cached_property
     def _patterns(self) -> frozenset[str]:

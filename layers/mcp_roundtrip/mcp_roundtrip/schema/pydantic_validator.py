@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from sys import hash_info
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec import Struct, field
 from pydantic.errors import PydanticUserError
@@ -53,23 +53,18 @@ _ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"
 
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
-_SCALARS: Final = frozenset({"bool", "int", "float", "literal", "enum"})
-"""Types whose values Python finds equal to others: True to 1."""
-
-Checked = Literal["none", "scalars", "all"]
-"""The alternatives of unions that are checked by their JSON Schema."""
-
 Accepts = Callable[[Any], bool]
 
 
 def typed_validator(
-    schema: CoreSchema, checked: Checked, patterns: Collection[str] = (), *, config: Any = None
+    schema: CoreSchema, patterns: Collection[str] = (), *, is_json: bool = True, config: Any = None
 ) -> SchemaValidator:
     """Return the validator for a type with its pydantic configuration.
 
-    `patterns` are those that the values' JSON Schema has checked.
+    `patterns` are those that the values' JSON Schema has checked. Without `is_json`, strings may stand for
+    numbers, and no alternative of a union is checked by its JSON Schema.
     """
-    changed = transform(schema, _Changes(checked, patterns, definitions_of(schema)).change)
+    changed = transform(schema, _Changes(is_json, patterns, definitions_of(schema)).change)
     # Otherwise models use the validators that they have, without the changes.
     return SchemaValidator(changed, config, _use_prebuilt=False)
 
@@ -91,7 +86,7 @@ def invalid_value(error: ValidationError, root: str) -> InvalidValue:
 
 
 class _Changes(Struct, frozen=True):
-    checked: Checked
+    is_json: bool
     patterns: Collection[str]
     definitions: Mapping[str, CoreSchema]
 
@@ -100,9 +95,9 @@ class _Changes(Struct, frozen=True):
         match kind:
             case "int":
                 return _before(_whole_number, schema)
-            case "literal" if self.checked != "none":
+            case "literal" if self.is_json:
                 return self._booleans_apart(schema)
-            case "union" if self.checked != "none":
+            case "union" if self.is_json:
                 schema["choices"] = self._checked_choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
@@ -140,7 +135,7 @@ class _Changes(Struct, frozen=True):
         for number, choice in enumerate(choices):
             others = {kind for other, kind in enumerate(kinds) if other != number}
             is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
-            if is_ambiguous and (self.checked == "all" or choice["type"] in _SCALARS):
+            if is_ambiguous:
                 found[number] = _refuse_unless(
                     partial(_is_chosen, self._accepts(choice), whole, len(choices)),
                     found[number],

@@ -60,7 +60,7 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
             raise
         adapter, config = TypeAdapter(annotation), None
     if any(map(_has_booleans_and_numbers, nodes(adapter.core_schema))):
-        adapter.validator = typed_validator(adapter.core_schema, "scalars", config=config)
+        adapter.validator = typed_validator(adapter.core_schema, config=config)
     return adapter
 
 
