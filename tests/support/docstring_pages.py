@@ -65,14 +65,27 @@ PAGES = {
 """File in docs/reference -> page."""
 
 
+WITHOUT_SIGNATURE = {
+    "Exceptions that you can catch",
+    "Exceptions that name a mistake in the code",
+    "Exceptions that end a call",
+}
+"""Sections with exceptions that only the package raises."""
+
+
 def render(page: GeneratedPage) -> str:
     """Return the Markdown of a page."""
     parts = [f"# {page.title}", "<!-- make reference -->", page.introduction]
     for heading, names in page.sections.items():
         parts.append(f"## {heading}")
         for name in names:
-            parts += [f"### `{name}`", *_entry(name)]
+            parts += _exception(name) if heading in WITHOUT_SIGNATURE else [f"### `{name}`", *_entry(name)]
     return "\n\n".join(parts) + "\n"
+
+
+def _exception(name: str) -> list[str]:
+    found = getattr(mcp_roundtrip, name)
+    return [f"### `{name}` (`{_public_base(found)}`)", *inspect.cleandoc(found.__doc__).split("\n\n")[:1]]
 
 
 def _entry(name: str) -> Iterator[str]:
@@ -81,15 +94,17 @@ def _entry(name: str) -> Iterator[str]:
     yield from map(_markdown, inspect.cleandoc(found.__doc__).split("\n\n"))
 
 
+def _public_base(found: type | object) -> str:
+    """Return the name of the next base that authors can name."""
+    parents = [parent.__name__ for parent in found.__mro__[1:]] if isinstance(found, type) else []
+    named = {*mcp_roundtrip.__all__, "UserWarning", "Exception", "BaseException"}
+    return next((name for name in parents if name in named), "")
+
+
 def _signature(name: str, found: type | object) -> str:
     """Return the parameters with names and defaults; for a class, also its base."""
-    parents = [parent.__name__ for parent in found.__mro__[1:]] if isinstance(found, type) else []
-    public = [
-        name
-        for name in parents
-        if name in mcp_roundtrip.__all__ or name in ("UserWarning", "Exception", "BaseException")
-    ]
-    bases = f"({public[0]})" if public else ""
+    base = _public_base(found)
+    bases = f"({base})" if base else ""
     kind = "class" if isinstance(found, type) else "def"
     try:
         signature = inspect.signature(found)  # type: ignore[arg-type]  # callable, or the ValueError below
