@@ -1,7 +1,5 @@
 """Calls as released clients, their models and their users carry them out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -86,34 +84,34 @@ def as_ada(client: str, source: Server = server) -> Player:
         ("cursor", "cursor-vscode", True),
     ],
 )
-def test_it_opens_and_declares_as_the_client_does(client: str, name: str, forms: bool) -> None:
+def test_it_opens_and_declares_as_the_client_does(client, name, forms):
     assert as_ada(client).call("describe_client").structured == {"name": name, "forms": forms}
 
 
-def test_a_client_that_shows_forms_is_asked_in_rounds() -> None:
+def test_a_client_that_shows_forms_is_asked_in_rounds():
     played = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE, keep=True)
     assert played.channels == ("client", "client")
     assert played.structured == {"size": "4 small", "keep": "True"}
 
 
 @pytest.mark.parametrize("client", ["chatgpt", "vscode", "codex", "opencode"])
-def test_the_model_of_another_client_passes_the_answers_on(client: str) -> None:
+def test_the_model_of_another_client_passes_the_answers_on(client):
     played = as_ada(client).call("provision", {"name": "db"}, size=SIZE, keep=True)
     assert played.channels == ("model", "model")
     assert played.structured == {"size": "4 small", "keep": "True"}
 
 
-def test_a_user_who_declines_is_heard_through_the_model() -> None:
+def test_a_user_who_declines_is_heard_through_the_model():
     played = as_ada("chatgpt").call("provision", {"name": "db"}, size=DECLINE)
     assert (played.channels, played.failed) == (("model",), True)
 
 
-def test_a_program_without_a_model_answers_nothing() -> None:
+def test_a_program_without_a_model_answers_nothing():
     with pytest.raises(CallFailed, match="you answered: size"):
         as_ada("inspector").call("provision", {"name": "db"}, size=SIZE)
 
 
-def test_a_call_waits_for_the_answers_that_are_missing() -> None:
+def test_a_call_waits_for_the_answers_that_are_missing():
     asked = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE)
     assert asked.question("keep") == "Keep it?"
     done = asked.answer(keep=False)
@@ -121,73 +119,73 @@ def test_a_call_waits_for_the_answers_that_are_missing() -> None:
     assert done.structured["keep"] == "False"
 
 
-def test_an_answer_to_a_question_that_is_not_asked_fails_the_test() -> None:
+def test_an_answer_to_a_question_that_is_not_asked_fails_the_test():
     with pytest.raises(CallFailed, match="asked: keep, size; you answered: size, keep, other"):
         as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE, keep=True, other=1)
 
 
-def test_a_later_answer_to_a_question_that_is_not_asked_fails_the_test() -> None:
+def test_a_later_answer_to_a_question_that_is_not_asked_fails_the_test():
     asked = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE)
     with pytest.raises(CallFailed, match="asked: keep; you answered: kept"):
         asked.answer(kept=True)
 
 
 @pytest.mark.parametrize("client", ["claude-code", "vscode"])
-def test_prompts_and_resources_are_played_too(client: str) -> None:
+def test_prompts_and_resources_are_played_too(client):
     play = as_ada(client)
     assert "whales" in str(play.prompt("explain", {"topic": "whales"}).messages)
     assert play.read("notes://whales").contents[0]["text"] == "about whales"
 
 
-def test_a_client_that_follows_rounds_without_questions_finishes() -> None:
+def test_a_client_that_follows_rounds_without_questions_finishes():
     assert as_ada("claude-code").call("pause", {"count": 12}).text == "resumed"
 
 
-def test_a_client_gives_up_after_its_last_round() -> None:
+def test_a_client_gives_up_after_its_last_round():
     assert as_ada("python-sdk").call("pause", {"count": 12}).is_checkpoint
 
 
-def test_a_client_that_breaks_on_rounds_without_questions_never_gets_one() -> None:
+def test_a_client_that_breaks_on_rounds_without_questions_never_gets_one():
     played = as_ada("claude.ai").call("pause", {"count": 2})
     assert not played.is_checkpoint
 
 
-def test_a_user_visits_a_page() -> None:
+def test_a_user_visits_a_page():
     VISITED.clear()
     played = as_ada("claude-code").call("sign_in", page=VISITED.append)
     assert (played.channels, played.text, VISITED) == (("client",), "signed in", ["https://id.test/"])
 
 
-def test_the_error_that_requires_a_url_leads_to_the_page_and_to_another_call() -> None:
+def test_the_error_that_requires_a_url_leads_to_the_page_and_to_another_call():
     VISITED.clear()
     played = as_ada("python-sdk-initialize").call("sign_in", page=VISITED.append)
     assert (played.channels, played.text, VISITED) == (("client",), "signed in", ["https://id.test/"])
 
 
-def test_without_a_visit_the_call_ends_in_the_error() -> None:
+def test_without_a_visit_the_call_ends_in_the_error():
     VISITED.clear()
     played = as_ada("python-sdk-initialize").call("sign_in")
     assert played.error["code"] == -32042
     assert played.channels == ()
 
 
-def test_a_client_with_tasks_follows_one() -> None:
+def test_a_client_with_tasks_follows_one():
     played = as_ada("strands-tasks").call("takes_long", word="whale")
     assert played.channels == ("client",)
     assert played.task.text == "whale"
 
 
-def test_a_player_without_a_profile_counts_its_own_channel() -> None:
+def test_a_player_without_a_profile_counts_its_own_channel():
     played = Player(server).call("provision", {"name": "db"}, size=SIZE, keep=CANCEL)
     assert played.channels == ("client", "client")
 
 
-def test_a_released_client_does_not_replay_every_step() -> None:
+def test_a_released_client_does_not_replay_every_step():
     with pytest.raises(ValueError, match="always_replay"):
         Player(server, client="claude.ai", always_replay=True)
 
 
-def test_the_profile_of_an_unknown_client_is_an_error() -> None:
+def test_the_profile_of_an_unknown_client_is_an_error():
     with pytest.raises(ValueError, match="claude-code"):
         Player(server, client="claude code")
 
@@ -239,14 +237,14 @@ RAN: list[str] = []
 
 
 @pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("cursor", "page"), ("vscode", "app")])
-def test_every_kind_of_field_is_filled_in(client: str, channel: str) -> None:
+def test_every_kind_of_field_is_filled_in(client, channel):
     played = as_ada(client, channels).call("ask_everything", all=ANSWER)
     assert played.channels == (channel,)
     assert played.structured == {**ANSWER, "note": ""}
 
 
 @pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
-def test_a_call_that_ran_a_step_continues_with_the_next_question(client: str, channel: str) -> None:
+def test_a_call_that_ran_a_step_continues_with_the_next_question(client, channel):
     RAN.clear()
     played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=1, b="two", keep=True)
     assert played.channels == (channel, channel)
@@ -255,13 +253,13 @@ def test_a_call_that_ran_a_step_continues_with_the_next_question(client: str, ch
 
 
 @pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
-def test_a_user_declines_and_the_model_reads_it(client: str, channel: str) -> None:
+def test_a_user_declines_and_the_model_reads_it(client, channel):
     played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=DECLINE, b=DECLINE)
     assert (played.channels, played.failed) == ((channel,), True)
 
 
 @pytest.mark.parametrize("client", ["claude.ai", "codex"])
-def test_a_question_waits_until_its_user_answers(client: str) -> None:
+def test_a_question_waits_until_its_user_answers(client):
     play = as_ada(client, channels)
     asked = play.call("ask_twice", {"name": "x"})
     assert asked.asked.keys() == {"a", "b"}
@@ -272,24 +270,24 @@ def test_a_question_waits_until_its_user_answers(client: str) -> None:
 
 
 @pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
-def test_a_user_visits_a_page_from_the_form(client: str, channel: str) -> None:
+def test_a_user_visits_a_page_from_the_form(client, channel):
     VISITED.clear()
     played = as_ada(client, channels).call("visit", page=VISITED.append)
     assert (played.channels, played.text, VISITED) == ((channel,), "signed in", ["https://id.test/"])
 
 
-def test_a_host_that_mounts_no_view_shows_the_link_of_the_second_call() -> None:
+def test_a_host_that_mounts_no_view_shows_the_link_of_the_second_call():
     played = as_ada("claude.ai-without-app", channels).call("ask_everything", all=ANSWER)
     assert played.channels == ("page",)
 
 
-def test_the_model_of_an_anonymous_user_continues_the_call_with_its_code() -> None:
+def test_the_model_of_an_anonymous_user_continues_the_call_with_its_code():
     played = Player(channels, client="claude.ai").call("ask_twice", {"name": "x"}, a=1, b="two", keep=True)
     assert played.channels == ("app", "app")
     assert played.structured["keep"] is True
 
 
-def test_anonymous_users_of_the_earlier_versions_are_told_apart_by_their_sessions() -> None:
+def test_anonymous_users_of_the_earlier_versions_are_told_apart_by_their_sessions():
     clock = FakeClock()
     table = TaskTable(clock)
     first, second = (Player(channels, client="codex", clock=clock, ports={"tasks": table}) for _ in range(2))

@@ -1,7 +1,5 @@
 """The profiles of released clients."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import date
 
@@ -14,7 +12,7 @@ from mcp_roundtrip_testing.client_profile import OBSERVED, ClientProfile
 NAMES = ClientProfile.names()
 
 
-def test_the_clients_that_most_people_use_have_a_profile() -> None:
+def test_the_clients_that_most_people_use_have_a_profile():
     expected = {
         *("claude.ai", "claude-desktop", "claude-code", "chatgpt", "codex", "vscode", "cursor", "inspector"),
         *("python-sdk", "python-sdk-initialize", "typescript-sdk", "typescript-sdk-initialize"),
@@ -23,7 +21,7 @@ def test_the_clients_that_most_people_use_have_a_profile() -> None:
     assert expected <= set(NAMES)
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_ones():
     with pytest.raises(ValueError, match=r"claude\.ai"):
         ClientProfile.load("claude-ai")
     with pytest.raises(ValueError, match="there is no client"):
@@ -31,7 +29,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_observation_has_a_dated_source(name: str) -> None:
+def test_every_observation_has_a_dated_source(name):
     profile = ClientProfile.load(name)
     covered = [member for fact in profile.facts for member in fact.members]
     assert sorted(covered) == sorted(OBSERVED), "each member has exactly one source"
@@ -42,7 +40,7 @@ def test_every_observation_has_a_dated_source(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_profile_agrees_with_itself(name: str) -> None:
+def test_a_profile_agrees_with_itself(name):
     profile = ClientProfile.load(name)
     is_legacy = profile.opens_with == "initialize"
     versions = LEGACY_VERSIONS if is_legacy else SUPPORTED_VERSIONS
@@ -57,13 +55,13 @@ def test_a_profile_agrees_with_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_server_knows_which_clients_break_on_rounds_without_questions(name: str) -> None:
+def test_the_server_knows_which_clients_break_on_rounds_without_questions(name):
     profile = ClientProfile.load(name)
     if not profile.is_legacy and profile.title != "OpenAI Agents SDK":  # its requests do not identify it
         breaks = breaks_on_state_only_rounds(profile.client_info)
         assert breaks is not profile.follows_state_only_rounds
 
 
-def test_a_profile_cannot_be_changed() -> None:
+def test_a_profile_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         ClientProfile.load("claude.ai").has_model = False  # type: ignore[misc]

@@ -1,7 +1,5 @@
 """Tests of tools whose workers are killed."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ CHARGES: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def reset_orders() -> None:
+def reset_orders():
     SENT.clear()
     CHARGES.clear()
 
@@ -93,7 +91,7 @@ def play_with_crashes(*, always_replay: bool = False) -> Iterator[Player]:
 
 
 @pytest.mark.parametrize("always_replay", [False, True])
-def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(always_replay: bool) -> None:
+def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(always_replay):
     repeated = 0
     for play in play_with_crashes(always_replay=always_replay):
         task = play.call("order").task.wake()
@@ -105,7 +103,7 @@ def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(alw
     assert repeated == 4, "killed or suspended before the result of each step was written"
 
 
-def test_workers_of_an_async_tool_are_killed_in_the_same_way() -> None:
+def test_workers_of_an_async_tool_are_killed_in_the_same_way():
     numbers = []
     for play in play_with_crashes():
         done = play.call("orders").task.answer(**{"a/sure": True, "b/sure": True})
@@ -116,7 +114,7 @@ def test_workers_of_an_async_tool_are_killed_in_the_same_way() -> None:
     assert max(numbers) > 2
 
 
-def test_a_repeated_nonidempotent_step_is_detected() -> None:
+def test_a_repeated_nonidempotent_step_is_detected():
     def a_test_of_pay() -> None:
         for play in play_with_crashes():
             assert play.call("pay").task.text == "charged"
@@ -127,7 +125,7 @@ def test_a_repeated_nonidempotent_step_is_detected() -> None:
     assert CHARGES == ["charge", "charge"]
 
 
-def test_a_step_that_runs_at_most_once_passes() -> None:
+def test_a_step_that_runs_at_most_once_passes():
     results = set()
     for play in play_with_crashes():
         results.add(play.call("pay_once").task.text)
@@ -135,9 +133,7 @@ def test_a_step_that_runs_at_most_once_passes() -> None:
     assert results == {"charged", "interrupted"}
 
 
-def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_lost(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_lost(caplog):
     caplog.set_level(logging.WARNING)
     players = []
     for play in play_with_crashes():
@@ -158,7 +154,7 @@ def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_
     assert len(players) == 1 + len(messages)
 
 
-def test_a_call_becomes_one_task_whichever_response_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_call_becomes_one_task_whichever_response_is_lost(caplog):
     players = []
     for play in play_with_crashes():
         task = play.call("reserve", account="acc-1").task
@@ -169,13 +165,13 @@ def test_a_call_becomes_one_task_whichever_response_is_lost(caplog: pytest.LogCa
     assert "the response to tools/call was lost" in caplog.text
 
 
-def test_an_effect_between_rounds_is_seen_to_be_repeated() -> None:
+def test_an_effect_between_rounds_is_seen_to_be_repeated():
     play = Player(server, WITH_TASKS, lost_response=0)
     assert play.call("reserve_in_rounds", account="acc-1", sure=True).text == "acc-1"
     assert SENT.total() == 2
 
 
-def test_a_single_crash_can_be_played() -> None:
+def test_a_single_crash_can_be_played():
     play = Player(server, WITH_TASKS)
     play.workers.crash = Crash(3, is_done=False)
     began = play.clock()
@@ -184,7 +180,7 @@ def test_a_single_crash_can_be_played() -> None:
     assert 60 < play.clock() - began < 90, "the lease of the lost worker has expired"
 
 
-def test_lambdas_retry_replaces_a_killed_worker_without_a_poll() -> None:
+def test_lambdas_retry_replaces_a_killed_worker_without_a_poll():
     play = Player(server, WITH_TASKS)
     play.workers.crash = Crash(3, is_done=True)
     began = play.clock()
@@ -194,7 +190,7 @@ def test_lambdas_retry_replaces_a_killed_worker_without_a_poll() -> None:
     assert play.table.dispatcher.count == 1, "no poll has dispatched a worker"
 
 
-def test_a_poll_replaces_a_killed_worker_without_a_retry() -> None:
+def test_a_poll_replaces_a_killed_worker_without_a_retry():
     play = Player(server, WITH_TASKS)
     play.workers.crash = Crash(3, is_done=True, is_retried=False)
     assert play.call("pay").task.text == "charged"
@@ -205,9 +201,7 @@ def test_a_poll_replaces_a_killed_worker_without_a_retry() -> None:
 @pytest.mark.parametrize(
     ("tool", "result", "charges"), [("pay", "charged", 2), ("pay_once", "interrupted", 1)]
 )
-def test_a_suspended_worker_continues_after_another_one_took_its_task(
-    tool: str, result: str, charges: int
-) -> None:
+def test_a_suspended_worker_continues_after_another_one_took_its_task(tool, result, charges):
     play = Player(server, WITH_TASKS)
     before_the_result = 3 if tool == "pay" else 4
     play.workers.crash = Crash(before_the_result, is_done=False, is_suspended=True)
@@ -217,12 +211,12 @@ def test_a_suspended_worker_continues_after_another_one_took_its_task(
     assert "lease_lost" in [event for event, _ in play.observer.events]
 
 
-def test_a_test_without_tasks_fails_with_a_message() -> None:
+def test_a_test_without_tasks_fails_with_a_message():
     with pytest.raises(AssertionError, match="no worker"):
         list(play_with_crashes())
 
 
-def test_a_nondeterministic_test_fails_with_a_message() -> None:
+def test_a_nondeterministic_test_fails_with_a_message():
     tools = iter(["order"])
 
     def a_nondeterministic_test() -> None:

@@ -1,7 +1,5 @@
 """`Player` takes what the deployment has from the template above the application, or from an argument."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -77,13 +75,13 @@ def application(folder: Path, template: str = TEMPLATE, options: str = "") -> Pa
     return write_application(folder, template, sources).parent / "src/app.py"
 
 
-def test_with_a_table_a_client_that_cannot_be_asked_gets_a_link(tmp_path: Path) -> None:
+def test_with_a_table_a_client_that_cannot_be_asked_gets_a_link(tmp_path):
     played = Player(application(tmp_path), client="codex").call("greet", name="Ada")
     assert (played.text, played.channels) == ("Hello Ada", ("page",))
 
 
 @pytest.mark.parametrize("template", [WITHOUT_TABLE, WITHOUT_TABLE_IN_ONE])
-def test_without_a_table_the_same_client_gets_an_error(tmp_path: Path, template: str) -> None:
+def test_without_a_table_the_same_client_gets_an_error(tmp_path, template):
     with pytest.warns(SettingMissing, match="MCP_TASK_TABLE: is not set, and greet cannot ask users"):
         played = Player(application(tmp_path, template), client="codex").call("greet")
     assert played.failed
@@ -95,8 +93,8 @@ def test_without_a_table_the_same_client_gets_an_error(tmp_path: Path, template:
     ("template", "setting"), [(WITHOUT_TABLE, "MCP_TASK_TABLE"), (WITHOUT_WORKER, "MCP_TASK_WORKER")]
 )
 def test_a_tool_with_tasks_fails_where_the_deployment_lacks_what_they_need(
-    tmp_path: Path, support: str, template: str, setting: str
-) -> None:
+    tmp_path, support, template, setting
+):
     app = application(tmp_path, template, f"(task={support!r})")
     with pytest.raises(
         SettingsError, match=f"{setting}: is not set, and calls of greet cannot become tasks; "
@@ -104,12 +102,12 @@ def test_a_tool_with_tasks_fails_where_the_deployment_lacks_what_they_need(
         Player(app, WITH_TASKS).call("greet")
 
 
-def test_a_tool_with_tasks_runs_where_the_deployment_has_all_of_it(tmp_path: Path) -> None:
+def test_a_tool_with_tasks_runs_where_the_deployment_has_all_of_it(tmp_path):
     app = application(tmp_path, options="(task='optional')")
     assert Player(app, WITH_TASKS).call("greet", name="Ada").text == "Hello Ada"
 
 
-def test_a_question_fails_where_the_deployment_has_no_key(tmp_path: Path) -> None:
+def test_a_question_fails_where_the_deployment_has_no_key(tmp_path):
     play = Player(application(tmp_path, WITHOUT_KEY))
     with pytest.warns(SettingMissing, match="MCP_STATE_KEY_ARN: is not set, and greet cannot ask"):
         played = play.call("greet")
@@ -117,7 +115,7 @@ def test_a_question_fails_where_the_deployment_has_no_key(tmp_path: Path) -> Non
     assert isinstance(played.raised, SettingsError)
 
 
-def test_a_changed_template_is_read_again(tmp_path: Path) -> None:
+def test_a_changed_template_is_read_again(tmp_path):
     app = application(tmp_path)
     assert "task_table" not in unset_settings(app)
     template = tmp_path / "template.yaml"
@@ -126,13 +124,13 @@ def test_a_changed_template_is_read_again(tmp_path: Path) -> None:
     assert "task_table" in unset_settings(app)
 
 
-def test_a_template_that_cannot_be_deployed_is_an_error(tmp_path: Path) -> None:
+def test_a_template_that_cannot_be_deployed_is_an_error(tmp_path):
     app = application(tmp_path, TEMPLATE.replace("!Ref AuthMode", "magic"))
     with pytest.raises(TemplateError, match="MCP_AUTH_MODE: must be one of"):
         Player(app)
 
 
-def test_the_argument_replaces_the_template(tmp_path: Path) -> None:
+def test_the_argument_replaces_the_template(tmp_path):
     app = application(tmp_path, WITHOUT_TABLE)
     assert Player(app, client="codex", task_table=True).call("greet", name="Ada").channels == ("page",)
     table = Player(app, task_table=True).table
@@ -140,7 +138,7 @@ def test_the_argument_replaces_the_template(tmp_path: Path) -> None:
     assert not Player(app, client="codex", ports={"tasks": table}).call("greet").failed
 
 
-def test_without_a_template_there_is_a_table_unless_the_argument_says_no() -> None:
+def test_without_a_template_there_is_a_table_unless_the_argument_says_no():
     server = Server("x")
 
     @server.tool
@@ -154,7 +152,7 @@ def test_without_a_template_there_is_a_table_unless_the_argument_says_no() -> No
         Player(server, client="codex", task_table=False).call("greet").question("name")
 
 
-def test_a_module_that_is_no_function_of_the_template_lacks_nothing(tmp_path: Path) -> None:
+def test_a_module_that_is_no_function_of_the_template_lacks_nothing(tmp_path):
     application(tmp_path, WITHOUT_TABLE)
     other = tmp_path / "tests/example.py"
     other.parent.mkdir()
@@ -163,14 +161,14 @@ def test_a_module_that_is_no_function_of_the_template_lacks_nothing(tmp_path: Pa
     assert unset_settings(Path("/nowhere/app.py")) == frozenset()
 
 
-def test_the_functions_of_this_repository_lack_no_setting_that_they_need() -> None:
+def test_the_functions_of_this_repository_lack_no_setting_that_they_need():
     owners = [path for path in FUNCTIONS.glob("*/app.py") if path.parent.name != "front_door"]
     assert len(owners) > 3
     for path in owners:
         Player(path).request("tools/list")
 
 
-def test_the_reader_of_templates_is_imported_only_for_a_template(tmp_path: Path) -> None:
+def test_the_reader_of_templates_is_imported_only_for_a_template(tmp_path):
     (tmp_path / "app.py").write_text("from mcp_roundtrip import Server\nserver = Server('x')\n")
     program = (
         "import sys; from pathlib import Path; from mcp_roundtrip_testing import Player\n"

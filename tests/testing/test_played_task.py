@@ -1,9 +1,5 @@
 """`PlayedTask`, with which tool authors test tasks."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
@@ -71,21 +67,21 @@ def provisioning(*, always_replay: bool = False) -> PlayedTask:
     return play.call("provision", {"name": "db"}, size=4).task
 
 
-def test_a_task_is_played_in_three_lines() -> None:
+def test_a_task_is_played_in_three_lines():
     task = Player(server, WITH_TASKS).call("provision", {"name": "db"}, size=4).task
     assert task.question("keep") == "Keep create 4?"
     assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "end": "end"}
     assert ran == ["create 4", "end"]
 
 
-def test_a_waiting_task_shows_the_view_of_its_client() -> None:
+def test_a_waiting_task_shows_the_view_of_its_client():
     task = provisioning()
     assert (task.status, task.status_message, task.asked.keys()) == ("input_required", None, {"keep"})
     assert len(task.task_id) == 32
     assert task.poll().detailed == task.detailed
 
 
-def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_together() -> None:
+def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_together():
     task = start("compare")
     assert task.asked.keys() == {"a/name", "b/name"}
     partly = task.answer(**{"a/name": "Ada"})
@@ -95,37 +91,37 @@ def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_toget
     assert together.structured == {"a": "Ada", "b": "Bob"}
 
 
-def test_every_kind_of_question_can_be_answered() -> None:
+def test_every_kind_of_question_can_be_answered():
     said = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
     assert start("visits").answer(go=None).answer(say=said).text == "Hello"
 
 
 @pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_client_can_decline(refusal: object) -> None:
+def test_a_client_can_decline(refusal):
     refused = provisioning().answer(keep=refusal)
     assert (refused.status, refused.failed) == ("completed", True)
 
 
 @pytest.mark.parametrize("key", ["keep", "keep~2"])
-def test_a_repeated_question_is_answered_by_its_key_or_by_its_wire_key(key: str) -> None:
+def test_a_repeated_question_is_answered_by_its_key_or_by_its_wire_key(key):
     again = provisioning().answer(keep="maybe")
     assert again.asked.keys() == {"keep~2"}
     assert again.question(key) == again.question("keep~2")
     assert again.answer(**{key: False}).structured["kept"] is False
 
 
-def test_an_answer_to_no_question_fails_the_test() -> None:
+def test_an_answer_to_no_question_fails_the_test():
     with pytest.raises(AssertionError, match="asked: keep; you answered: size"):
         provisioning().answer(size=4)
 
 
-def test_raw_responses_can_be_sent() -> None:
+def test_raw_responses_can_be_sent():
     task = provisioning()
     assert task.respond({"unknown": 1}).detailed == task.detailed
     assert task.respond({"keep": {"action": "accept", "content": {"value": True}}}).structured["kept"] is True
 
 
-def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time() -> None:
+def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time():
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
     assert (task.status, ran) == ("working", ["before"])
@@ -136,7 +132,7 @@ def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time() -> None:
     assert ran == ["before", "after"]
 
 
-def test_sleeps_of_a_task_can_be_skipped() -> None:
+def test_sleeps_of_a_task_can_be_skipped():
     play = Player(server, WITH_TASKS)
     before = play.clock()
     done = play.call("naps").task.wake()
@@ -145,13 +141,13 @@ def test_sleeps_of_a_task_can_be_skipped() -> None:
     assert done.wake().detailed == done.detailed
 
 
-def test_a_cancelled_task_does_not_run_again() -> None:
+def test_a_cancelled_task_does_not_run_again():
     cancelled = provisioning().cancel()
     assert (cancelled.status, ran) == ("cancelled", ["create 4"])
     assert cancelled.cancel().detailed == cancelled.detailed
 
 
-def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it() -> None:
+def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it():
     ended = start("ends", how="tool error")
     assert (ended.failed, ended.text) == (True, "no luck")
     broken = start("ends", how="protocol error")
@@ -160,14 +156,14 @@ def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it() -> None:
         _ = broken.result
 
 
-def test_the_failure_shows_a_call_that_did_not_become_a_task() -> None:
+def test_the_failure_shows_a_call_that_did_not_become_a_task():
     with pytest.raises(AssertionError, match="did not become a task: it asks 'size'"):
         _ = Player(server, WITH_TASKS).call("provision", {"name": "db"}).task
     with pytest.raises(AssertionError, match="-32021"):
         _ = Player(server).call("naps").task
 
 
-def test_a_deleted_task_shows_the_error_of_the_poll() -> None:
+def test_a_deleted_task_shows_the_error_of_the_poll():
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
     play.clock.advance(3 * 3600)
@@ -175,14 +171,14 @@ def test_a_deleted_task_shows_the_error_of_the_poll() -> None:
         _ = task.poll().status
 
 
-def test_an_expired_task_has_failed() -> None:
+def test_an_expired_task_has_failed():
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
     play.clock.advance(3600)
     assert task.poll().error["code"] == -32603
 
 
-def test_a_worker_without_time_is_followed_by_the_next() -> None:
+def test_a_worker_without_time_is_followed_by_the_next():
     clock = FakeClock()
 
     def slow(name: str) -> str:
@@ -198,7 +194,7 @@ def test_a_worker_without_time_is_followed_by_the_next() -> None:
     assert [event for event, _ in play.observer.events].count("worker_finished") == 3
 
 
-def test_workers_with_little_time_apply_an_answer_once_and_continue() -> None:
+def test_workers_with_little_time_apply_an_answer_once_and_continue():
     def hasty(ctx: Context) -> str:
         ctx.elicit("q", "?", bool)
         return ctx.step("s", run_step, "s")
@@ -207,7 +203,7 @@ def test_workers_with_little_time_apply_an_answer_once_and_continue() -> None:
     assert play.call("works").task.answer(q=True).text == "s"
 
 
-def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_never_settles_fails_the_test(monkeypatch):
     def endless(ctx: Context) -> None:
         for number in range(1_000_000):
             ctx.step(str(number), run_step, "work")
@@ -219,7 +215,7 @@ def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatc
     assert len(ran) <= 20
 
 
-def test_with_always_replay_every_step_runs_in_another_worker() -> None:
+def test_with_always_replay_every_step_runs_in_another_worker():
     task = provisioning(always_replay=True)
     assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "end": "end"}
     assert ran == ["create 4", "end"]
@@ -227,13 +223,13 @@ def test_with_always_replay_every_step_runs_in_another_worker() -> None:
     assert again.answer(keep=True).structured["kept"] is True
 
 
-def test_with_always_replay_a_sleep_happens_once() -> None:
+def test_with_always_replay_a_sleep_happens_once():
     play = Player(server, WITH_TASKS, always_replay=True)
     assert play.call("naps").task.wake().text == "after"
     assert ran == ["before", "after"]
 
 
-def test_always_replay_detects_a_nondeterministic_task() -> None:
+def test_always_replay_detects_a_nondeterministic_task():
     numbers = iter(range(100))
     fickle = task_server(lambda ctx: ctx.elicit("q", f"Question {next(numbers)}?", str))
     with pytest.raises(NotReplayable):
@@ -255,7 +251,7 @@ def counts(ctx: Context) -> int:
 """
 
 
-def test_a_module_is_reloaded_for_every_worker(tmp_path: Path) -> None:
+def test_a_module_is_reloaded_for_every_worker(tmp_path):
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path, WITH_TASKS).call("counts").task.answer(q=True).structured == 1

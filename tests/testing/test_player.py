@@ -1,9 +1,5 @@
 """`Player`, with which tool authors test tools."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip import Context, Server
@@ -30,14 +26,14 @@ def everything(ctx: Context) -> str:
     return f"{said} {len(roots)}"
 
 
-def test_a_call_is_played_in_two_lines() -> None:
+def test_a_call_is_played_in_two_lines():
     RAN.clear()
     done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
     assert done.structured == [4, "DB", True]
     assert RAN == ["create"]
 
 
-def test_a_call_can_be_played_round_by_round_with_access_to_its_journal() -> None:
+def test_a_call_can_be_played_round_by_round_with_access_to_its_journal():
     asked = Player(server).call("provision", {"name": "db"})
     assert asked.question("size") == "How large should db be?"
     confirm = asked.answer(size=4)
@@ -46,23 +42,23 @@ def test_a_call_can_be_played_round_by_round_with_access_to_its_journal() -> Non
     assert confirm.answer(keep=False).structured == [4, "DB", False]
 
 
-def test_a_client_can_decline() -> None:
+def test_a_client_can_decline():
     for refusal in (DECLINE, CANCEL):
         assert Player(server).call("provision", {"name": "db"}, size=refusal).failed
 
 
-def test_every_kind_of_question_can_be_answered() -> None:
+def test_every_kind_of_question_can_be_answered():
     sampled = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
     played = Player(server).call("everything", say=sampled, roots={"roots": []}, go=None)
     assert played.text == "Hello 0"
 
 
-def test_an_answer_is_used_once_so_that_a_repeated_question_is_visible() -> None:
+def test_an_answer_is_used_once_so_that_a_repeated_question_is_visible():
     asked = Player(server).call("provision", {"name": "db"}, size="many")
     assert "not accepted" in asked.question("size")
 
 
-def test_with_always_replay_every_step_ends_its_round() -> None:
+def test_with_always_replay_every_step_ends_its_round():
     RAN.clear()
     playing = Player(server, always_replay=True)
     assert playing.call("provision", {"name": "db"}, size=4, keep=True).structured == [4, "DB", True]
@@ -70,7 +66,7 @@ def test_with_always_replay_every_step_ends_its_round() -> None:
     assert "checkpoint" in [fields.get("outcome") for _, fields in playing.observer.events]
 
 
-def test_always_replay_detects_a_nondeterministic_tool() -> None:
+def test_always_replay_detects_a_nondeterministic_tool():
     numbers = iter(range(100))
 
     def fickle(ctx: Context) -> str:
@@ -93,18 +89,18 @@ def counts(ctx: Context) -> int:
 """
 
 
-def test_a_module_is_reloaded_for_every_round(tmp_path: Path) -> None:
+def test_a_module_is_reloaded_for_every_round(tmp_path):
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path).call("counts", q=True).structured == 1
 
 
-def test_the_failure_shows_an_error_in_place_of_a_result() -> None:
+def test_the_failure_shows_an_error_in_place_of_a_result():
     with pytest.raises(AssertionError, match="-32602"):
         _ = Player(server).call("unknown").result
 
 
-def test_an_answer_without_a_question_is_refused() -> None:
+def test_an_answer_without_a_question_is_refused():
     done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
     with pytest.raises(AssertionError, match="nothing was asked"):
         done.answer(size=5)

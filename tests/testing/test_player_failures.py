@@ -1,7 +1,5 @@
 """Failure messages of the player when a test expects something else than what happened."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Callable
@@ -80,7 +78,7 @@ def shown(error: BaseException) -> str:
 
 
 @pytest.mark.parametrize("expected", ANYTHING.values(), ids=ANYTHING.keys())
-def test_the_exception_of_the_tool_is_the_cause_of_the_failure(expected: Callable[[Round], Any]) -> None:
+def test_the_exception_of_the_tool_is_the_cause_of_the_failure(expected):
     played = Player(server).call("raises")
     with pytest.raises(CallFailed, match="ValueError: invalid literal") as failure:
         expected(played)
@@ -91,13 +89,13 @@ def test_the_exception_of_the_tool_is_the_cause_of_the_failure(expected: Callabl
     assert text.index("ValueError") < text.index("CallFailed")
 
 
-def test_pytest_shows_the_line_of_the_test_and_hides_the_player() -> None:
+def test_pytest_shows_the_line_of_the_test_and_hides_the_player():
     with pytest.raises(CallFailed) as failure:
         Player(server).call("asks", seize=4)
     assert failure.traceback.filter(failure)[-1].path == Path(__file__)
 
 
-def test_an_assertion_shows_the_position_of_a_call() -> None:
+def test_an_assertion_shows_the_position_of_a_call():
     raised = Player(server).call("raises")
     assert repr(raised).startswith("<Round: it raised ValueError: invalid literal")
     assert repr(Player(server).call("asks")) == "<Round: it asks 'size' ('How large?')>"
@@ -106,7 +104,7 @@ def test_an_assertion_shows_the_position_of_a_call() -> None:
     assert repr(unknown).startswith("<PlayedTask: tasks/get ended in the JSON-RPC error {'code': -32602")
 
 
-def test_a_tool_error_is_a_cause_with_a_readable_text() -> None:
+def test_a_tool_error_is_a_cause_with_a_readable_text():
     played = Player(server).call("refuses")
     assert (played.failed, played.text) == (True, "There is no such item.")
     with pytest.raises(CallFailed, match="There is no such item") as failure:
@@ -114,19 +112,19 @@ def test_a_tool_error_is_a_cause_with_a_readable_text() -> None:
     assert 'raise ToolError("There is no such item.")' in shown(failure.value)
 
 
-def test_a_declined_question_is_a_cause_with_its_key() -> None:
+def test_a_declined_question_is_a_cause_with_its_key():
     with pytest.raises(CallFailed) as failure:
         _ = Player(server).call("asks", size=DECLINE).structured
     assert isinstance(failure.value.__cause__, ElicitationDeclined)
 
 
-def test_a_forgotten_await_is_a_cause_that_names_its_question() -> None:
+def test_a_forgotten_await_is_a_cause_that_names_its_question():
     with pytest.raises(CallFailed, match="question 'sure'") as failure:
         _ = Player(server).call("forgets").text
     assert isinstance(failure.value.__cause__, NotAwaited)
 
 
-def test_an_error_without_an_exception_of_the_tool_has_no_cause() -> None:
+def test_an_error_without_an_exception_of_the_tool_has_no_cause():
     with pytest.raises(CallFailed, match="-32602") as failure:
         _ = Player(server).call("unknown").result
     assert failure.value.__cause__ is None
@@ -139,13 +137,13 @@ def failing_task() -> PlayedTask:
 @pytest.mark.parametrize(
     "expected", [lambda task: task.structured, lambda task: task.text, lambda task: task.error]
 )
-def test_the_exception_of_a_task_is_the_cause_of_the_failure(expected: Callable[[PlayedTask], Any]) -> None:
+def test_the_exception_of_a_task_is_the_cause_of_the_failure(expected):
     with pytest.raises(CallFailed, match="ValueError: invalid literal") as failure:
         expected(failing_task())
     assert "return int(price)" in shown(failure.value)
 
 
-def test_a_task_has_the_cause_of_its_failure() -> None:
+def test_a_task_has_the_cause_of_its_failure():
     play = Player(server, WITH_TASKS)
     first, second = (play.call("becomes_a_task", {"error": text}).task for text in ("one", "two"))
     assert [str(task.raised) for task in (first, second)] == ["one", "two"]
@@ -155,7 +153,7 @@ def test_a_task_has_the_cause_of_its_failure() -> None:
 # -- answers --------------------------------------------------------------------------------------------
 
 
-def test_a_misspelt_answer_key_fails_with_both_lists() -> None:
+def test_a_misspelt_answer_key_fails_with_both_lists():
     with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
         Player(server).call("asks", siez="4")
     with pytest.raises(CallFailed, match="asked: size, name; you answered: size, nmae"):
@@ -166,7 +164,7 @@ def test_a_misspelt_answer_key_fails_with_both_lists() -> None:
         Player(server).call("asks").answer(siez="4")
 
 
-def test_an_answer_to_a_question_of_the_task_is_given_to_the_task() -> None:
+def test_an_answer_to_a_question_of_the_task_is_given_to_the_task():
     play = Player(server, WITH_TASKS)
     with pytest.raises(CallFailed, match="asked: nothing; you answered: keep; now it became the task"):
         play.call("becomes_a_task", keep=True)
@@ -174,7 +172,7 @@ def test_an_answer_to_a_question_of_the_task_is_given_to_the_task() -> None:
         play.call("becomes_a_task").task.answer(kep=True)
 
 
-def test_a_failed_call_does_not_report_unused_answers() -> None:
+def test_a_failed_call_does_not_report_unused_answers():
     assert Player(server).call("refuses", size="4").failed
 
 
@@ -182,13 +180,13 @@ def test_a_failed_call_does_not_report_unused_answers() -> None:
 
 
 @pytest.mark.parametrize("name", ["structured", "text"])
-def test_a_round_that_asks_has_no_result(name: str) -> None:
+def test_a_round_that_asks_has_no_result(name):
     asked = Player(server).call("asks")
     with pytest.raises(CallFailed, match=re.escape("the call has not ended: it asks 'size' ('How large?')")):
         getattr(asked, name)
 
 
-def test_a_call_that_completed_has_no_error_and_no_question() -> None:
+def test_a_call_that_completed_has_no_error_and_no_question():
     done = Player(server).call("says")
     with pytest.raises(CallFailed, match=r"no JSON-RPC error: it completed with .*hello"):
         _ = done.error
@@ -198,7 +196,7 @@ def test_a_call_that_completed_has_no_error_and_no_question() -> None:
         _ = done.structured
 
 
-def test_a_waiting_task_has_no_result() -> None:
+def test_a_waiting_task_has_no_result():
     task = Player(server, WITH_TASKS).call("becomes_a_task").task
     with pytest.raises(CallFailed, match=re.escape("the task has no result: it asks 'keep' ('Keep it?')")):
         _ = task.structured
@@ -224,7 +222,7 @@ def changing() -> Server:
     return nondeterministic
 
 
-def test_a_changed_question_causes_a_warning_with_both_texts() -> None:
+def test_a_changed_question_causes_a_warning_with_both_texts():
     asked = Player(changing()).call("dial")
     with pytest.warns(QuestionChanged, match="question 'sure' changed") as heard:
         asked.answer(sure=True)
@@ -234,24 +232,24 @@ def test_a_changed_question_causes_a_warning_with_both_texts() -> None:
     assert heard[0].filename == __file__
 
 
-def test_a_changed_question_of_a_task_causes_a_warning() -> None:
+def test_a_changed_question_of_a_task_causes_a_warning():
     task = Player(changing(), WITH_TASKS).call("dial_later").task
     with pytest.warns(QuestionChanged, match=r"It is \d o'clock"):
         task.answer(sure=True)
 
 
-def test_a_replay_with_another_question_shows_both_questions() -> None:
+def test_a_replay_with_another_question_shows_both_questions():
     with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
         Player(changing(), always_replay=True).call("dial")
 
 
-def test_a_replay_of_a_task_with_another_question_shows_both_questions() -> None:
+def test_a_replay_of_a_task_with_another_question_shows_both_questions():
     play = Player(changing(), WITH_TASKS, always_replay=True)
     with pytest.raises(NotReplayable, match=r"(?s)-.*It is 1 o'clock.*\+.*It is 2 o'clock"):
         _ = play.call("dial_later").task
 
 
-def test_a_replay_that_raises_has_the_exception_as_its_cause() -> None:
+def test_a_replay_that_raises_has_the_exception_as_its_cause():
     broken, passes = Server("broken"), count(1)
 
     @broken.tool

@@ -4,8 +4,6 @@ Run `python tests/tools/console/screenshots.py docs/images`.
 They show what `make run` serves. In the first two, each round runs in a new process (`FRESH=1`).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from functools import partial

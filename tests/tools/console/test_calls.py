@@ -1,11 +1,6 @@
 """Calls in the console: forms, rounds, questions, results and errors, in a browser."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from support.console_browser import Console
+from typing import Final
 
 pytest_plugins = ["support.console_browser"]
 
@@ -17,16 +12,16 @@ HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>\\u202e&amp;"
 """As the page writes the hostile text of the test's application: the override of the direction is visible."""
 
 
-def values(*pairs: Any) -> list[str]:
+def values(*pairs):
     """Return the text of a table of values."""
     return ["\n".join(str(each) for each in pairs)]
 
 
-def compact(texts: list[str]) -> list[str]:
+def compact(texts):
     return [text.replace("\n\n", "\n") for text in texts]
 
 
-def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
+def test_a_call_is_a_timeline_of_rounds(console):
     visit = console(
         "#/tools/new_database",
         ("fill", "name", "orders"),
@@ -71,7 +66,7 @@ def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_raw_messages_and_the_servers_part_are_shown_on_demand(console: Console) -> None:
+def test_raw_messages_and_the_servers_part_are_shown_on_demand(console):
     visit = console(
         "#/tools/tool_error",
         CALL,
@@ -97,7 +92,7 @@ def test_raw_messages_and_the_servers_part_are_shown_on_demand(console: Console)
     assert visit.complaints == []
 
 
-def test_a_form_has_a_field_for_every_type_of_argument(console: Console) -> None:
+def test_a_form_has_a_field_for_every_type_of_argument(console):
     names = ["text", "whole", "decimal", "flag", "choice", "names", "numbers", "address"]
     visit = console(
         "#/tools/every_type",
@@ -153,7 +148,7 @@ def test_a_form_has_a_field_for_every_type_of_argument(console: Console) -> None
     assert len(visit.seen[28]) == 1
 
 
-def test_several_questions_are_answered_in_one_round(console: Console) -> None:
+def test_several_questions_are_answered_in_one_round(console):
     visit = console(
         "#/tools/in_one_round",
         CALL,
@@ -185,7 +180,7 @@ def test_several_questions_are_answered_in_one_round(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_a_question_is_declined_cancelled_and_answered_differently(console: Console) -> None:
+def test_a_question_is_declined_cancelled_and_answered_differently(console):
     visit = console(
         "#/tools/hostile",
         CALL,
@@ -212,7 +207,7 @@ def test_a_question_is_declined_cancelled_and_answered_differently(console: Cons
     assert visit.seen[14:] == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
 
 
-def test_texts_of_tools_are_never_markup(console: Console) -> None:
+def test_texts_of_tools_are_never_markup(console):
     visit = console(
         "#/tools/hostile",
         ("texts", ".description"),
@@ -247,7 +242,7 @@ def test_texts_of_tools_are_never_markup(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_a_page_is_opened_without_access_to_the_console(console: Console) -> None:
+def test_a_page_is_opened_without_access_to_the_console(console):
     visit = console(
         "#/tools/open_page",
         CALL,
@@ -264,7 +259,7 @@ def test_a_page_is_opened_without_access_to_the_console(console: Console) -> Non
     assert visit.seen[6] == ["signed in"]
 
 
-def test_only_web_pages_are_opened(console: Console) -> None:
+def test_only_web_pages_are_opened(console):
     urls = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "http:")
     pages = {
         url: {"method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": url}}
@@ -282,7 +277,7 @@ def test_only_web_pages_are_opened(console: Console) -> None:
     assert visit.seen[3:] == [0, ["This address is no web page, so it is not opened."] * len(urls)]
 
 
-def test_failures_say_what_happened(console: Console) -> None:
+def test_failures_say_what_happened(console):
     visit = console(
         "#/tools/crash",
         CALL,
@@ -307,7 +302,7 @@ def test_failures_say_what_happened(console: Console) -> None:
     assert visit.seen[12] == ["failed"] * 3
 
 
-def test_results_have_images_and_links(console: Console) -> None:
+def test_results_have_images_and_links(console):
     visit = console(
         "#/tools/image",
         CALL,
@@ -331,7 +326,7 @@ SUGGESTED: Final = """(async () => {
 })()"""
 
 
-def test_arguments_of_prompts_are_completed_while_typing(console: Console) -> None:
+def test_arguments_of_prompts_are_completed_while_typing(console):
     visit = console(
         "#/prompts/greet",
         ("fill", "name", "Ada"),

@@ -1,23 +1,17 @@
 """A question that changes between rounds: what the terminal and the console of a real run say."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
 from mcp_roundtrip_tools.run.issuer.issuer import User
-from mcp_roundtrip_tools.run.observation.records import Event, Note
+from mcp_roundtrip_tools.run.observation.records import Note
 from support.forked_programs import python_of_functions
 from support.sam_applications import write_application
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
 
@@ -86,13 +80,13 @@ class Run:
     token: str = ""
     notes: list[str] = field(default_factory=list)
 
-    def listen(self, event: Event) -> None:
+    def listen(self, event):
         if isinstance(event, Note):
             self.notes.append(event.text)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def run(tmp_path_factory):
     found, folder = Run(), tmp_path_factory.mktemp("clock")
     template = write_application(folder, TEMPLATE, SOURCES)
     hurried = python_of_functions("fast_clock")  # a call that is asked on the page waits for an answer
@@ -105,14 +99,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 
 @pytest.fixture
-def console(run: Run, open_console: Callable[[str], Console]) -> Console:
+def console(run, open_console):
     run.notes.clear()
     return open_console(run.url)
 
 
-def test_the_terminal_and_the_round_show_both_texts_and_the_second_time_the_remedy(
-    run: Run, console: Console
-) -> None:
+def test_the_terminal_and_the_round_show_both_texts_and_the_second_time_the_remedy(run, console):
     logs = [("wait", f".round:nth-child({number}) .logs:not([hidden])") for number in (2, 3)]
     visit = console(
         "#/tools/by_time",
@@ -149,7 +141,7 @@ def test_the_terminal_and_the_round_show_both_texts_and_the_second_time_the_reme
     assert visit.complaints == []
 
 
-def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console) -> None:
+def test_a_task_shows_both_texts_beside_its_question(run, console):
     visit = console(
         "#/tools/by_time_in_task",
         ("click", "Call"),
@@ -177,11 +169,11 @@ def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console)
     assert visit.complaints == []
 
 
-def quoted(pair: list[str]) -> str:
+def quoted(pair):
     return f"“{pair[0]}” before, “{pair[1]}” now."
 
 
-def assert_notes(run: Run, beginning: str, asked: list[str]) -> None:
+def assert_notes(run, beginning, asked):
     """Assert that the terminal has a note for each two questions that follow each other."""
     for note, (before, after) in zip(run.notes, pairwise(asked), strict=True):
         assert note.startswith(beginning)

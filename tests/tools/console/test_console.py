@@ -1,9 +1,5 @@
 """The console's page and the guard of its API."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip_tools.console.guard import (
@@ -15,7 +11,7 @@ from mcp_roundtrip_tools.console.guard import (
 from mcp_roundtrip_tools.console.pages import page_file
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.template.model import Route
-from support.sam_applications import Running, http, write_application
+from support.sam_applications import http, write_application
 from support.served_application import serve
 
 HOST = ("host", "127.0.0.1:3000")
@@ -25,11 +21,11 @@ CLIENT = ("x-console", "1")
 SAME = ("sec-fetch-site", "same-origin")
 
 
-def console_url(running: Running, path: str = "") -> str:
+def console_url(running, path=""):
     return f"{running.app.console_url}{path}"
 
 
-def refused(method: str, *headers: tuple[str, str]) -> int | None:
+def refused(method, *headers):
     answer = refuse_other_sites(Request(method, "/console/api/application", (HOST, *headers)))
     return answer and answer.status
 
@@ -49,12 +45,12 @@ def refused(method: str, *headers: tuple[str, str]) -> int | None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-def test_the_api_refuses_pages_of_other_sites(method: str, headers: list[tuple[str, str]]) -> None:
+def test_the_api_refuses_pages_of_other_sites(method, headers):
     assert refused(method, *headers, JSON, CLIENT) == 403
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_a_changing_request_has_what_no_form_can_send(method: str) -> None:
+def test_a_changing_request_has_what_no_form_can_send(method):
     own = (OWN_ORIGIN, SAME)
     assert refused(method, *own, JSON) == 403
     assert refused(method, *own, CLIENT) == 415
@@ -65,12 +61,12 @@ def test_a_changing_request_has_what_no_form_can_send(method: str) -> None:
     assert refused(method, CLIENT, JSON) is None
 
 
-def test_own_pages_programs_and_the_address_bar_may_read() -> None:
+def test_own_pages_programs_and_the_address_bar_may_read():
     for headers in ([], [SAME], [OWN_ORIGIN, SAME], [("sec-fetch-site", "none")]):
         assert refused("GET", *headers) is None
 
 
-def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files(running: Running) -> None:
+def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files(running):
     def status(**headers: str) -> int:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return http(console_url(running, "console/main.js"), headers=named).status
@@ -84,7 +80,7 @@ def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files(run
 @pytest.mark.parametrize(
     "header", ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "CF-Connecting-IP"]
 )
-def test_a_tunnel_from_the_internet_does_not_share_the_console(running: Running, header: str) -> None:
+def test_a_tunnel_from_the_internet_does_not_share_the_console(running, header):
     forwarded = {header: "203.0.113.7", "accept": "text/html"}
     for path in ("", "console/", "console/main.js", "console/api/application", "echo"):
         assert http(console_url(running, path), headers=forwarded).status == 403
@@ -95,7 +91,7 @@ def test_a_tunnel_from_the_internet_does_not_share_the_console(running: Running,
     assert "location" not in http(running.app.url("/"), headers=forwarded).headers
 
 
-def test_the_console_plays_a_client_that_is_no_browser() -> None:
+def test_the_console_plays_a_client_that_is_no_browser():
     sent = (HOST, OWN_ORIGIN, SAME, CLIENT, JSON, ("referer", "http://x/"), ("cookie", "a=b"))
     request = Request("POST", "/mcp", sent)
     assert refuse_strangers(request) is None
@@ -112,9 +108,7 @@ def test_the_console_plays_a_client_that_is_no_browser() -> None:
         (HOST, CLIENT, ("sec-fetch-site", "cross-site")),
     ],
 )
-def test_no_page_of_the_template_is_shown_under_the_origin_of_the_console(
-    running: Running, headers: tuple[tuple[str, str], ...]
-) -> None:
+def test_no_page_of_the_template_is_shown_under_the_origin_of_the_console(running, headers):
     refusal = refuse_strangers(Request("GET", "/report.html", headers))
     assert refusal is not None
     assert refusal.status == 404
@@ -130,11 +124,11 @@ def test_no_page_of_the_template_is_shown_under_the_origin_of_the_console(
         *("views/../../console.py", "index.html/", "index.html%00.js", ".", "..", "web", "console.py"),
     ],
 )
-def test_only_the_files_of_the_page_are_served(name: str) -> None:
+def test_only_the_files_of_the_page_are_served(name):
     assert page_file(name).status == 404
 
 
-def test_a_browser_is_led_to_the_console(running: Running) -> None:
+def test_a_browser_is_led_to_the_console(running):
     page = http(running.app.url("/"), headers={"accept": "text/html,*/*;q=0.8"})
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'self'" in page.headers["content-security-policy"]
@@ -156,7 +150,7 @@ def test_a_browser_is_led_to_the_console(running: Running) -> None:
         ("[::1]", "http://[::1]:3002/"),
     ],
 )
-def test_the_redirect_to_the_console_keeps_the_host_name(host: str, location: str) -> None:
+def test_the_redirect_to_the_console_keeps_the_host_name(host, location):
     headers = (("host", host), ("accept", "text/html"))
     answer = redirect_to_console(Request("GET", "/?a=1", headers), (), 3002)
     assert answer is not None
@@ -164,9 +158,7 @@ def test_the_redirect_to_the_console_keeps_the_host_name(host: str, location: st
 
 
 @pytest.mark.parametrize("accept", [(), (("accept", "*/*"),), (("accept", "application/json"),)])
-def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_own(
-    accept: tuple[tuple[str, str], ...],
-) -> None:
+def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_own(accept):
     def answer(method: str, target: str, *routes: Route) -> Response | None:
         return redirect_to_console(Request(method, target, (HOST, *accept)), routes, 3002)
 
@@ -180,13 +172,13 @@ def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_ow
     assert answer("GET", "/", Route("ANY", "$default", "F")) is None
 
 
-def test_another_host_name_does_not_reach_the_console(running: Running) -> None:
+def test_another_host_name_does_not_reach_the_console(running):
     for path in ("", "console/", "console/api/application"):
         answer = http(console_url(running, path), headers={"host": "evil.example", "accept": "text/html"})
         assert answer.status == 421
 
 
-def test_errors_of_the_api_are_json_with_a_message(running: Running) -> None:
+def test_errors_of_the_api_are_json_with_a_message(running):
     missing = http(console_url(running, "console/api/nothing"))
     assert (missing.status, list(missing.json())) == (404, ["message"])
     post = {"x-console": "1", "content-type": "application/json"}
@@ -196,18 +188,18 @@ def test_errors_of_the_api_are_json_with_a_message(running: Running) -> None:
     assert (many.status, list(many.json())) == (400, ["message"])
 
 
-def test_the_application_is_described(running: Running) -> None:
+def test_the_application_is_described(running):
     found = http(console_url(running, "console/api/application")).json()
     assert found["mcpUrl"].startswith(running.app.url(""))
     assert {"name": "Echo", "kind": "tool", "file": "echo/app.py"}.items() <= found["functions"][0].items()
 
 
-def test_a_template_keeps_its_own_route_for_the_root() -> None:
+def test_a_template_keeps_its_own_route_for_the_root():
     request = Request("GET", "/", (HOST, ("accept", "text/html")))
     assert redirect_to_console(request, [Route("GET", "/", "F")], 3002) is None
 
 
-def test_a_run_without_the_console_serves_only_the_template(tmp_path: Path) -> None:
+def test_a_run_without_the_console_serves_only_the_template(tmp_path):
     source = {"f/app.py": "def handler(event, context):\n    return event['rawPath']\n"}
     template = """
         Resources:

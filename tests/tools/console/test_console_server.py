@@ -1,11 +1,8 @@
 """The API of the console for a running template."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,7 @@ import pytest
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp
 from support.client_requests import ASKABLE
-from support.sam_applications import Response, http, rpc, write_application
+from support.sam_applications import http, rpc, write_application
 from support.served_application import serve
 
 TEMPLATE = """
@@ -83,11 +80,11 @@ CLIENT = {META_CLIENT_CAPABILITIES: ASKABLE}
 WRITES = {"x-console": "1", "content-type": "application/json"}
 
 
-def accept(value: Any) -> dict[str, Any]:
+def accept(value):
     return {"action": "accept", "content": {"value": value}}
 
 
-def api_url(app: LocalApp, path: str) -> str:
+def api_url(app, path):
     return f"{app.console_url}console/api/{path}"
 
 
@@ -98,28 +95,28 @@ class Console:
     app: LocalApp
     gate: Path
 
-    def api(self, path: str, body: Any = None, method: str = "") -> Response:
+    def api(self, path, body=None, method=""):
         data = None if body is None else json.dumps(body).encode()
         default = "GET" if body is None else "POST"
         return http(api_url(self.app, path), method=method or default, body=data, headers=WRITES)
 
-    def read(self, path: str, body: Any = None, method: str = "") -> Any:
+    def read(self, path, body=None, method=""):
         answer = self.api(path, body, method)
         assert answer.status == 200, answer.body
         return answer.json()
 
-    def rpc(self, method: str, names: str, /, **params: Any) -> Response:
+    def rpc(self, method, names, /, **params):
         return rpc(self.app.url("/"), method, meta=CLIENT, sent={"mcp-name": names}, **params)
 
-    def call(self, item: str = "tea", **params: Any) -> Response:
+    def call(self, item="tea", **params):
         return self.rpc("tools/call", "order", name="order", arguments={"name": item}, **params)
 
-    def start_task(self) -> str:
+    def start_task(self):
         state = self.call().json()["result"]["requestState"]
         answered = self.call(requestState=state, inputResponses={"size": accept("big")})
         return str(answered.json()["result"]["taskId"])
 
-    def task(self, task_id: str, **expected: Any) -> Any:
+    def task(self, task_id, **expected):
         """Poll a task until it has these members."""
         for _ in range(200):
             self.rpc("tasks/get", task_id, taskId=task_id)
@@ -131,7 +128,7 @@ class Console:
 
 
 @pytest.fixture(scope="module")
-def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+def console(tmp_path_factory):
     folder = tmp_path_factory.mktemp("console")
     gate = folder / "gate"
     template = write_application(folder, TEMPLATE, SOURCES)
@@ -139,11 +136,11 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         yield Console(app, gate)
 
 
-def marks(rows: list[Any]) -> list[tuple[str, str]]:
+def marks(rows):
     return [(row["key"], row["mark"]) for row in rows]
 
 
-def test_the_function_behind_the_endpoint_owns_everything(console: Console) -> None:
+def test_the_function_behind_the_endpoint_owns_everything(console):
     found = console.read("application")
     assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Orders")
     assert found["owners"] == {}
@@ -155,7 +152,7 @@ def test_the_function_behind_the_endpoint_owns_everything(console: Console) -> N
     }
 
 
-def test_a_request_is_shown_with_what_it_caused(console: Console) -> None:
+def test_a_request_is_shown_with_what_it_caused(console):
     answer = console.call()
     found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
     assert (found["method"], found["path"], found["status"]) == ("POST", "/", 200)
@@ -167,7 +164,7 @@ def test_a_request_is_shown_with_what_it_caused(console: Console) -> None:
     assert console.api("exchanges/unknown").status == 404
 
 
-def test_a_traceback_shows_the_author_the_values_of_the_request(console: Console) -> None:
+def test_a_traceback_shows_the_author_the_values_of_the_request(console):
     answer = console.call("no coffee")
     assert "coffee" not in json.dumps(answer.json()), "the client is not told"
     found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
@@ -175,7 +172,7 @@ def test_a_traceback_shows_the_author_the_values_of_the_request(console: Console
     assert any("ValueError: no coffee cannot be ordered" in line for line in lines)
 
 
-def test_activity_waits_for_the_next_request(console: Console) -> None:
+def test_activity_waits_for_the_next_request(console):
     sequence = console.read("activity")["sequence"]
     assert console.read(f"activity?after={sequence}")["exchanges"] == []
     found: list[Any] = []
@@ -200,7 +197,7 @@ def test_activity_waits_for_the_next_request(console: Console) -> None:
         assert console.api(f"activity?{query}").status == 400
 
 
-def test_a_request_of_the_console_is_marked_by_its_way_and_not_by_its_name(console: Console) -> None:
+def test_a_request_of_the_console_is_marked_by_its_way_and_not_by_its_name(console):
     sequence = console.read("activity")["sequence"]
     named_alike = json.dumps({"params": {"clientInfo": {"name": "mcp-roundtrip-console"}}}).encode()
     http(console.app.url("/"), method="POST", body=named_alike, headers=WRITES)
@@ -209,7 +206,7 @@ def test_a_request_of_the_console_is_marked_by_its_way_and_not_by_its_name(conso
     assert [line["isFromConsole"] for line in lines] == [False, True]
 
 
-def test_the_state_of_a_round_is_decoded(console: Console) -> None:
+def test_the_state_of_a_round_is_decoded(console):
     state = console.call().json()["result"]["requestState"]
     calls = dict(console.app.kms.calls)
     found = console.read("states", {"requestState": state})
@@ -226,7 +223,7 @@ def test_the_state_of_a_round_is_decoded(console: Console) -> None:
         assert console.api("states/damage", {"requestState": text}).status == 400
 
 
-def test_the_next_worker_replays_what_a_killed_one_has_recorded(console: Console) -> None:
+def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):
     console.gate.unlink(missing_ok=True)
     task_id = console.start_task()
     running = console.task(task_id, workState="leased")
@@ -253,7 +250,7 @@ def test_the_next_worker_replays_what_a_killed_one_has_recorded(console: Console
     assert console.api("tasks/unknown").status == 404
 
 
-def test_another_version_of_the_code_answers_the_next_round(console: Console) -> None:
+def test_another_version_of_the_code_answers_the_next_round(console):
     state = console.call().json()["result"]["requestState"]
     shown = console.read("sources/Orders")
     assert [file["name"] for file in shown["files"]] == ["app.py", "notes.md"]
@@ -281,7 +278,7 @@ def test_another_version_of_the_code_answers_the_next_round(console: Console) ->
         ("exchanges/%2e%2e", None, "GET"),
     ],
 )
-def test_unknown_names_are_not_found(console: Console, path: str, body: Any, method: str) -> None:
+def test_unknown_names_are_not_found(console, path, body, method):
     assert console.api(path, body, method).status == 404
 
 
@@ -298,12 +295,12 @@ def test_unknown_names_are_not_found(console: Console, path: str, body: Any, met
         b"[1" + b",1" * 200_000,
     ],
 )
-def test_a_body_that_is_no_json_object_is_refused(console: Console, body: bytes) -> None:
+def test_a_body_that_is_no_json_object_is_refused(console, body):
     answer = http(api_url(console.app, "states"), method="POST", body=body, headers=WRITES)
     assert (answer.status, list(answer.json())) == (400, ["message"])
 
 
-def test_a_body_that_is_too_large_is_refused(console: Console) -> None:
+def test_a_body_that_is_too_large_is_refused(console):
     for size in (3_000_000, 11_000_000):
         answer = http(api_url(console.app, "states"), method="POST", body=b" " * size, headers=WRITES)
         assert answer.status == 413

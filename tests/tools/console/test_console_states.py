@@ -1,12 +1,9 @@
 """States as the console decodes them."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -44,16 +41,16 @@ class Deployment:
     kms: FakeKms
     codec: RequestStateCodec
 
-    def seal(self, payload: Any, arguments: Mapping[str, Any] | None = None) -> str:
+    def seal(self, payload, arguments=None):
         binding = Binding("local", "http://127.0.0.1/mcp", None, "tools/call", "t", arguments)
         return self.codec.seal(binding, payload, round=1, first_issued_at=None)
 
-    def decode(self, token: object, before: Journal | None = None) -> dict[str, Any]:
+    def decode(self, token, before=None):
         state = open_state(token, state_keys([self.environment], self.kms))
         return describe_state(str(token), state, before)
 
 
-def deployment(*, encrypted: bool = True, delegated: bool = False, age_s: float = 0) -> Deployment:
+def deployment(*, encrypted=True, delegated=False, age_s=0):
     """Return a deployment whose states were sealed `age_s` before now."""
 
     def clock() -> float:
@@ -90,7 +87,7 @@ def deployment(*, encrypted: bool = True, delegated: bool = False, age_s: float 
     return Deployment(environment, kms, codec)
 
 
-def refused(of: Deployment, token: object) -> str:
+def refused(of, token):
     with pytest.raises(ConsoleError) as caught:
         of.decode(token)
     assert caught.value.status == 422
@@ -100,7 +97,7 @@ def refused(of: Deployment, token: object) -> str:
 
 @pytest.mark.parametrize("delegated", [False, True])
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_a_state_is_decoded_with_the_keys_of_the_run(encrypted: bool, delegated: bool) -> None:
+def test_a_state_is_decoded_with_the_keys_of_the_run(encrypted, delegated):
     of = deployment(encrypted=encrypted, delegated=delegated)
     token = of.seal(FIRST.to_json())
     found = of.decode(token)
@@ -112,7 +109,7 @@ def test_a_state_is_decoded_with_the_keys_of_the_run(encrypted: bool, delegated:
     assert of.kms.calls == {}
 
 
-def test_each_entry_has_the_mark_of_what_the_round_did() -> None:
+def test_each_entry_has_the_mark_of_what_the_round_did():
     of = deployment()
     marks = [
         (row["key"], row["kind"], row["mark"])
@@ -130,13 +127,13 @@ def test_each_entry_has_the_mark_of_what_the_round_did() -> None:
 
 
 @pytest.mark.parametrize("delegated", [False, True])
-def test_an_expired_state_is_still_decoded(delegated: bool) -> None:
+def test_an_expired_state_is_still_decoded(delegated):
     of = deployment(delegated=delegated, age_s=3 * DAY_S)
     found = of.decode(of.seal(FIRST.to_json()))
     assert (found["expiresAtMs"] < NOW * 1000, found["flow"]) == (True, "flow")
 
 
-def test_a_state_of_other_keys_is_refused() -> None:
+def test_a_state_of_other_keys_is_refused():
     assert refused(deployment(), deployment().seal(FIRST.to_json())) == "unknown_key"
     signed = deployment(encrypted=False)
     assert refused(signed, deployment(encrypted=False).seal(FIRST.to_json())) == "unknown_key"
@@ -144,7 +141,7 @@ def test_a_state_of_other_keys_is_refused() -> None:
 
 @pytest.mark.parametrize("encrypted", [False, True])
 @pytest.mark.parametrize("delegated", [False, True])
-def test_a_state_with_any_changed_character_is_refused(encrypted: bool, delegated: bool) -> None:
+def test_a_state_with_any_changed_character_is_refused(encrypted, delegated):
     of = deployment(encrypted=encrypted, delegated=delegated)
     token = of.seal(FIRST.to_json())
     other = {at: "B" if token[at] == "A" else "A" for at in range(0, len(token), 11)}
@@ -152,7 +149,7 @@ def test_a_state_with_any_changed_character_is_refused(encrypted: bool, delegate
     assert ("decryption" in reasons) is encrypted
 
 
-def test_the_damaged_part_is_named() -> None:
+def test_the_damaged_part_is_named():
     of = deployment()
     token = of.seal(FIRST.to_json())
     found = flip_one_byte(token)
@@ -169,11 +166,11 @@ def test_the_damaged_part_is_named() -> None:
     ],
 )
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_hostile_texts_are_refused_with_a_sentence(token: object, encrypted: bool) -> None:
+def test_hostile_texts_are_refused_with_a_sentence(token, encrypted):
     refused(deployment(encrypted=encrypted), token)
 
 
-def test_a_state_that_names_a_parked_call_has_no_journal() -> None:
+def test_a_state_that_names_a_parked_call_has_no_journal():
     of = deployment()
     found = of.decode(of.seal({"parked": "id"}))
     assert (found["journal"], found["flow"], found["payload"]) == ([], None, {"parked": "id"})
@@ -181,7 +178,7 @@ def test_a_state_that_names_a_parked_call_has_no_journal() -> None:
         read_journal({"v": 99})
 
 
-def test_functions_without_states_have_no_keys() -> None:
+def test_functions_without_states_have_no_keys():
     assert list(state_keys([{}, {"MCP_AUTH_MODE": "none"}], FakeKms())) == []
     elsewhere = {**deployment().environment, "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:111111111111:key/a"}
     assert list(state_keys([elsewhere], FakeKms())) == []

@@ -1,9 +1,6 @@
 """Access tokens for the client that the console plays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -22,17 +19,17 @@ class App:
 
 
 @pytest.fixture(scope="module")
-def app() -> App:
+def app():
     users = (User("ada", frozenset({"b", "a"})), User("bob"))
     return App(LocalIssuer(ISSUER, users, lambda: "http://127.0.0.1:3000/mcp"))
 
 
-def token(app: App, **body: Any) -> str:
+def token(app, **body):
     found: str = issue_token(app, ApiRequest({}, body))["token"]  # type: ignore[arg-type]  # a stand-in
     return found
 
 
-def test_users_are_listed_with_their_scopes(app: App) -> None:
+def test_users_are_listed_with_their_scopes(app):
     expected = [{"name": "ada", "scopes": ["a", "b"]}, {"name": "bob", "scopes": None}]
     assert list_users(app) == expected  # type: ignore[arg-type]  # a stand-in
     assert list_users(App()) == []  # type: ignore[arg-type]  # a stand-in
@@ -50,13 +47,13 @@ def test_users_are_listed_with_their_scopes(app: App) -> None:
         ({"user": "ada", "scopes": ["a b"]}, 422),
     ],
 )
-def test_invalid_users_and_scopes_are_refused(app: App, body: Any, status: int) -> None:
+def test_invalid_users_and_scopes_are_refused(app, body, status):
     with pytest.raises(ConsoleError) as caught:
         token(app, **body)
     assert caught.value.status == status
 
 
-def test_without_an_issuer_there_are_no_tokens() -> None:
+def test_without_an_issuer_there_are_no_tokens():
     with pytest.raises(ConsoleError) as caught:
         token(App(), user="ada")
     assert caught.value.status == 409

@@ -1,14 +1,12 @@
 """The texts that the console copies: curl commands, Python programs and Player tests. The tests run them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +24,11 @@ FORMS: Final[dict[str, Any]] = {"elicitation": {"form": {}}}
 TIMEOUT_S: Final = 60
 
 
-def accept(value: Any) -> dict[str, Any]:
+def accept(value):
     return {"action": "accept", "content": {"value": value}}
 
 
-def application(function: str) -> dict[str, Any]:
+def application(function):
     return {"file": f"functions/{function}/app.py", "template": "template.yaml", "hasStandIns": True}
 
 
@@ -100,7 +98,7 @@ Recorded = Mapping[str, Mapping[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Iterator[Recorded]:
+def recorded():
     """All calls, played against the served template, which runs until the module ends."""
     node = shutil.which("node")
     if node is None:
@@ -114,19 +112,19 @@ def recorded() -> Iterator[Recorded]:
         yield dict(zip(CALLS, json.loads(done.stdout), strict=True))
 
 
-def _run(command: list[str], text: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+def _run(command, text="", **options):
     return subprocess.run(
         command, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, **options
     )
 
 
-def last_message(body: str) -> Any:
+def last_message(body):
     """Return the last JSON-RPC message of a response, which may be an event stream."""
     events = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
     return json.loads(events[-1] if events else body)
 
 
-def test_the_curl_command_of_each_round_gets_the_same_response_again(recorded: Recorded) -> None:
+def test_the_curl_command_of_each_round_gets_the_same_response_again(recorded):
     if shutil.which("curl") is None:
         skips.skip("curl", "the copied curl commands")
     for name in ("a question", "branches", "sampling", "a prompt", "an earlier version"):
@@ -138,14 +136,14 @@ def test_the_curl_command_of_each_round_gets_the_same_response_again(recorded: R
             assert _comparable(body) == _comparable(before)
 
 
-def _comparable(message: Mapping[str, Any]) -> Any:
+def _comparable(message):
     """Return a message without the state, which is sealed with a new nonce, and without the time."""
     result = dict(message.get("result", {}))
     result.pop("requestState", None)
     return _without_time(result), message.get("error")
 
 
-def _without_time(value: Any) -> Any:
+def _without_time(value):
     return json.loads(re.sub(r"T\d\d:\d\d", "", json.dumps(value)))
 
 
@@ -158,7 +156,7 @@ for path in sys.argv[1:]:
 """Runs programs in one process, because the import of the clients takes most of the time."""
 
 
-def test_the_python_programs_get_the_same_results(recorded: Recorded, tmp_path: Path) -> None:
+def test_the_python_programs_get_the_same_results(recorded, tmp_path):
     assert recorded["a task"]["python"] is None, "the official client does not follow tasks"
     calls = {name: call for name, call in recorded.items() if call["python"] is not None}
     files = [tmp_path / f"{name.replace(' ', '_')}.py" for name in calls]
@@ -173,12 +171,12 @@ def test_the_python_programs_get_the_same_results(recorded: Recorded, tmp_path: 
             assert _without_time(result[member]) == _without_time(expected[member]), name
 
 
-def _result(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _result(call):
     results = (body["result"] for body in call["bodies"] if "result" in body)
     return next(result for result in results if "inputRequests" not in result)
 
 
-def test_the_player_tests_pass_and_fail_for_another_result(recorded: Recorded, tmp_path: Path) -> None:
+def test_the_player_tests_pass_and_fail_for_another_result(recorded, tmp_path):
     for name, call in recorded.items():
         (tmp_path / f"test_{name.replace(' ', '_')}.py").write_text(call["player"])
     changed = recorded["a question"]["player"].replace("Telangana", "Telanga", 1)

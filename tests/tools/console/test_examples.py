@@ -1,31 +1,24 @@
 """The examples of template.yaml in the console: journals, experiments, tasks, clients, and copied texts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from runpy import run_path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request as Message
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.issuer import make_users
-from mcp_roundtrip_tools.run.services.stand_ins import Respond, load_respond, serve_stand_ins
+from mcp_roundtrip_tools.run.services.stand_ins import load_respond, serve_stand_ins
 from support.project import FUNCTIONS
 from support.sam_applications import rpc, write_application
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    from support.console_browser import Console, Visit
 
 pytest_plugins = ["support.console_browser"]
 
@@ -47,7 +40,7 @@ SEND_ROUND_1_AS_BOB: Final = (
 ANSWER_PLACE: Final = (("check", INDIA), ("click", "Accept"), DONE)
 
 
-def first_creation_waits_for_the_second(respond: Respond) -> Respond:
+def first_creation_waits_for_the_second(respond):
     """Return a provider whose first creation of a database ends only when a second one has been requested.
 
     So the worker that requests the first one is at work until it is killed, however slow the browser is.
@@ -66,7 +59,7 @@ def first_creation_waits_for_the_second(respond: Respond) -> Respond:
 
 
 @pytest.fixture(scope="module")
-def examples() -> Iterator[LocalApp]:
+def examples():
     provider = first_creation_waits_for_the_second(load_respond(DATABASES))
     with closing(HttpServer(provider, max_body=10_000).start()) as server:
         variables = {"DATABASES_API_URL": server.url}
@@ -80,16 +73,16 @@ def examples() -> Iterator[LocalApp]:
 
 
 @pytest.fixture(scope="module")
-def console(examples: LocalApp, open_console: Callable[[str], Console]) -> Console:
+def console(examples, open_console):
     return open_console(examples.url("/"))
 
 
-def shown(visit: Visit) -> list[Any]:
+def shown(visit):
     """Return what the steps of a visit saw that return something."""
     return [seen for seen in visit.seen if seen is not None]
 
 
-def test_each_entry_of_the_journal_has_a_mark_and_what_travelled_is_shown(console: Console) -> None:
+def test_each_entry_of_the_journal_has_a_mark_and_what_travelled_is_shown(console):
     visit = console(
         "#/tools/provision_database",
         ("fill", "name", "orders"),
@@ -116,7 +109,7 @@ def test_each_entry_of_the_journal_has_a_mark_and_what_travelled_is_shown(consol
     assert visit.complaints == []
 
 
-def test_a_round_is_sent_again_with_another_state_and_to_another_version(console: Console) -> None:
+def test_a_round_is_sent_again_with_another_state_and_to_another_version(console):
     visit = console(
         "#/tools/get_weather",
         *ASK_FOR_PLACE,
@@ -154,7 +147,7 @@ def test_a_round_is_sent_again_with_another_state_and_to_another_version(console
     assert refused == [], "the browser reports the refused states"
 
 
-def test_a_worker_is_killed_and_the_next_one_replays(console: Console) -> None:
+def test_a_worker_is_killed_and_the_next_one_replays(console):
     visit = console(
         "#/tools/provision_database",
         ("fill", "name", "orders"),
@@ -200,7 +193,7 @@ def test_a_worker_is_killed_and_the_next_one_replays(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_again(console: Console) -> None:
+def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_again(console):
     visit = console(
         "#/tasks",
         ("wait", ".rows a"),
@@ -212,7 +205,7 @@ def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_aga
     assert visit.seen[-1] == ["cancelled"]
 
 
-def test_requests_of_other_clients_and_workers_are_listed(console: Console, examples: LocalApp) -> None:
+def test_requests_of_other_clients_and_workers_are_listed(console, examples):
     another = {META_CLIENT_INFO: {"name": "curl-like", "version": "1"}}
     rpc(examples.url("/mcp"), "tools/call", meta=another, name="get_weather", arguments={"location": "Tokyo"})
     visit = console(
@@ -235,9 +228,7 @@ def test_requests_of_other_clients_and_workers_are_listed(console: Console, exam
     assert violations == []
 
 
-def test_clients_that_show_no_forms_are_asked_on_a_page(
-    console: Console,
-) -> None:
+def test_clients_that_show_no_forms_are_asked_on_a_page(console):
     visit = console(
         "#/client",
         ("wait", "main h1"),
@@ -293,9 +284,7 @@ MODEL_TEMPLATE = """
 ANSWERED: Final = '{"input_responses": {"name": {"action": "accept", "content": {"value": "Ada"}}}}'
 
 
-def test_a_client_that_shows_no_forms_is_asked_through_the_model(
-    open_console: Callable[[str], Console], tmp_path: Path
-) -> None:
+def test_a_client_that_shows_no_forms_is_asked_through_the_model(open_console, tmp_path):
     template = write_application(tmp_path, MODEL_TEMPLATE, {"f/app.py": MODEL_APP})
     with serve(template, log=None) as app:
         visit = open_console(f"{app.console_url}")(
@@ -314,11 +303,8 @@ def test_a_client_that_shows_no_forms_is_asked_through_the_model(
 
 
 def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_test(
-    open_console: Callable[[str], Console],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    open_console, tmp_path, monkeypatch, capsys
+):
     users = make_users("ada bob", "weather:read")
     with serve(PROJECT / "template.yaml", users=users, log=lambda line: None) as app:
         visit = open_console(f"{app.console_url}")(
@@ -360,19 +346,19 @@ def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_te
     assert violations == []
 
 
-def _run_module(text: str, file: Path, name: str) -> dict[str, Any]:
+def _run_module(text, file, name):
     file.write_text(text)
     return run_path(str(file), run_name=name)
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(command):
     environment: dict[str, Any] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, cwd=PROJECT, env=environment
     )
 
 
-def test_pages_fit_a_narrow_window(console: Console) -> None:
+def test_pages_fit_a_narrow_window(console):
     looks = (("wait", "main h1"), ("overflow",), ("axe",))
     visit = console(
         "#/client",

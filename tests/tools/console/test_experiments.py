@@ -1,18 +1,12 @@
 """Experiments of the console are branches: the call keeps its state, and each shows its own outcome."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from mcp_roundtrip_tools.run.issuer.issuer import make_users
 from support.project import FUNCTIONS
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    from support.console_browser import Console, Visit
 
 pytest_plugins = ["support.console_browser"]
 
@@ -32,18 +26,18 @@ PAKISTAN: Final = "Hyderabad, Sindh, Pakistan"
 
 
 @pytest.fixture(scope="module")
-def console(open_console: Callable[[str], Console]) -> Iterator[Console]:
+def console(open_console):
     users = make_users("ada bob", SCOPES)
     with serve(FUNCTIONS.parent / "template.yaml", users=users, log=lambda line: None) as app:
         yield open_console(f"{app.console_url}")
 
 
-def ended(number: int) -> tuple[str, str]:
+def ended(number):
     """Return the step that waits until the round with this number has its response."""
     return ("wait", f".timeline > .round:nth-child({number}):not(.worker):not([data-outcome=running])")
 
 
-def click_in(number: int, *labels: str) -> tuple[str, str]:
+def click_in(number, *labels):
     """Return the step that clicks buttons on the card of a round, each by its label or by how that begins."""
     card = f"document.querySelector('.timeline > .round:nth-child({number})')"
     find = f"(test) => [...{card}.querySelectorAll('button')].find(({{ textContent }}) => test(textContent))"
@@ -55,7 +49,7 @@ def click_in(number: int, *labels: str) -> tuple[str, str]:
     )
 
 
-def experiments(number: int, rounds: int, *labels: str) -> list[tuple[Any, ...]]:
+def experiments(number, rounds, *labels):
     """Return the steps that carry out experiments with a round of a call that has this number of rounds."""
     steps: list[tuple[Any, ...]] = [click_in(number, "Experiments")]
     for new, label in enumerate(labels, rounds + 1):
@@ -69,13 +63,13 @@ DECLARE_NOTHING: Final = (
 )
 
 
-def as_another_client(page: str, number: int, rounds: int) -> list[tuple[Any, ...]]:
+def as_another_client(page, number, rounds):
     """Return the steps that send a round as a client that declares nothing."""
     change = [("open", "#/client"), DECLARE_NOTHING, ("see", "declares nothing"), ("open", page)]
     return [*change, *experiments(number, rounds, "Send as 2026-07-28")]
 
 
-def facts(visit: Visit) -> tuple[str, str]:
+def facts(visit):
     """Return the state and the numbers of rounds that the head of the call shows at the end."""
     state, numbers = [seen for seen in visit.seen if isinstance(seen, list)][-3]
     return state, " · ".join(numbers.split(" · ")[:2])
@@ -88,7 +82,7 @@ PROVISION: Final = "#/tools/provision_database"
 ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), ASKED)
 
 
-def test_a_completed_call_stays_completed(console: Console) -> None:
+def test_a_completed_call_stays_completed(console):
     visit = console(
         WEATHER,
         *(*ASK_FOR_PLACE, ("check", INDIA), ("click", "Accept"), ended(2)),
@@ -106,7 +100,7 @@ def test_a_completed_call_stays_completed(console: Console) -> None:
     assert outcomes[7] == "failed"
 
 
-def test_a_failed_call_stays_failed(console: Console) -> None:
+def test_a_failed_call_stays_failed(console):
     visit = console(
         WEATHER,
         *(*ASK_FOR_PLACE, ("click", "Decline"), ended(2)),
@@ -120,7 +114,7 @@ def test_a_failed_call_stays_failed(console: Console) -> None:
     assert outcomes == ["asking", "failed", "failed", "failed", "failed", "failed", "completed"]
 
 
-def test_a_call_that_waits_is_still_answered_after_experiments(console: Console) -> None:
+def test_a_call_that_waits_is_still_answered_after_experiments(console):
     waits = console(
         WEATHER,
         *ASK_FOR_PLACE,
@@ -144,7 +138,7 @@ def test_a_call_that_waits_is_still_answered_after_experiments(console: Console)
     assert answered.seen[-2:] == [["resent", "other user"], ["asking", "asking", "asking", "completed"]]
 
 
-def test_a_call_that_became_a_task_stays_that_task(console: Console) -> None:
+def test_a_call_that_became_a_task_stays_that_task(console):
     visit = console(
         PROVISION,
         *(("fill", "name", "orders"), ("click", "Call"), ASKED, ("check", "small"), ("click", "Accept")),

@@ -1,7 +1,5 @@
 """Functions of the console's modules that need no page; headers, URIs and bodies agree with the server's."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil
@@ -26,7 +24,7 @@ Call = Callable[..., list[Any]]
 
 
 @pytest.fixture(scope="module")
-def call() -> Call:
+def call():
     """Call functions of modules, each given as (module, function, argument, ...)."""
     node = shutil.which("node")
     if node is None:
@@ -59,7 +57,7 @@ NAMES = [
 ]
 
 
-def test_a_client_declares_the_capabilities_with_these_names(call: Call) -> None:
+def test_a_client_declares_the_capabilities_with_these_names(call):
     names = ["Forms", "Pages", "Sampling", "Sampling with tools", "Tasks"]
     declared: dict[str, Any] = {
         "elicitation": {"form": {}, "url": {}},
@@ -69,7 +67,7 @@ def test_a_client_declares_the_capabilities_with_these_names(call: Call) -> None
     assert call((PROFILE, "capabilitiesOf", names), (PROFILE, "declaredIn", declared)) == [declared, names]
 
 
-def test_a_question_is_found_in_the_channel_that_it_took(call: Call) -> None:
+def test_a_question_is_found_in_the_channel_that_it_took(call):
     schema = {"type": "object", "properties": {"value": {"type": "integer"}}}
     key = 'Key: "size". The answer is an object that fits this JSON Schema: '
     asked = f"Ask the user.\n\nHow large?\nIn GB.\n{key}{json.dumps(schema)}\n\nElse decline."
@@ -108,18 +106,18 @@ def test_a_question_is_found_in_the_channel_that_it_took(call: Call) -> None:
         {"a b": {"class": [{"deep": "x" * 120}, []]}, "": {}},
     ],
 )
-def test_values_are_written_as_python_reads_them(call: Call, value: Any) -> None:
+def test_values_are_written_as_python_reads_them(call, value):
     (written,) = call((TEXT, "literal", value))
     assert ast.literal_eval(written) == value
 
 
-def test_keys_that_are_no_names_are_passed_as_a_dictionary(call: Call) -> None:
+def test_keys_that_are_no_names_are_passed_as_a_dictionary(call):
     given = {"size": 4, "class": 1, "city 1/place": "x"}
     (parts,) = call((TEXT, "keywords", given))
     assert parts == ["size=4", '**{"class": 1, "city 1/place": "x"}']
 
 
-def test_a_copied_test_does_not_compare_what_differs_in_the_next_run(call: Call) -> None:
+def test_a_copied_test_does_not_compare_what_differs_in_the_next_run(call):
     varying = ["db-1d7d7f8e9a0b1c2d", "at 2026-11-23T03:00", "see http://127.0.0.1:3000/x", "0" * 40]
     stable = ["$26.28 a month", "Hyderabad, India", "2026-11-23", "order 1234567"]
     found = call(*((PLAYER, "isVolatile", text) for text in varying + stable))
@@ -128,7 +126,7 @@ def test_a_copied_test_does_not_compare_what_differs_in_the_next_run(call: Call)
     assert value == {"id": "ANY", "price": ["$26.28 a month"]}
 
 
-def test_copied_texts_contain_nothing_that_a_terminal_or_a_shell_changes(call: Call) -> None:
+def test_copied_texts_contain_nothing_that_a_terminal_or_a_shell_changes(call):
     """Delete, a control sequence of 8 bits, an override of the direction, a line separator, zsh's history."""
     hostile = "a\x7f\x9b201~\u202eb\u2028!! \x1b[201~\nEOF\nid\u200b"
     request = {
@@ -149,7 +147,7 @@ def test_copied_texts_contain_nothing_that_a_terminal_or_a_shell_changes(call: C
     assert ast.literal_eval(literal) == hostile
 
 
-def test_an_error_code_of_a_server_is_no_source_text_in_a_copied_test(call: Call) -> None:
+def test_an_error_code_of_a_server_is_no_source_text_in_a_copied_test(call):
     error = {"error": {"code": "0\n    breakpoint()"}}
     body = {"method": "tools/call", "params": {"name": "a"}}
     sent = {"request": {"body": body, "headers": {}}, "response": {"body": error}, "answers": {}}
@@ -160,7 +158,7 @@ def test_an_error_code_of_a_server_is_no_source_text_in_a_copied_test(call: Call
     ast.parse(text)
 
 
-def test_a_curl_command_quotes_what_a_shell_would_read(call: Call) -> None:
+def test_a_curl_command_quotes_what_a_shell_would_read(call):
     body = {"it's": "$(id) `id` EOF"}
     request = {"url": "http://127.0.0.1:3000/mcp", "headers": {"x-a": "it's"}, "body": body}
     (command,) = call(("copy_as/curl.js", "curl", {"request": request}))
@@ -171,7 +169,7 @@ def test_a_curl_command_quotes_what_a_shell_would_read(call: Call) -> None:
     assert json.loads(lines[-1]) == body
 
 
-def test_headers_are_those_that_the_server_expects(call: Call) -> None:
+def test_headers_are_those_that_the_server_expects(call):
     schema = {
         "properties": {
             "region": {"x-mcp-header": "Region"},
@@ -206,9 +204,7 @@ def test_headers_are_those_that_the_server_expects(call: Call) -> None:
         ("books://{id}{/page}", {"id": "1"}),
     ],
 )
-def test_the_server_reads_from_a_uri_what_was_filled_in(
-    call: Call, template: str, values: dict[str, str]
-) -> None:
+def test_the_server_reads_from_a_uri_what_was_filled_in(call, template, values):
     parsed = UriTemplate.parse(template)
     names, uri = call(
         ("mcp/uri_template.js", "variablesOf", template), ("mcp/uri_template.js", "expand", template, values)
@@ -219,7 +215,7 @@ def test_the_server_reads_from_a_uri_what_was_filled_in(
     assert match.values == values
 
 
-def test_bodies_of_the_server_are_read(call: Call) -> None:
+def test_bodies_of_the_server_are_read(call):
     notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
     response = {"jsonrpc": "2.0", "id": 4, "result": {"text": "a\n\ndata: b\u2028"}}
     accepts = {"accept": "text/event-stream"}

@@ -1,13 +1,8 @@
 """What is new in the console is in view and has the focus, unless the user is elsewhere: by positions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
 
@@ -27,19 +22,17 @@ WHERE: Final = (
 both_sizes = pytest.mark.parametrize("size", SIZES, ids=str)
 
 
-def window(size: tuple[int, int], **options: Any) -> dict[str, Any]:
+def window(size, **options):
     return {"viewport": {"width": size[0], "height": size[1]}, **options}
 
 
-def focuses(visit: Any) -> list[str]:
+def focuses(visit):
     """Return what the steps FOCUSED saw."""
     return [seen for seen in visit.seen if isinstance(seen, str)]
 
 
 @pytest.mark.parametrize(("size", "motion"), [(PHONE, "no-preference"), (DESKTOP, "reduce")], ids=str)
-def test_questions_and_results_are_in_view_and_have_the_focus(
-    console: Console, size: tuple[int, int], motion: str
-) -> None:
+def test_questions_and_results_are_in_view_and_have_the_focus(console, size, motion):
     size_of_database = (("fill", "vcpus", "4"), ("select", "zone", "c"), ("fill", "owner", "ada@example.com"))
     visit = console(
         "#/tools/new_database",
@@ -67,7 +60,7 @@ def test_questions_and_results_are_in_view_and_have_the_focus(
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=str)
-def test_errors_are_in_view_and_have_the_focus(console: Console, size: tuple[int, int], scheme: str) -> None:
+def test_errors_are_in_view_and_have_the_focus(console, size, scheme):
     pages = [{"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "1"}]
     visit = console(
         "#/tools/crash",
@@ -90,7 +83,7 @@ def test_errors_are_in_view_and_have_the_focus(console: Console, size: tuple[int
 
 
 @both_sizes
-def test_a_field_with_an_error_is_in_view_with_the_error(console: Console, size: tuple[int, int]) -> None:
+def test_a_field_with_an_error_is_in_view_with_the_error(console, size):
     error = "document.activeElement.closest('.field').querySelector('.error').getBoundingClientRect()"
     visit = console(
         "#/tools/every_type",
@@ -117,9 +110,7 @@ def test_a_field_with_an_error_is_in_view_with_the_error(console: Console, size:
     ],
     ids=["fills a field", "types", "scrolls", "scrolls by key", "reads", "moves the focus"],
 )
-def test_news_leaves_a_user_alone_who_is_elsewhere(
-    console: Console, size: tuple[int, int], elsewhere: list[Any]
-) -> None:
+def test_news_leaves_a_user_alone_who_is_elsewhere(console, size, elsewhere):
     before_and_after = console(
         "#/tools/hostile",
         ("hold", "tools/call"),
@@ -147,7 +138,7 @@ def test_news_leaves_a_user_alone_who_is_elsewhere(
     assert after[2] == before[2]
 
 
-def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console: Console) -> None:
+def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console):
     visit = console(
         "#/tools/hostile",
         *(CALL, ASKED, RECORDED, ("click", "Experiments"), ("hold", "tools/call"), ("click", "Send again")),
@@ -166,9 +157,7 @@ def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console:
 
 
 @both_sizes
-def test_a_card_that_is_taller_than_the_window_shows_its_beginning(
-    console: Console, size: tuple[int, int]
-) -> None:
+def test_a_card_that_is_taller_than_the_window_shows_its_beginning(console, size):
     fields = {f"field_{number}": {"type": "string", "description": "Long. " * 30} for number in range(20)}
     form = {"message": "Please read. " * 300, "requestedSchema": {"type": "object", "properties": fields}}
     asking = {
@@ -187,7 +176,7 @@ def test_a_card_that_is_taller_than_the_window_shows_its_beginning(
     assert focuses(visit)[0] == "Round 1"
 
 
-def test_the_focus_is_visible_for_the_keyboard_only(console: Console) -> None:
+def test_the_focus_is_visible_for_the_keyboard_only(console):
     outline = ("evaluate", "getComputedStyle(document.activeElement).outlineStyle")
     visit = console(
         "#/tools/tool_error",
@@ -199,9 +188,7 @@ def test_the_focus_is_visible_for_the_keyboard_only(console: Console) -> None:
     assert [visit.seen[3], visit.seen[-1]] == ["none", "solid"]
 
 
-def test_rounds_without_a_question_are_in_view_until_the_console_stops(
-    console: Console,
-) -> None:
+def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):
     count, state = ("count", ".round"), ("texts", ".call-title .chip")
     visit = console(
         "#/tools/tool_error",
@@ -216,7 +203,7 @@ def test_rounds_without_a_question_are_in_view_until_the_console_stops(
     assert visit.seen[-2:] == [62, ["completed"]]
 
 
-def test_a_page_that_was_opened_or_loaded_again_begins_at_its_heading(console: Console) -> None:
+def test_a_page_that_was_opened_or_loaded_again_begins_at_its_heading(console):
     visit = console(
         "#/tools/hostile",
         *(

@@ -1,15 +1,8 @@
 """The pages of the console: lists, keyboard, screen readers, narrow screens, large lists and values."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from mcp_roundtrip_tools.run import LocalApp
-    from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
 
@@ -31,7 +24,7 @@ QUESTION = {"type": "object", "properties": {"answer": {"type": "string"}}}
 CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
 
 
-def test_everything_the_server_offers_is_listed(console: Console) -> None:
+def test_everything_the_server_offers_is_listed(console):
     visit = console(
         "",
         ("texts", ".sidebar h2"),
@@ -57,7 +50,7 @@ def test_everything_the_server_offers_is_listed(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_the_list_is_searched_and_walked_with_the_keyboard(console: Console) -> None:
+def test_the_list_is_searched_and_walked_with_the_keyboard(console):
     visit = console(
         "",
         ("answer", "tools/list", {**CACHED, "tools": MANY}),
@@ -122,7 +115,7 @@ PAGES: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
-def test_pages_are_accessible_and_fit_every_screen(console: Console, scheme: str, width: int) -> None:
+def test_pages_are_accessible_and_fit_every_screen(console, scheme, width):
     options = {"colorScheme": scheme, "viewport": {"width": width, "height": 800}}
     visit = console("", AXE, *PAGES, options=options)
     seen = [*zip([AXE, *PAGES], visit.seen, strict=True)]
@@ -131,7 +124,7 @@ def test_pages_are_accessible_and_fit_every_screen(console: Console, scheme: str
     assert visit.complaints == []
 
 
-def test_a_call_is_made_without_a_mouse(console: Console) -> None:
+def test_a_call_is_made_without_a_mouse(console):
     visit = console(
         "",
         ("press", "Tab"),
@@ -157,7 +150,7 @@ def test_a_call_is_made_without_a_mouse(console: Console) -> None:
     assert visit.seen[14:] == ["Round 2", ["hostile, round 2: completed"], ["yes"]]
 
 
-def test_a_narrow_screen_has_the_list_behind_a_button(console: Console) -> None:
+def test_a_narrow_screen_has_the_list_behind_a_button(console):
     visit = console(
         "#/tools/hostile",
         ("count", ".sidebar"),
@@ -173,7 +166,7 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console: Console) -> None:
     assert visit.seen[6] == ["new_database"]
 
 
-def test_a_large_state_does_not_slow_the_page_down(console: Console) -> None:
+def test_a_large_state_does_not_slow_the_page_down(console):
     visit = console(
         "#/tools/large",
         CALL,
@@ -194,7 +187,7 @@ def test_a_large_state_does_not_slow_the_page_down(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_a_server_that_does_not_answer_is_reported(console: Console) -> None:
+def test_a_server_that_does_not_answer_is_reported(console):
     visit = console(
         "",
         ("abort", "server/discover"),
@@ -207,7 +200,7 @@ def test_a_server_that_does_not_answer_is_reported(console: Console) -> None:
     assert visit.seen[3] == [message]
 
 
-def test_unusual_schemas_and_results_do_not_break_the_page(console: Console) -> None:
+def test_unusual_schemas_and_results_do_not_break_the_page(console):
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
     members = {
         **{
@@ -254,13 +247,13 @@ def test_unusual_schemas_and_results_do_not_break_the_page(console: Console) -> 
     assert visit.complaints == []
 
 
-def test_an_address_that_cannot_be_read_is_reported(console: Console) -> None:
+def test_an_address_that_cannot_be_read_is_reported(console):
     visit = console("#/tools/%", ("texts", "main h1"), ("open", "#/tools/large"), ("texts", "main h1"))
     assert (visit.seen[0], visit.seen[2]) == (["This page cannot be shown"], ["large"])
     assert visit.complaints == ["URIError: URI malformed"]
 
 
-def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
+def test_a_page_that_follows_the_server_recovers(console):
     visit = console(
         "#/tasks",
         ("see", "No task yet."),
@@ -272,7 +265,7 @@ def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
     assert visit.complaints == []
 
 
-def test_what_was_typed_survives_a_change_of_the_lists(console: Console) -> None:
+def test_what_was_typed_survives_a_change_of_the_lists(console):
     def tool(*names: str) -> dict[str, Any]:
         schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
         return {**CACHED, "tools": [{"name": "typed", "inputSchema": schema}]}
@@ -310,13 +303,13 @@ def test_what_was_typed_survives_a_change_of_the_lists(console: Console) -> None
     assert visit.complaints == []
 
 
-def test_a_task_that_does_not_exist_is_not_followed(console: Console) -> None:
+def test_a_task_that_does_not_exist_is_not_followed(console):
     visit = console("#/tasks/unknown", ("see", "no longer follows the task"), ("count", ".task-status"))
     assert visit.seen[1] == 0
     assert len(visit.complaints) == 1, "the browser reports the 404"
 
 
-def test_lists_follow_the_sources(console_app: LocalApp, open_console: Callable[[str], Console]) -> None:
+def test_lists_follow_the_sources(console_app, open_console):
     # A page that was opened as localhost calls the server by this name.
     console = open_console(f"{console_app.console_url}".replace("127.0.0.1", "localhost"))
     visit = console(

@@ -1,19 +1,9 @@
 """What keeps a function from running, and what cannot run on this computer, in the console."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp
 from support.sam_applications import write_application
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
 
@@ -53,15 +43,13 @@ SAVE = """
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[LocalApp]:
+def app(tmp_path):
     template = write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     with serve(template, log=None, watch_interval_s=0, checks=True) as running:
         yield running
 
 
-def test_a_problem_is_above_every_page_until_it_is_corrected(
-    app: LocalApp, open_console: Callable[[str], Console]
-) -> None:
+def test_a_problem_is_above_every_page_until_it_is_corrected(app, open_console):
     assert app.console_url is not None
     visit = open_console(app.console_url)(
         "#/tools/greet",

@@ -1,18 +1,11 @@
 """News of tasks in the console: questions, results and lost workers that polling finds, and refusals."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp
 from support.project import FUNCTIONS
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
 
@@ -29,25 +22,23 @@ WHERE: Final = (
 
 
 @pytest.fixture(scope="module")
-def examples() -> Iterator[LocalApp]:
+def examples():
     template = FUNCTIONS.parent / "template.yaml"
     with serve(template, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
         yield app
 
 
 @pytest.fixture(scope="module")
-def console(examples: LocalApp, open_console: Callable[[str], Console]) -> Console:
+def console(examples, open_console):
     return open_console(examples.url("/"))
 
 
-def window(size: tuple[int, int]) -> dict[str, Any]:
+def window(size):
     return {"viewport": {"width": size[0], "height": size[1]}}
 
 
 @pytest.mark.parametrize("size", [SMALLEST, (1280, 800)], ids=str)
-def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(
-    console: Console, size: tuple[int, int]
-) -> None:
+def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(console, size):
     visit = console(
         "#/tools/provision_database",
         *(*TO_TASK, KEEP, QUESTION, FOCUSED),
@@ -82,7 +73,7 @@ def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(
     assert visit.seen[-1] == []
 
 
-def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console: Console) -> None:
+def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console):
     visit = console(
         "#/tools/provision_database",
         ("hold", "tasks/get"),
@@ -97,9 +88,7 @@ def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console: Console)
     assert (before[2], after[2]) == ("invoi", "invoices")
 
 
-def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(
-    open_console: Callable[[str], Console], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(open_console, monkeypatch):
     monkeypatch.setenv("DATABASES_TAKE_S", "4")  # as in make run: the time in which the worker is killed
     template = FUNCTIONS.parent / "template.yaml"
     with serve(template, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
@@ -116,7 +105,7 @@ def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(
     assert (second, question) == ("Worker 2", "Yes")
 
 
-def test_what_the_editor_of_a_version_says_is_in_view(console: Console) -> None:
+def test_what_the_editor_of_a_version_says_is_in_view(console):
     edit = (
         "(() => {{ const source = document.querySelector('.source'); source.value = {};"
         "source.dispatchEvent(new Event('input')); }})()"

@@ -1,16 +1,11 @@
-from __future__ import annotations
-
 import json
 import socket
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.__main__ import main
 from support.forked_programs import python_of_functions
 
@@ -24,7 +19,7 @@ class Invoke:
     capsys: pytest.CaptureFixture[str]
     log: list[str] = field(default_factory=list)
 
-    def __call__(self, *arguments: object, status: int = 0, terminal: Terminal | None = None) -> Any:
+    def __call__(self, *arguments, status=0, terminal=None):
         """Return the response, of a command that ends with this exit status."""
         given = [*map(str, arguments), "--port", str(self.port), "--template", str(self.template)]
         assert main(given, terminal=terminal) == status
@@ -36,7 +31,7 @@ class Invoke:
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port():
     """Return a port at which nothing listens."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -44,8 +39,6 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def invoke(
-    port: int, template: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Invoke:
+def invoke(port, template, capsys, monkeypatch):
     monkeypatch.setattr(sys, "executable", python_of_functions())
     return Invoke(template, port, capsys)

@@ -1,11 +1,8 @@
 """What the command prints, and its exit status."""
 
-from __future__ import annotations
-
 import io
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -47,13 +44,13 @@ SOURCES = {
 
 
 @pytest.fixture
-def event(tmp_path: Path) -> Path:
+def event(tmp_path):
     file = tmp_path / "event.json"
     file.write_text('{"a": "\\u0085"}')
     return file
 
 
-def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke: Invoke, event: Path) -> None:
+def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke, event):
     assert invoke("Echo", "-e", event)["event"] == {"a": "\x85"}
     opening, start, printed, end, report = invoke.log
     assert opening == "Invoking local_echo with development keys and empty tables"
@@ -67,25 +64,21 @@ def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke: Invoke,
 @pytest.mark.parametrize(
     ("function", "error"), [("Fails", "ValueError"), ("Broken", "Runtime.ImportModuleError")]
 )
-def test_a_function_that_fails_has_status_1_and_its_error_is_the_response(
-    function: str, error: str, invoke: Invoke, event: Path
-) -> None:
+def test_a_function_that_fails_has_status_1_and_its_error_is_the_response(function, error, invoke, event):
     assert invoke(function, "-e", event, status=1)["errorType"] == error
 
 
-def test_the_event_can_come_from_standard_input(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_event_can_come_from_standard_input(invoke, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"b": 2}'))
     assert invoke("echo", "--event", "-")["event"] == {"b": 2}
 
 
-def test_keys_are_the_same_each_time(invoke: Invoke, event: Path) -> None:
+def test_keys_are_the_same_each_time(invoke, event):
     first, second = (invoke("functions/echo", "-e", event)["key"] for _ in range(2))
     assert first == second
 
 
-def test_a_run_with_parameters_of_its_own_is_another_one(
-    template: Path, event: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_with_parameters_of_its_own_is_another_one(template, event, capsys):
     values = (([], "blue"), (["--parameter", "Colour=red"], "red"), (["--env", "COLOUR=green"], "green"))
     with serve(template, log=None) as app:
         invoke = Invoke(template, int(app.url("").rpartition(":")[2]), capsys)
@@ -97,9 +90,7 @@ def test_a_run_with_parameters_of_its_own_is_another_one(
 @pytest.mark.parametrize(
     "location", ["http://127.0.0.1:{port}/console", "/login", "https://example.com/", ""]
 )
-def test_another_program_at_the_port_is_left_alone(
-    location: str, template: Path, event: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_program_at_the_port_is_left_alone(location, template, event, capsys):
     asked = []
 
     def respond(request: Request) -> Response:
@@ -128,14 +119,8 @@ def test_another_program_at_the_port_is_left_alone(
     ],
 )
 def test_what_the_user_can_correct_is_one_sentence(
-    arguments: list[str],
-    text: str,
-    template: Path,
-    port: int,
-    event: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    arguments, text, template, port, event, monkeypatch, capsys
+):
     monkeypatch.setattr(sys, "stdin", io.StringIO("{}"))
     given = [each.format(event=event, folder=template.parent) for each in arguments]
     assert main([*given, "--template", str(template), "--port", str(port)]) == 2

@@ -1,10 +1,7 @@
 """The event of the next round."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
-from typing import Any
 
 import pytest
 
@@ -17,25 +14,25 @@ REQUESTS = {"size": {"method": "elicitation/create"}}
 ASKS_SIZE = {**ASKS, "result": {**ASKS["result"], "inputRequests": REQUESTS}}  # type: ignore[dict-item] # a JSON object
 
 
-def answer(requests: Any) -> dict[str, Any]:
+def answer(requests):
     return {key: {"action": "accept"} for key in requests}
 
 
-def http(document: Any) -> dict[str, Any]:
+def http(document):
     return {"path": "/mcp", "body": json.dumps(document)}
 
 
-def encoded(document: Any) -> dict[str, Any]:
+def encoded(document):
     return {"body": b64encode(json.dumps(document).encode()).decode(), "isBase64Encoded": True}
 
 
-def stream(document: Any) -> dict[str, Any]:
+def stream(document):
     notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}
     lines = [f"event: message\ndata: {json.dumps(each)}\n\n" for each in (notification, document)]
     return {"statusCode": 200, "headers": {"content-type": "text/event-stream"}, "body": "".join(lines)}
 
 
-def params_of(event: Any) -> Any:
+def params_of(event):
     body = event.get("body")
     text = b64decode(body) if event.get("isBase64Encoded") else body
     return (event if body is None else json.loads(text))["params"]
@@ -43,7 +40,7 @@ def params_of(event: Any) -> Any:
 
 @pytest.mark.parametrize("wrap", [http, encoded, lambda message: message])
 @pytest.mark.parametrize("respond", [http, encoded, stream, lambda message: message])
-def test_it_has_the_answers_and_the_state_in_the_format_of_the_event(wrap: Any, respond: Any) -> None:
+def test_it_has_the_answers_and_the_state_in_the_format_of_the_event(wrap, respond):
     event = wrap(MESSAGE)
     found = next_event(event, respond(ASKS_SIZE), answer)
     added = {"inputResponses": {"size": {"action": "accept"}}, "requestState": "S"}
@@ -52,12 +49,12 @@ def test_it_has_the_answers_and_the_state_in_the_format_of_the_event(wrap: Any, 
     assert found.get("path") == event.get("path")
 
 
-def test_the_event_of_any_round_serves() -> None:
+def test_the_event_of_any_round_serves():
     second = next_event(MESSAGE, ASKS_SIZE, answer)
     assert next_event(second, ASKS_SIZE, answer) == second
 
 
-def test_a_call_out_of_time_continues_without_answers() -> None:
+def test_a_call_out_of_time_continues_without_answers():
     second = next_event(MESSAGE, ASKS_SIZE, answer)
     third = next_event(second, ASKS, answer)
     assert third["params"] == {**params_of(MESSAGE), "requestState": "S"}
@@ -76,7 +73,7 @@ def test_a_call_out_of_time_continues_without_answers() -> None:
         ([], "no response to a call"),
     ],
 )
-def test_a_response_that_asks_nothing_is_refused_with_the_reason(response: Any, reason: str) -> None:
+def test_a_response_that_asks_nothing_is_refused_with_the_reason(response, reason):
     with pytest.raises(CallFailed, match=reason) as refused:
         next_event(MESSAGE, response, answer)
     assert refused.value.status == Status.USAGE
@@ -85,12 +82,12 @@ def test_a_response_that_asks_nothing_is_refused_with_the_reason(response: Any, 
 @pytest.mark.parametrize(
     "event", [{"Records": []}, {"body": "no JSON"}, {"body": "[]"}, [], None, {"task": "T"}]
 )
-def test_an_event_without_a_call_has_no_next_round(event: Any) -> None:
+def test_an_event_without_a_call_has_no_next_round(event):
     with pytest.raises(CallFailed, match="the event of a call"):
         next_event(event, ASKS_SIZE, answer)
 
 
-def test_a_task_is_recognized_by_its_response() -> None:
+def test_a_task_is_recognized_by_its_response():
     task = {"result": {"resultType": "task", "taskId": "T"}}
     assert task_of(task) == task_of(http(task)) == "T"
     assert task_of(ASKS) is None

@@ -1,39 +1,34 @@
 """The rounds of a call, in functions that the command starts for each of them."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
 import re
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_roundtrip_tools.call.terminal import Terminal
 from support.project import ROOT
 from support.sample_events import EVENTS, STABLE, outcome
-from tools.invoke.conftest import Invoke
 
 
 @pytest.fixture
-def template() -> Path:
+def template():
     return ROOT / "template.yaml"
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     """Return the file of the last response."""
     return tmp_path / "response.json"
 
 
-def result(response: Any) -> Any:
+def result(response):
     return (json.loads(response["body"]) if "body" in response else response)["result"]
 
 
-def test_the_commands_of_the_guide_play_three_rounds(port: int, tmp_path: Path) -> None:
+def test_the_commands_of_the_guide_play_three_rounds(port, tmp_path):
     guide = (ROOT / "docs/guides/sample-events.md").read_text("utf-8")
     commands = re.findall(r"^ +(make invoke FUNCTION=\w+ EVENT=.*)$", guide, re.MULTILINE)
     assert len(commands) == 3
@@ -53,7 +48,7 @@ def test_the_commands_of_the_guide_play_three_rounds(port: int, tmp_path: Path) 
     assert "resolved as Duplicate of Bug #4301" in block["text"]
 
 
-def test_questions_are_asked_at_the_terminal(invoke: Invoke, saved: Path) -> None:
+def test_questions_are_asked_at_the_terminal(invoke, saved):
     call = ["functions/weather", "-e", EVENTS / "weather/direct_call.json"]
     saved.write_text(json.dumps(invoke(*call)))
     shown = io.StringIO()
@@ -64,11 +59,11 @@ def test_questions_are_asked_at_the_terminal(invoke: Invoke, saved: Path) -> Non
 
 
 @pytest.mark.parametrize("file", ["provision_worker/queue.json", "provision_worker/invoke.json"])
-def test_events_of_a_worker_have_their_outcomes(file: str, invoke: Invoke) -> None:
+def test_events_of_a_worker_have_their_outcomes(file, invoke):
     assert outcome(invoke("ProvisionWorkerFunction", "-e", EVENTS / file)) == STABLE[file]
 
 
-def test_a_task_ends_with_the_command_which_says_so(invoke: Invoke, saved: Path) -> None:
+def test_a_task_ends_with_the_command_which_says_so(invoke, saved):
     call = ["provision", "-e", EVENTS / "provision/call.json"]
     saved.write_text(json.dumps(invoke(*call)))
     saved.write_text(json.dumps(invoke(*call, "--round", saved, "--answers", '{"size": "small"}')))

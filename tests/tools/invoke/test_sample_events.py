@@ -1,15 +1,10 @@
 """Every sample event in `make run`, by the command that people type."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_tools.invoke.__main__ import main
-from mcp_roundtrip_tools.run import LocalApp
 from support.project import ROOT
 from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
 from support.served_application import serve
@@ -19,23 +14,23 @@ TEMPLATE = ROOT / "template.yaml"
 
 
 @pytest.fixture(scope="module")
-def app() -> Iterator[LocalApp]:
+def app():
     with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=None) as app:
         yield app
 
 
-def port_of(app: LocalApp) -> str:
+def port_of(app):
     return app.url("").rpartition(":")[2]
 
 
-def files() -> list[str]:
+def files():
     """Return the events of this project. Those in live/ are made on demand."""
     found = (path.relative_to(EVENTS) for path in EVENTS.glob("*/**/*.json"))
     return sorted(path.as_posix() for path in found if path.parts[0] != "live")
 
 
 @pytest.mark.parametrize("file", files())
-def test_each_event_has_its_outcome(file: str, app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_event_has_its_outcome(file, app, capsys):
     given = [function_of(file), "--event", str(EVENTS / file), "--port", port_of(app)]
     assert main([*given, "--template", str(TEMPLATE)]) == 0
     written = capsys.readouterr()
@@ -47,7 +42,7 @@ def test_each_event_has_its_outcome(file: str, app: LocalApp, capsys: pytest.Cap
     assert [line.split()[0] for line in (log[1], *log[-2:])] == ["START", "END", "REPORT"]
 
 
-def test_the_run_has_the_invocation(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_run_has_the_invocation(app, capsys):
     event = EVENTS / "weather/call_at_once.json"
     assert main(["weather", "-e", str(event), "--port", port_of(app), "--template", str(TEMPLATE)]) == 0
     [start] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("START ")]
@@ -57,9 +52,7 @@ def test_the_run_has_the_invocation(app: LocalApp, capsys: pytest.CaptureFixture
     assert json.loads(recorded.payload) == json.loads(event.read_text())
 
 
-def test_the_run_accepts_the_state_of_its_round(
-    app: LocalApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_run_accepts_the_state_of_its_round(app, tmp_path, capsys):
     invoke, call = Invoke(TEMPLATE, int(port_of(app)), capsys), EVENTS / "weather/call.json"
     saved = tmp_path / "response.json"
     saved.write_text(json.dumps(invoke("weather", "-e", call)))
@@ -68,16 +61,14 @@ def test_the_run_accepts_the_state_of_its_round(
     assert outcome(done) == Outcome(200, DONE)
 
 
-def test_a_run_of_another_application_is_not_asked(
-    app: LocalApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_another_application_is_not_asked(app, tmp_path, capsys):
     event = str(EVENTS / "weather/call.json")
     missing = tmp_path / "template.yaml"
     assert main(["weather", "-e", event, "--port", port_of(app), "--template", str(missing)]) == 2
     assert "template.yaml" in capsys.readouterr().err
 
 
-def test_a_wrong_name_lists_the_functions(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_name_lists_the_functions(app, capsys):
     event = str(EVENTS / "weather/call.json")
     assert main(["wether", "-e", event, "--port", port_of(app), "--template", str(TEMPLATE)]) == 2
     written = capsys.readouterr()

@@ -1,17 +1,13 @@
-from __future__ import annotations
-
 import errno
 import os
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed, serve
-from support.sam_applications import Running, http, write_application
+from support.sam_applications import http, write_application
 
 TEMPLATE = """
     Resources:
@@ -35,7 +31,7 @@ SOURCES = {
 }
 
 
-def is_running(pid: int) -> bool:
+def is_running(pid):
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
@@ -43,21 +39,21 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
+def wait_until(condition):
     deadline = time.monotonic() + 5
     while not condition():
         assert time.monotonic() < deadline
         threading.Event().wait(0.01)
 
 
-def test_a_process_serves_several_requests(template: Path) -> None:
+def test_a_process_serves_several_requests(template):
     with serve(template, log=lambda line: None) as app:
         pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
         assert len(pids) == app.processes_started == 1
     assert not is_running(pids.pop())
 
 
-def test_with_fresh_every_request_gets_a_new_process(template: Path) -> None:
+def test_with_fresh_every_request_gets_a_new_process(template):
     with serve(template, fresh=True, log=lambda line: None) as app:
         pids = [http(app.url("/one")).json()["pid"] for _ in range(2)]
         assert pids[0] != pids[1]
@@ -65,7 +61,7 @@ def test_with_fresh_every_request_gets_a_new_process(template: Path) -> None:
         assert not any(is_running(pid) for pid in pids)
 
 
-def test_a_change_of_code_layer_or_template_takes_effect(template: Path, log: list[str]) -> None:
+def test_a_change_of_code_layer_or_template_takes_effect(template, log):
     with serve(template, watch_interval_s=0, log=log.append) as app:
         first = http(app.url("/one")).json()
         (template.parent / "layer/shared.py").write_text("VALUE = 'changed'\n")
@@ -99,7 +95,7 @@ TWO = (
 )
 
 
-def test_only_functions_affected_by_a_change_restart(tmp_path: Path, log: list[str]) -> None:
+def test_only_functions_affected_by_a_change_restart(tmp_path, log):
     sources = {
         **SOURCES,
         "two/app.py": SOURCES["one/app.py"].replace("shared.VALUE", "2").replace(", shared", ""),
@@ -125,7 +121,7 @@ def test_only_functions_affected_by_a_change_restart(tmp_path: Path, log: list[s
     assert f"{template} changed: no function restarted" in log
 
 
-def test_keys_persist_over_a_change_of_the_template(template: Path) -> None:
+def test_keys_persist_over_a_change_of_the_template(template):
     key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
     template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)
     with serve(template, watch_interval_s=0, log=lambda line: None) as app:
@@ -135,7 +131,7 @@ def test_keys_persist_over_a_change_of_the_template(template: Path) -> None:
         assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
 
 
-def test_a_port_in_use_is_an_os_error(template: Path) -> None:
+def test_a_port_in_use_is_an_os_error(template):
     with serve(template) as app:
         port = int(app.url("").rpartition(":")[2])
         with pytest.raises(OSError) as caught, serve(template, port=port):  # noqa: PT011 - the code is asserted
@@ -143,7 +139,7 @@ def test_a_port_in_use_is_an_os_error(template: Path) -> None:
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_no_process_is_left_running_at_the_end(template: Path, log: list[str]) -> None:
+def test_no_process_is_left_running_at_the_end(template, log):
     source = template.parent / "one/app.py"
     source.write_text(
         "import os, subprocess, time\n"
@@ -166,18 +162,18 @@ def test_no_process_is_left_running_at_the_end(template: Path, log: list[str]) -
     wait_until(lambda: not any(is_running(pid) for pid in processes))
 
 
-def test_concurrent_requests_have_separate_processes(running: Running) -> None:
+def test_concurrent_requests_have_separate_processes(running):
     app = running.app
     with ThreadPoolExecutor(3) as workers:
         pids = set(workers.map(lambda _: http(app.url("/odd/nap")).json()["pid"], range(3)))
     assert len(pids) == 3
 
 
-def test_the_interpreter_can_be_configured(template: Path) -> None:
+def test_the_interpreter_can_be_configured(template):
     with pytest.raises(FileNotFoundError), serve(template, python=os.fspath(template.parent / "no-python")):
         pass
 
 
-def test_an_unknown_function_is_a_key_error(running: Running) -> None:
+def test_an_unknown_function_is_a_key_error(running):
     with pytest.raises(KeyError):
         running.app.invoke("Nobody", {})

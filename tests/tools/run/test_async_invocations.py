@@ -1,12 +1,9 @@
 """Asynchronous invocations on this computer: retries, their delays, and destinations."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +25,7 @@ SUCCESS = InvocationResult(b"null")
 class Lambda:
     """A function that fails `failures` times."""
 
-    def __init__(self, config: EventInvokeConfig, failures: int, scale: float = 1, **options: Any) -> None:
+    def __init__(self, config, failures, scale=1, **options):
         self.timers = ManualTimers()
         self.failures = failures
         self.attempts: list[tuple[float, str | None]] = []
@@ -39,24 +36,22 @@ class Lambda:
             lambda: {"F": function}, self._run, self._send, self.timers, self.log.append, scale
         )
 
-    def _run(
-        self, function: str, payload: bytes, qualifier: Any, client_context: Any, request_id: str | None
-    ) -> InvocationResult:
+    def _run(self, function, payload, qualifier, client_context, request_id):
         self.attempts.append((self.timers.now_s() - START_S, request_id))
         return ERROR if len(self.attempts) <= self.failures else SUCCESS
 
-    def _send(self, arn: str, body: str) -> bool:
+    def _send(self, arn, body):
         self.sent.append((arn, body))
         return arn == QUEUE_ARN
 
-    def invoke(self) -> str:
+    def invoke(self):
         """Invoke the function, and wait for a day."""
         request_id = self.invocations.accept("F", b'{"n": 1}', "live", None)
         self.timers.advance(86_400)
         return request_id
 
     @property
-    def times(self) -> list[float]:
+    def times(self):
         return [time for time, _ in self.attempts]
 
 
@@ -72,15 +67,15 @@ class Lambda:
     ],
 )
 def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(
-    failures: int, retries: int, scale: float, times: list[float]
-) -> None:
+    failures, retries, scale, times
+):
     functions = Lambda(EventInvokeConfig(retries), failures, scale)
     request_id = functions.invoke()
     assert functions.attempts == [(time, request_id) for time in times]
     assert functions.invoke() != request_id
 
 
-def test_an_invocation_over_its_maximum_age_is_discarded() -> None:
+def test_an_invocation_over_its_maximum_age_is_discarded():
     functions = Lambda(EventInvokeConfig(max_age_s=100, on_failure=QUEUE_ARN), 3)
     functions.invoke()
     assert functions.times == [0, 60]
@@ -88,7 +83,7 @@ def test_an_invocation_over_its_maximum_age_is_discarded() -> None:
     assert json.loads(body)["requestContext"]["condition"] == "EventAgeExceeded"
 
 
-def test_the_record_of_a_failed_invocation_reaches_its_destination() -> None:
+def test_the_record_of_a_failed_invocation_reaches_its_destination():
     functions = Lambda(EventInvokeConfig(1, on_failure=QUEUE_ARN), 2)
     request_id = functions.invoke()
     [(arn, body)] = functions.sent
@@ -112,13 +107,13 @@ def test_the_record_of_a_failed_invocation_reaches_its_destination() -> None:
     }
 
 
-def test_a_dead_letter_queue_receives_the_event() -> None:
+def test_a_dead_letter_queue_receives_the_event():
     functions = Lambda(EventInvokeConfig(0), 1, dead_letter=QUEUE_ARN)
     functions.invoke()
     assert functions.sent == [(QUEUE_ARN, '{"n": 1}')]
 
 
-def test_a_destination_that_is_not_emulated_is_logged() -> None:
+def test_a_destination_that_is_not_emulated_is_logged():
     functions = Lambda(EventInvokeConfig(0, on_failure="arn:aws:sns:us-east-1:0:topic"), 1)
     functions.invoke()
     assert any("arn:aws:sns:us-east-1:0:topic is not emulated" in line for line in functions.log)
@@ -172,7 +167,7 @@ APP = """
     """
 
 
-def test_the_configurations_of_a_template_are_read(tmp_path: Path) -> None:
+def test_the_configurations_of_a_template_are_read(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     functions = Template(path, {}).application({}, "").functions
     assert functions["Sender"].event_invoke == EventInvokeConfig(2, 21_600, None)
@@ -181,7 +176,7 @@ def test_the_configurations_of_a_template_are_read(tmp_path: Path) -> None:
     assert functions["Other"].dead_letter == QUEUE_ARN
 
 
-def test_a_process_that_is_killed_runs_out_of_memory_or_time_or_raises_is_repeated(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_runs_out_of_memory_or_time_or_raises_is_repeated(tmp_path):
     lines: list[str] = []
     changed = threading.Condition()
 

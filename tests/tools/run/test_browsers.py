@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin, refuse_web_page
@@ -8,7 +6,7 @@ from mcp_roundtrip_tools.run.http.messages import Request
 OWN = ("host", "127.0.0.1:3000")
 
 
-def status(*headers: tuple[str, str]) -> int | None:
+def status(*headers):
     request = Request("POST", "/mcp", (OWN, *headers))
     reply = refuse_cross_origin(request, lambda origin: origin == "https://app.example")
     return reply and reply.status
@@ -26,7 +24,7 @@ def status(*headers: tuple[str, str]) -> int | None:
         [("origin", "null"), ("sec-fetch-site", "none")],
     ],
 )
-def test_requests_from_pages_of_other_origins_are_refused(headers: list[tuple[str, str]]) -> None:
+def test_requests_from_pages_of_other_origins_are_refused(headers):
     assert status(*headers) == 403
 
 
@@ -42,11 +40,11 @@ def test_requests_from_pages_of_other_origins_are_refused(headers: list[tuple[st
         [("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors")],
     ],
 )
-def test_programs_links_own_pages_and_allowed_pages_are_accepted(headers: list[tuple[str, str]]) -> None:
+def test_programs_links_own_pages_and_allowed_pages_are_accepted(headers):
     assert status(*headers) is None
 
 
-def test_a_server_for_programs_refuses_all_pages() -> None:
+def test_a_server_for_programs_refuses_all_pages():
     for header in (("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")):
         reply = refuse_web_page(Request("POST", "/", (OWN, header)))
         assert reply is not None

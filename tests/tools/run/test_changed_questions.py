@@ -1,10 +1,7 @@
 """Which questions of a recorded response were asked in another way before."""
 
-from __future__ import annotations
-
 import json
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -16,21 +13,21 @@ from mcp_roundtrip_tools.run.observation.changed_questions import (
     open_changed_questions,
 )
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import Event, HttpExchange, Note
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, Note
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 
 TASK = "t" * 32
 REFUSED = "\n\nThe previous answer was not accepted. size: hunter2 is taken"
 
 
-def form(message: str, kind: str = "boolean") -> dict[str, Any]:
+def form(message, kind="boolean"):
     return {
         "method": "elicitation/create",
         "params": {"message": message, "requestedSchema": {"properties": {"value": {"type": kind}}}},
     }
 
 
-def sampling(text: str) -> dict[str, Any]:
+def sampling(text):
     messages = [{"role": "user", "content": {"type": "text", "text": text}}]
     return {"method": "sampling/createMessage", "params": {"messages": messages, "maxTokens": 10}}
 
@@ -38,7 +35,7 @@ def sampling(text: str) -> dict[str, Any]:
 class Run:
     """A recorder whose clock advances by 1 ms with each event. `notes` are those of its terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.notes: list[str] = []
         self.written: list[str] = []
         ticks = count()
@@ -51,11 +48,11 @@ class Run:
         )
         self._ids = map(str, count())
 
-    def _listen(self, event: Event) -> None:
+    def _listen(self, event):
         if isinstance(event, Note):
             self.notes.append(event.text)
 
-    def exchange(self, params: Any, result: Any) -> tuple[ChangedQuestion, ...]:
+    def exchange(self, params, result):
         """Record a request and its response; return the questions that changed."""
         body = json.dumps({"method": "tools/call", "id": 1, "params": params}).encode()
         exchange = HttpExchange(next(self._ids), self.recorder.now_ms(), "POST", "/mcp", (), body)
@@ -64,23 +61,23 @@ class Run:
         self.recorder.end_exchange(exchange, 200, (("content-type", "application/json"),), response)
         return changed_questions(exchange, self.recorder)
 
-    def round(self, number: int, requests: Any) -> tuple[ChangedQuestion, ...]:
+    def round(self, number, requests):
         """Record a round, which sends the state of the round before."""
         params = {"name": "clock", **({"requestState": f"state-{number - 1}."} if number > 1 else {})}
         return self.exchange(params, {"inputRequests": requests, "requestState": f"state-{number}."})
 
-    def poll(self, **requests: Any) -> tuple[ChangedQuestion, ...]:
+    def poll(self, **requests):
         """Record a poll of a task that asks."""
         result = {"taskId": TASK, "status": "input_required", "inputRequests": requests}
         return self.exchange({"taskId": TASK}, result)
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     return Run()
 
 
-def test_the_remedy_follows_when_a_question_changes_in_two_rounds_after_each_other(run: Run) -> None:
+def test_the_remedy_follows_when_a_question_changes_in_two_rounds_after_each_other(run):
     assert run.round(1, {"c": form("10 EUR?")}) == ()
     assert run.round(2, {"c": form("11 EUR?")}) == (ChangedQuestion("c", "10 EUR?", "11 EUR?", False),)
     assert run.round(3, {"c": form("11 EUR?")}) == ()
@@ -90,7 +87,7 @@ def test_the_remedy_follows_when_a_question_changes_in_two_rounds_after_each_oth
     assert all("does not count" in note for note in run.notes[:2])
 
 
-def test_a_question_is_found_in_an_older_round_and_another_call_is_not(run: Run) -> None:
+def test_a_question_is_found_in_an_older_round_and_another_call_is_not(run):
     run.exchange({"name": "clock"}, {"inputRequests": {"price": form("1 EUR?")}, "requestState": "other."})
     run.round(1, {"price": form("10 EUR?"), "name": form("Who?", "string")})
     run.exchange({"name": "clock"}, {"inputRequests": {"price": form("2 EUR?")}, "requestState": "newer."})
@@ -111,9 +108,7 @@ def test_a_question_is_found_in_an_older_round_and_another_call_is_not(run: Run)
         (form("Sure?"), form("\x1b[2JSure?\u202e"), ("Sure?", "Sure?")),
     ],
 )
-def test_the_texts_are_one_line_around_the_first_difference(
-    run: Run, before: Any, after: Any, texts: tuple[str, str]
-) -> None:
+def test_the_texts_are_one_line_around_the_first_difference(run, before, after, texts):
     run.round(1, {"c": before})
     [changed] = run.round(2, {"c": after})
     for shown, expected in zip((changed.before, changed.after), texts, strict=True):
@@ -125,7 +120,7 @@ def test_the_texts_are_one_line_around_the_first_difference(
     assert not {"\x1b", "\u202e"} & {*run.written[-1]}
 
 
-def test_a_question_that_only_has_the_reason_of_a_refusal_has_not_changed(run: Run) -> None:
+def test_a_question_that_only_has_the_reason_of_a_refusal_has_not_changed(run):
     run.round(1, {"c": form("Sure?")})
     assert run.round(2, {"c": form("Sure?" + REFUSED)}) == ()
     run.poll(c=form("Sure?"))
@@ -133,7 +128,7 @@ def test_a_question_that_only_has_the_reason_of_a_refusal_has_not_changed(run: R
     assert run.notes == []
 
 
-def test_a_change_of_a_task_is_noted_in_the_first_poll_that_asks_the_question(run: Run) -> None:
+def test_a_change_of_a_task_is_noted_in_the_first_poll_that_asks_the_question(run):
     assert run.poll(c=form("19:55?")) == ()
     for number, is_repeated in ((2, False), (3, True)):
         changed = (ChangedQuestion("c", f"19:5{number + 3}?", f"19:5{number + 4}?", is_repeated),)
@@ -143,7 +138,7 @@ def test_a_change_of_a_task_is_noted_in_the_first_poll_that_asks_the_question(ru
     assert ["ctx.now" in note for note in run.notes] == [False, True]
 
 
-def test_without_the_earlier_round_nothing_is_said(run: Run) -> None:
+def test_without_the_earlier_round_nothing_is_said(run):
     assert run.round(2, {"c": form("Sure?")}) == ()
     assert open_changed_questions(TASK, run.recorder) == ()
 
@@ -152,7 +147,7 @@ def test_without_the_earlier_round_nothing_is_said(run: Run) -> None:
 @pytest.mark.parametrize(
     "requests", [None, [], {"c": None}, {"c~2": None}, {"c": {"params": []}}, {"c~2": form("?")}]
 )
-def test_malformed_messages_are_harmless(run: Run, state: Any, requests: Any) -> None:
+def test_malformed_messages_are_harmless(run, state, requests):
     run.round(1, {"c": form("Really?")})
     assert len(run.exchange({"requestState": state}, {"inputRequests": requests, "taskId": state})) <= 1
     run.round(1, requests)

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors
@@ -17,18 +13,18 @@ CONFIGURATION = {
 }
 
 
-def cors(**changes: Any) -> Cors:
+def cors(**changes):
     found = Cors.of({**CONFIGURATION, **changes})
     assert found is not None
     return found
 
 
-def request(method: str, origin: str | None, **headers: str) -> Request:
+def request(method, origin, **headers):
     named = [(name.replace("_", "-"), value) for name, value in headers.items()]
     return Request(method, "/", (*named, *([("origin", origin)] if origin else [])))
 
 
-def test_a_preflight_is_answered_from_the_configuration() -> None:
+def test_a_preflight_is_answered_from_the_configuration():
     reply = cors().preflight(request("OPTIONS", APP, access_control_request_method="POST"))
     assert reply is not None
     assert (reply.status, reply.body) == (204, b"")
@@ -42,7 +38,7 @@ def test_a_preflight_is_answered_from_the_configuration() -> None:
     }
 
 
-def test_a_preflight_of_another_origin_allows_nothing() -> None:
+def test_a_preflight_of_another_origin_allows_nothing():
     reply = cors().preflight(request("OPTIONS", "https://evil.example", access_control_request_method="POST"))
     assert reply == Response(204)
 
@@ -55,11 +51,11 @@ def test_a_preflight_of_another_origin_allows_nothing() -> None:
         request("OPTIONS", None, access_control_request_method="POST"),
     ],
 )
-def test_other_requests_are_not_preflights(other: Request) -> None:
+def test_other_requests_are_not_preflights(other):
     assert cors().preflight(other) is None
 
 
-def test_the_headers_of_a_function_are_replaced() -> None:
+def test_the_headers_of_a_function_are_replaced():
     own = Response(200, (("Access-Control-Allow-Origin", "*"), ("content-type", "text/plain")), b"x")
     for origin, expected in ((APP, APP), ("https://evil.example", None), (None, None)):
         reply = cors().add_to(own, request("POST", origin))
@@ -72,14 +68,14 @@ def test_the_headers_of_a_function_are_replaced() -> None:
     ("allowed", "credentials", "expected"),
     [("*", False, "*"), ("*", True, APP), ("https://*", False, APP), ("http://*", False, None)],
 )
-def test_origins_may_be_wildcards(allowed: str, credentials: bool, expected: str | None) -> None:
+def test_origins_may_be_wildcards(allowed, credentials, expected):
     configured = cors(AllowOrigins=[allowed], AllowCredentials=credentials)
     headers = dict(configured.add_to(Response(200), request("POST", APP)).headers)
     assert headers.get("access-control-allow-origin") == expected
     assert headers.get("access-control-allow-credentials") == ("true" if credentials else None)
 
 
-def test_the_short_forms_of_sam_are_read() -> None:
+def test_the_short_forms_of_sam_are_read():
     assert Cors.of(None) is Cors.of(False) is None
     for configuration, allowed in ((True, True), (APP, True), ("https://other.example", False)):
         found = Cors.of(configuration)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
@@ -9,11 +7,11 @@ KEY = Credentials.random()
 SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/kms/aws4_request, Signature=0"
 
 
-def status(*headers: tuple[str, str]) -> int:
+def status(*headers):
     return KEY.guard(lambda request: Response(200))(Request("POST", "/", headers)).status
 
 
-def test_a_request_signed_with_the_key_of_the_run_is_accepted() -> None:
+def test_a_request_signed_with_the_key_of_the_run_is_accepted():
     assert status(("authorization", SIGNED)) == 200
 
 
@@ -27,9 +25,9 @@ def test_a_request_signed_with_the_key_of_the_run_is_accepted() -> None:
         [("authorization", SIGNED), ("sec-fetch-site", "same-origin")],
     ],
 )
-def test_every_other_request_is_refused(headers: list[tuple[str, str]]) -> None:
+def test_every_other_request_is_refused(headers):
     assert status(*headers) == 403
 
 
-def test_keys_differ_from_run_to_run() -> None:
+def test_keys_differ_from_run_to_run():
     assert len({Credentials.random().access_key_id for _ in range(100)}) == 100

@@ -1,17 +1,13 @@
 """`make run DEBUG=1`, at a terminal."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 from support.sam_applications import http, rpc
 
@@ -77,11 +73,11 @@ SOURCES = {
 class Terminal:
     """A pseudo-terminal in which a program runs."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor):
         self._descriptor = descriptor
         self.shown = ""
 
-    def expect(self, *patterns: str) -> re.Match[str]:
+    def expect(self, *patterns):
         """Wait until the program prints the patterns, in any order, after the previous ones."""
         while None in (found := [re.search(pattern, self.shown) for pattern in patterns]):
             readable, _, _ = select.select([self._descriptor], [], [], 60)
@@ -91,12 +87,12 @@ class Terminal:
         self.shown = self.shown[last.end() :]
         return last
 
-    def type(self, line: str) -> None:
+    def type(self, line):
         os.write(self._descriptor, f"{line}\n".encode())
 
 
 @contextmanager
-def at_a_terminal(template: Path, *arguments: str) -> Iterator[Terminal]:
+def at_a_terminal(template, *arguments):
     ours, theirs = pty.openpty()
     command = [
         sys.executable,
@@ -121,7 +117,7 @@ def at_a_terminal(template: Path, *arguments: str) -> Iterator[Terminal]:
         os.close(ours)
 
 
-def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template: Path) -> None:
+def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template):
 
     with at_a_terminal(template, "--debug") as terminal, ThreadPoolExecutor() as clients:
         url = terminal.expect(r"http://127.0.0.1:\d+/mcp")[0]

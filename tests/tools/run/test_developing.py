@@ -1,15 +1,10 @@
 """Output of a function for its author under `make run`."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp
 from support.served_application import serve
 
 TEMPLATE = """
@@ -53,12 +48,12 @@ SOURCES = {"f/app.py": SOURCE}
 
 
 @pytest.fixture
-def app(template: Path, log: list[str]) -> Iterator[LocalApp]:
+def app(template, log):
     with serve(template, log=log.append) as app:
         yield app
 
 
-def shown(log: list[str], text: str) -> bool:
+def shown(log, text):
     """Return whether a text is printed within a deadline. Another thread reads the output."""
     deadline = time.monotonic() + 10
     while not any(text in line for line in log):
@@ -77,9 +72,7 @@ def shown(log: list[str], text: str) -> bool:
         ("Json", "info", "debug"),
     ],
 )
-def test_log_messages_of_a_function_are_shown_from_its_level_on(
-    app: LocalApp, log: list[str], function: str, first: str, below: str | None
-) -> None:
+def test_log_messages_of_a_function_are_shown_from_its_level_on(app, log, function, first, below):
     app.invoke(function, {"do": "log"})
     assert shown(log, f"{function} own warning")
     for logger in ("root", "own"):
@@ -89,24 +82,20 @@ def test_log_messages_of_a_function_are_shown_from_its_level_on(
 
 
 @pytest.mark.parametrize(("function", "is_shown"), [("Powertools", False), ("Json", False), ("Own", True)])
-def test_botocore_is_silent_about_endpoints_unless_the_level_is_debug(
-    app: LocalApp, log: list[str], function: str, is_shown: bool
-) -> None:
+def test_botocore_is_silent_about_endpoints_unless_the_level_is_debug(app, log, function, is_shown):
     app.invoke(function, {"do": "client"})
     app.invoke(function, {"do": "log"})
     assert shown(log, f"{function} own warning")
     assert any("Found endpoint" in line for line in log) is is_shown
 
 
-def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app: LocalApp, log: list[str]) -> None:
+def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app, log):
     with pytest.raises(Exception, match="BdbQuit"):
         app.invoke("Text", {"do": "break"})
     assert shown(log, "make run DEBUG=1")
 
 
-def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(
-    app: LocalApp, log: list[str]
-) -> None:
+def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(app, log):
     with pytest.raises(Exception, match=r"secretsmanager is not emulated.*AWS_ENDPOINT_URL_SECRETSMANAGER"):
         app.invoke("Text", {"do": "secrets"})
     assert any(
@@ -115,9 +104,7 @@ def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(
     )
 
 
-def test_variables_are_passed_on_and_credentials_among_them_open_the_stand_ins(
-    template: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_are_passed_on_and_credentials_among_them_open_the_stand_ins(template, monkeypatch):
     variables = {"AWS_ACCESS_KEY_ID": "AKIDMINE", "AWS_SECRET_ACCESS_KEY": "mine", "LOG_LEVEL": "ERROR"}
     monkeypatch.setenv("NOT_NAMED", "mine")
     with serve(template, variables=variables, log=lambda line: None) as app:

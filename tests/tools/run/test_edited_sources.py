@@ -1,9 +1,5 @@
 """Edited copies of the code of functions."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip_tools.run.edited_sources import (
@@ -17,7 +13,7 @@ from mcp_roundtrip_tools.template.model import Function
 
 
 @pytest.fixture
-def code(tmp_path: Path) -> Path:
+def code(tmp_path):
     folder = tmp_path / "project/weather"
     folder.mkdir(parents=True)
     (folder / "app.py").write_text("VERSION = 1\n")
@@ -26,20 +22,18 @@ def code(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def edited(tmp_path: Path) -> EditedSources:
+def edited(tmp_path):
     return EditedSources(tmp_path / "copies")
 
 
-def functions(code: Path) -> dict[str, Function]:
+def functions(code):
     return {
         name: Function(name, "app.handler", code, (), {}, timeout_s=3, memory_mb=128)
         for name in ("weather", "weather_worker")
     }
 
 
-def test_an_edited_copy_runs_instead_of_the_project_which_stays_as_it_is(
-    code: Path, edited: EditedSources
-) -> None:
+def test_an_edited_copy_runs_instead_of_the_project_which_stays_as_it_is(code, edited):
     assert edited.apply_to(functions(code))["weather"].code == code
     edited.edit("weather", {"app.py": "VERSION = 2\n", "more/part.py": "A = 1\n"})
     for function in edited.apply_to(functions(code)).values():  # the worker has the same code
@@ -54,9 +48,7 @@ def test_an_edited_copy_runs_instead_of_the_project_which_stays_as_it_is(
     assert edited.apply_to(functions(code))["weather"].code == code
 
 
-def test_a_change_in_the_project_reaches_the_files_that_were_not_edited(
-    code: Path, edited: EditedSources
-) -> None:
+def test_a_change_in_the_project_reaches_the_files_that_were_not_edited(code, edited):
     edited.apply_to(functions(code))
     edited.edit("weather", {"app.py": "VERSION = 2\n"})
     (code / "data.json").write_text("[]")
@@ -73,9 +65,7 @@ def test_a_change_in_the_project_reaches_the_files_that_were_not_edited(
         *("C:app.py", "~/app.py", "é.py", "/".join("a" * 9) + ".py", "requirements.txt"),
     ],
 )
-def test_a_name_cannot_leave_the_copy_or_be_another_kind_of_file(
-    name: str, code: Path, edited: EditedSources
-) -> None:
+def test_a_name_cannot_leave_the_copy_or_be_another_kind_of_file(name, code, edited):
     edited.apply_to(functions(code))
     with pytest.raises(SourceError):
         edited.edit("weather", {name: ""})
@@ -85,9 +75,7 @@ def test_a_name_cannot_leave_the_copy_or_be_another_kind_of_file(
 @pytest.mark.parametrize(
     "text", ["def f(:\n", "\x00", "'\ud800'", "x" * (MAX_FILE + 1), "(" * 500, "x = " + "-" * 200_000 + "1"]
 )
-def test_a_file_that_cannot_run_is_refused_and_the_previous_version_stays(
-    text: str, code: Path, edited: EditedSources
-) -> None:
+def test_a_file_that_cannot_run_is_refused_and_the_previous_version_stays(text, code, edited):
     edited.apply_to(functions(code))
     edited.edit("weather", {"app.py": "VERSION = 2\n"})
     with pytest.raises(SourceError, match=r"app\.py"):
@@ -95,16 +83,14 @@ def test_a_file_that_cannot_run_is_refused_and_the_previous_version_stays(
     assert edited.files("weather") == {"app.py": "VERSION = 2\n"}
 
 
-def test_names_that_exclude_each_other_are_refused(code: Path, edited: EditedSources) -> None:
+def test_names_that_exclude_each_other_are_refused(code, edited):
     edited.apply_to(functions(code))
     with pytest.raises(SourceError, match="weather"):
         edited.edit("weather", {"a.py": "", "a.py/b.py": ""})
     assert edited.files("weather") == {}
 
 
-def test_a_read_only_file_and_a_dangling_link_do_not_prevent_an_edit(
-    code: Path, edited: EditedSources
-) -> None:
+def test_a_read_only_file_and_a_dangling_link_do_not_prevent_an_edit(code, edited):
     (code / "app.py").chmod(0o444)
     (code / "gone.py").symlink_to("nowhere.py")
     edited.apply_to(functions(code))
@@ -112,13 +98,13 @@ def test_a_read_only_file_and_a_dangling_link_do_not_prevent_an_edit(
     assert (edited.apply_to(functions(code))["weather"].code / "app.py").read_text() == "VERSION = 2\n"
 
 
-def test_the_number_of_edited_files_is_limited(code: Path, edited: EditedSources) -> None:
+def test_the_number_of_edited_files_is_limited(code, edited):
     edited.apply_to(functions(code))
     with pytest.raises(SourceError):
         edited.edit("weather", {f"a{number}.py": "" for number in range(MAX_FILES + 1)})
 
 
-def test_hidden_large_binary_and_outside_files_are_not_shown(code: Path, tmp_path: Path) -> None:
+def test_hidden_large_binary_and_outside_files_are_not_shown(code, tmp_path):
     outside = tmp_path / "secret.py"
     outside.write_text("SECRET = 1")
     (code / "linked.py").symlink_to(outside)

@@ -1,20 +1,15 @@
 """DynamoDB and S3 as functions reach them under `make run`."""
 
-from __future__ import annotations
-
 import re
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from mypy_boto3_dynamodb import DynamoDBClient
-from mypy_boto3_s3 import S3Client
 
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -44,34 +39,34 @@ SIGNED = {"aws_access_key_id": CREDENTIALS.access_key_id, "aws_secret_access_key
 
 
 @pytest.fixture(scope="module")
-def emulator() -> Iterator[Emulator]:
+def emulator():
     with closing(Emulator(print)) as found:
         found.declare(STORAGE)
         yield found
 
 
 @pytest.fixture(scope="module")
-def url(emulator: Emulator) -> Iterator[str]:
+def url(emulator):
     guarded = CREDENTIALS.guard(emulator.respond)
     with closing(HttpServer(guarded, max_body=MAX_BODY).start()) as server:
         yield server.url
 
 
 @pytest.fixture(scope="module")
-def dynamodb(url: str) -> Iterator[DynamoDBClient]:
+def dynamodb(url):
     client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **SIGNED)
     yield client
     client.close()
 
 
 @pytest.fixture(scope="module")
-def s3(url: str) -> Iterator[S3Client]:
+def s3(url):
     client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **SIGNED)
     yield client
     client.close()
 
 
-def test_a_declared_table_and_its_index_exist(dynamodb: DynamoDBClient) -> None:
+def test_a_declared_table_and_its_index_exist(dynamodb):
     dynamodb.put_item(TableName="Orders", Item={"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}})
     found = dynamodb.query(
         TableName="Orders",
@@ -82,27 +77,25 @@ def test_a_declared_table_and_its_index_exist(dynamodb: DynamoDBClient) -> None:
     assert found["Items"] == [{"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}}]
 
 
-def test_a_table_that_is_not_declared_does_not_exist(dynamodb: DynamoDBClient) -> None:
+def test_a_table_that_is_not_declared_does_not_exist(dynamodb):
     with pytest.raises(dynamodb.exceptions.ResourceNotFoundException):
         dynamodb.get_item(TableName="Elsewhere", Key={"id": {"S": "1"}})
 
 
-def test_a_table_declared_later_is_created_and_others_keep_their_data(
-    emulator: Emulator, dynamodb: DynamoDBClient
-) -> None:
+def test_a_table_declared_later_is_created_and_others_keep_their_data(emulator, dynamodb):
     dynamodb.put_item(TableName="Orders", Item={"id": {"S": "stored"}})
     emulator.declare(Storage({**STORAGE.tables, "Later": KEY}, STORAGE.buckets))
     dynamodb.put_item(TableName="Later", Item={"id": {"S": "1"}})
     assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "stored"}})
 
 
-def test_an_object_is_stored_in_a_declared_bucket(s3: S3Client) -> None:
+def test_an_object_is_stored_in_a_declared_bucket(s3):
     s3.put_object(Bucket="local-reports", Key="a/é.txt", Body=b"x" * 100_000)
     assert s3.head_object(Bucket="local-reports", Key="a/é.txt")["ContentLength"] == 100_000
     assert s3.get_object(Bucket="local-reports", Key="a/é.txt")["Body"].read() == b"x" * 100_000
 
 
-def test_a_presigned_url_works_without_further_credentials(s3: S3Client) -> None:
+def test_a_presigned_url_works_without_further_credentials(s3):
     s3.put_object(Bucket="local-reports", Key="report", Body=b"done")
     link = s3.generate_presigned_url("get_object", Params={"Bucket": "local-reports", "Key": "report"})
     from_a_page = urllib.request.Request(link, headers={"Sec-Fetch-Site": "cross-site"})
@@ -113,7 +106,7 @@ def test_a_presigned_url_works_without_further_credentials(s3: S3Client) -> None
         urllib.request.urlopen(other)
 
 
-def test_requests_with_other_credentials_are_refused(url: str) -> None:
+def test_requests_with_other_credentials_are_refused(url):
     foreign_credentials = {"aws_access_key_id": "foreign", "aws_secret_access_key": "any"}
     client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **foreign_credentials)
     with pytest.raises(ClientError, match=r"UnrecognizedClientException.*AWS_ACCESS_KEY_ID"):
@@ -121,9 +114,7 @@ def test_requests_with_other_credentials_are_refused(url: str) -> None:
     client.close()
 
 
-def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_call(tmp_path, monkeypatch):
     log: list[str] = []
     monkeypatch.setattr(ministack_installation, "REQUIREMENTS", ("./no-such-folder",))
     missing = Emulator(log.append, Installation(log.append, tmp_path / "ministack", tmp_path / "python"))
@@ -134,9 +125,7 @@ def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_c
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(tmp_path, monkeypatch):
     commands: list[list[str]] = []
     both = threading.Barrier(2, timeout=10)
 
@@ -162,7 +151,7 @@ def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(
     assert len(commands) == 2
 
 
-def test_the_makefile_installs_the_same_version() -> None:
+def test_the_makefile_installs_the_same_version():
     [pinned] = re.findall(r"^MINISTACK_PIN +:= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert set(ministack_installation.REQUIREMENTS) <= set(pinned.split())
 
@@ -195,14 +184,14 @@ APP = """
     """
 
 
-def test_a_template_declares_tables_and_buckets(tmp_path: Path) -> None:
+def test_a_template_declares_tables_and_buckets(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     assert Template(path, {}).application({}, "").storage == Storage(
         {"Orders": KEY}, ("local-reports", "its-own-name")
     )
 
 
-def test_functions_write_to_the_templates_tables_and_buckets(tmp_path: Path) -> None:
+def test_functions_write_to_the_templates_tables_and_buckets(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     with serve(path, log=lambda line: None) as app:
         assert app.invoke("Writer", {}) == "arn:aws:s3:::its-own-name"

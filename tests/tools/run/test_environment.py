@@ -1,7 +1,5 @@
 """Functions in real runtime processes."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
@@ -13,18 +11,17 @@ from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function
-from support.sam_applications import Running
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"
 
 
-def failure_of(running: Running, function: str, do: str = "") -> FunctionFailed:
+def failure_of(running, function, do=""):
     with pytest.raises(FunctionFailed) as caught:
         running.app.invoke(function, {"do": do})
     return caught.value
 
 
-def logged(running: Running, text: str) -> bool:
+def logged(running, text):
     """Return whether the output has a text within a deadline. Another thread reads the output."""
     deadline = time.monotonic() + 5
     while not any(text in line for line in running.log):
@@ -34,7 +31,7 @@ def logged(running: Running, text: str) -> bool:
     return True
 
 
-def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running: Running) -> None:
+def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running):
     answer = running.app.invoke("Echo", {"x": 1}, client_context={"custom": {"who": "Zoë"}})
     assert answer["event"] == {"x": 1}
     assert answer["cwd"] == str(running.folder / "echo")
@@ -48,7 +45,7 @@ def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running: Ru
     assert answer["environment"]["AWS_LAMBDA_FUNCTION_NAME"] == "Echo"
 
 
-def test_a_function_does_not_inherit_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_does_not_inherit_variables(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
     monkeypatch.setenv("AWS_PROFILE", "mine")
     monkeypatch.setenv("SOMETHING", "mine")
@@ -64,7 +61,7 @@ def test_a_function_does_not_inherit_variables(monkeypatch: pytest.MonkeyPatch) 
     assert "PYTHONDONTWRITEBYTECODE" not in variables
 
 
-def test_an_exception_is_reported_and_the_process_continues(running: Running) -> None:
+def test_an_exception_is_reported_and_the_process_continues(running):
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
     assert failure_of(running, "Odd", "raise").payload["errorType"] == "ValueError"
     assert running.app.invoke("Odd", {"do": "pid"})["pid"] == before
@@ -81,9 +78,7 @@ def test_an_exception_is_reported_and_the_process_continues(running: Running) ->
         ("Leaves", "", "Runtime.ExitError", "exit status 7"),
     ],
 )
-def test_a_process_that_fails_is_reported_and_replaced(
-    running: Running, function: str, do: str, error: str, text: str
-) -> None:
+def test_a_process_that_fails_is_reported_and_replaced(running, function, do, error, text):
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
     failed = failure_of(running, function, do)
     assert failed.payload["errorType"] == error

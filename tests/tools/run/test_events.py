@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,15 +13,15 @@ from support.json_values import any_json
 ROUTE = Route("ANY", "/a/{id}", "f")
 
 
-def event_of(request: Request, parameters: dict[str, str] | None = None) -> dict[str, Any]:
+def event_of(request, parameters=None):
     return to_event(request, ROUTE, parameters or {}, request_id="id-1", now=1584039838.5)
 
 
-def reply_of(value: Any) -> Any:
+def reply_of(value):
     return to_response(json.dumps(value).encode())
 
 
-def test_an_event_has_the_shape_of_payload_format_2() -> None:
+def test_an_event_has_the_shape_of_payload_format_2():
     headers = (
         ("Host", "example.org:3000"),
         ("X-A", "1"),
@@ -71,7 +68,7 @@ def test_an_event_has_the_shape_of_payload_format_2() -> None:
     }
 
 
-def test_missing_parts_of_a_request_are_absent() -> None:
+def test_missing_parts_of_a_request_are_absent():
     assert (
         not {"cookies", "queryStringParameters", "pathParameters", "body"}
         & event_of(Request("GET", "/", ())).keys()
@@ -91,13 +88,13 @@ def test_missing_parts_of_a_request_are_absent() -> None:
         ("", True),
     ],
 )
-def test_a_body_is_base64_unless_its_type_is_text(content_type: str, encoded: bool) -> None:
+def test_a_body_is_base64_unless_its_type_is_text(content_type, encoded):
     event = event_of(Request("POST", "/", (("Content-Type", content_type),), b"{}"))
     assert (event["isBase64Encoded"], event["body"]) == (encoded, "e30=" if encoded else "{}")
 
 
 @given(st.binary(min_size=1), st.sampled_from(["application/json", "text/plain", "image/png", ""]))
-def test_bodies_round_trip(body: bytes, content_type: str) -> None:
+def test_bodies_round_trip(body, content_type):
     event = event_of(Request("POST", "/", (("content-type", content_type),), body))
     text = event["body"]
     assert (b64decode(text) if event["isBase64Encoded"] else text.encode()) == body
@@ -106,12 +103,12 @@ def test_bodies_round_trip(body: bytes, content_type: str) -> None:
 @pytest.mark.parametrize(
     ("value", "body"), [("hi", b"hi"), ({"a": 1}, b'{"a": 1}'), ([1], b"[1]"), (None, b"null")]
 )
-def test_a_value_without_a_status_is_the_body_of_a_200(value: Any, body: bytes) -> None:
+def test_a_value_without_a_status_is_the_body_of_a_200(value, body):
     reply = reply_of(value)
     assert (reply.status, reply.headers, reply.body) == (200, (("content-type", "application/json"),), body)
 
 
-def test_a_response_becomes_status_headers_cookies_and_body() -> None:
+def test_a_response_becomes_status_headers_cookies_and_body():
     reply = reply_of(
         {
             "statusCode": "201",
@@ -132,7 +129,7 @@ def test_a_response_becomes_status_headers_cookies_and_body() -> None:
     )
 
 
-def test_a_response_without_a_type_is_plain_text() -> None:
+def test_a_response_without_a_type_is_plain_text():
     assert reply_of({"statusCode": 200, "body": "x"}).headers == (
         ("content-type", "text/plain; charset=utf-8"),
     )
@@ -153,7 +150,7 @@ def test_a_response_without_a_type_is_plain_text() -> None:
         {"statusCode": 200, "body": "!", "isBase64Encoded": True},
     ],
 )
-def test_a_malformed_response_is_refused(value: Any) -> None:
+def test_a_malformed_response_is_refused(value):
     with pytest.raises(MalformedResponse):
         reply_of(value)
 
@@ -163,7 +160,7 @@ MEMBERS = st.sampled_from(["statusCode", "headers", "cookies", "body", "isBase64
 
 
 @given(JSON | st.dictionaries(MEMBERS, JSON | st.just(200)))
-def test_any_response_value_gets_a_reply(value: Any) -> None:
+def test_any_response_value_gets_a_reply(value):
     try:
         reply = reply_of(value)
     except MalformedResponse:

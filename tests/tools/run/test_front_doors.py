@@ -1,13 +1,8 @@
 """A front door whose owners change while it is served."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip_tools.catalog.__main__ import main
-from mcp_roundtrip_tools.run import LocalApp
 from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
 from support.served_application import serve
 
@@ -29,17 +24,17 @@ SOURCES = {
 
 
 @pytest.fixture
-def template(tmp_path: Path) -> Path:
+def template(tmp_path):
     path = write_application(tmp_path, front_door_template(greet="Greet.Arn", part="Part"), SOURCES)
     assert main(["--functions", str(tmp_path / "functions")]) == 0
     return path
 
 
-def names(app: LocalApp) -> list[str]:
+def names(app):
     return [tool["name"] for tool in rpc(app.url(), "tools/list").json()["result"]["tools"]]
 
 
-def test_a_new_tool_is_listed_and_called_without_another_command(template: Path) -> None:
+def test_a_new_tool_is_listed_and_called_without_another_command(template):
     log: list[str] = []
     source = template.parent / "functions/greet/app.py"
     with serve(template, watch_interval_s=0, log=log.append) as app:
@@ -59,7 +54,7 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template: Path)
     assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
 
 
-def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(template: Path) -> None:
+def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(template):
     catalog = template.parent / "functions/front_door/catalog.json"
     catalog.write_text('{"tools": []}\n')
     with serve(template, log=lambda line: None) as app:
@@ -67,9 +62,7 @@ def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(temp
     assert catalog.read_text() == '{"tools": []}\n'
 
 
-def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(
-    template: Path,
-) -> None:
+def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(template):
     part = "CodeUri: functions/part}"
     template.write_text(template.read_text().replace(part, f"{part[:-1]}, Runtime: nodejs22.x}}"))
     log: list[str] = []
@@ -108,7 +101,7 @@ BY_PATTERN = """
     """
 
 
-def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path: Path) -> None:
+def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path):
     path = write_application(tmp_path, BY_PATTERN, SOURCES)
     (tmp_path / "functions/front_door/catalog.json").write_text('{"tools": []}\n')
     with serve(path, watch_interval_s=0, log=lambda line: None) as app:

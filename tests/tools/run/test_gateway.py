@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import http.client
 import json
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,7 +10,6 @@ from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.terminal.plain_lines import PlainLines
 from mcp_roundtrip_tools.template.model import Route
-from support.sam_applications import Running
 from support.sam_applications import http as request
 from support.served_application import TEMPLATE, serve
 
@@ -24,13 +20,13 @@ INTERNAL = {"message": "Internal Server Error"}
 
 
 @pytest.fixture
-def released() -> Iterator[threading.Event]:
+def released():
     event = threading.Event()
     yield event
     event.set()
 
 
-def test_a_request_reaches_its_function_as_an_event(running: Running) -> None:
+def test_a_request_reaches_its_function_as_an_event(running):
     headers = {"Content-Type": "application/json", "Mcp-Method": "tools/list", "Cookie": "a=1"}
     response = request(running.app.url("/echo?x=1"), method="POST", body=b'{"id": 1}', headers=headers)
     event = response.json()["event"]
@@ -42,12 +38,12 @@ def test_a_request_reaches_its_function_as_an_event(running: Running) -> None:
     assert any(line.startswith("POST /echo tools/list 200 ") for line in running.log)
 
 
-def test_a_greedy_route_passes_the_rest_of_the_path(running: Running) -> None:
+def test_a_greedy_route_passes_the_rest_of_the_path(running):
     event = request(running.app.url("/echo/a/b%20c")).json()["event"]
     assert (event["pathParameters"], event["rawPath"]) == ({"proxy": "a/b c"}, "/echo/a/b c")
 
 
-def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(running: Running) -> None:
+def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(running):
     connection = http.client.HTTPConnection(running.app.url("").removeprefix("http://"))
     for _ in range(2):
         connection.request("PUT", "/echo", body=iter([b"ab", b"c"]), headers={"Content-Type": "text/plain"})
@@ -55,27 +51,27 @@ def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(runni
     connection.close()
 
 
-def test_a_request_without_a_route_is_not_found(running: Running) -> None:
+def test_a_request_without_a_route_is_not_found(running):
     response = request(running.app.url("/nowhere"))
     assert (response.status, response.json()) == (404, {"message": "Not Found"})
     assert request(running.app.url("/echo/x"), method="POST", body=b"x").status == 404
 
 
 @pytest.mark.parametrize("path", ["/odd/raise", "/odd/malformed", "/broken"])
-def test_the_client_does_not_get_the_reason_of_a_failure(running: Running, path: str) -> None:
+def test_the_client_does_not_get_the_reason_of_a_failure(running, path):
     response = request(running.app.url(path))
     assert (response.status, response.json()) == (500, INTERNAL)
 
 
 @pytest.mark.parametrize("size", [10 * 1024 * 1024 + 1, 6 * 1024 * 1024])
-def test_a_body_over_the_limit_is_refused(running: Running, size: int) -> None:
+def test_a_body_over_the_limit_is_refused(running, size):
     response = request(
         running.app.url("/echo"), method="POST", body=b"x" * size, headers={"Content-Type": "text/plain"}
     )
     assert response.status == 413
 
 
-def test_a_function_over_the_integration_timeout_is_a_503(released: threading.Event) -> None:
+def test_a_function_over_the_integration_timeout_is_a_503(released):
     def invoke(function: str, payload: bytes) -> InvocationResult:
         released.wait(10)
         return InvocationResult(b"{}")
@@ -87,7 +83,7 @@ def test_a_function_over_the_integration_timeout_is_a_503(released: threading.Ev
     gateway.close()
 
 
-def test_a_client_cannot_write_control_characters_to_the_log() -> None:
+def test_a_client_cannot_write_control_characters_to_the_log():
     log: list[str] = []
     gateway = Gateway(
         lambda: [], lambda function, payload: InvocationResult(b"{}"), RunRecorder(PlainLines(log.append))
@@ -97,7 +93,7 @@ def test_a_client_cannot_write_control_characters_to_the_log() -> None:
     assert log[0].startswith("GET /x \ufffd[2Jtools/call 404 ")
 
 
-def test_the_cors_configuration_of_the_template_is_applied() -> None:
+def test_the_cors_configuration_of_the_template_is_applied():
     lines: list[str] = []
     preflight = {**ALLOWED, "Access-Control-Request-Method": "POST"}
     with serve(TEMPLATE, parameters={"AuthMode": "none", **BROWSERS}, log=lines.append) as app:

@@ -1,16 +1,13 @@
-from __future__ import annotations
-
 import re
 import socket
-from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer, listen_near
 
 
-def answer(request: Request) -> Response:
+def answer(request):
     seen = (
         ("x-method", request.method),
         ("x-target", request.target),
@@ -20,20 +17,20 @@ def answer(request: Request) -> Response:
 
 
 @pytest.fixture
-def server() -> Iterator[HttpServer]:
+def server():
     server = HttpServer(answer, max_body=10).start()
     yield server
     server.close()
 
 
-def exchange(server: HttpServer, request: str, body: bytes = b"", *, host: str | None = None) -> str:
+def exchange(server, request, body=b"", *, host=None):
     """Return the reply to a request. `@` is replaced by the server's authority, and a Host field is added."""
     line, _, headers = request.replace("@", f"127.0.0.1:{server.port}").partition("\n")
     fields = [line, *headers.split("\n"), f"Host: {host or f'127.0.0.1:{server.port}'}"]
     return raw(server, "\r\n".join([*filter(None, fields), "", ""]).encode() + body)
 
 
-def raw(server: HttpServer, request: bytes) -> str:
+def raw(server, request):
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
@@ -56,9 +53,7 @@ CHUNKED = "POST / HTTP/1.1\nTransfer-Encoding: chunked"
         ("POST / HTTP/1.1\nContent-Length: 1000000000000", b"abc", "too large"),
     ],
 )
-def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(
-    server: HttpServer, request_: str, sent: bytes, body: str
-) -> None:
+def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(server, request_, sent, body):
     head, _, received = exchange(server, request_, sent).partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 200 ")
     assert received == body
@@ -78,13 +73,13 @@ def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(
         pytest.param("POST / HTTP/1.1\nContent-Length: 9", b"abc", id="a body that ends early"),
     ],
 )
-def test_an_ambiguous_message_is_a_bad_request(server: HttpServer, request_: str, sent: bytes) -> None:
+def test_an_ambiguous_message_is_a_bad_request(server, request_, sent):
     received = exchange(server, request_, sent)
     assert received.startswith("HTTP/1.1 400 ")
     assert "connection: close" in received.lower()
 
 
-def test_a_request_without_a_host_is_a_bad_request(server: HttpServer) -> None:
+def test_a_request_without_a_host_is_a_bad_request(server):
     assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith("HTTP/1.1 400 ")
     assert raw(server, b"GET / HTTP/1.0\r\n\r\n").startswith("HTTP/1.1 200 ")
 
@@ -98,7 +93,7 @@ def test_a_request_without_a_host_is_a_bad_request(server: HttpServer) -> None:
         ("/http://a", "/http://a"),
     ],
 )
-def test_a_target_may_be_a_whole_url(server: HttpServer, target: str, meant: str) -> None:
+def test_a_target_may_be_a_whole_url(server, target, meant):
     # RFC 9112 §3.2.2: the authority in the URL takes precedence over the Host field.
     received = exchange(server, f"GET {target} HTTP/1.1")
     assert f"x-target: {meant}\r\n" in received
@@ -108,7 +103,7 @@ def test_a_target_may_be_a_whole_url(server: HttpServer, target: str, meant: str
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{}", "[::2]:{}"]
 )
-def test_a_host_that_is_not_this_server_is_misdirected(server: HttpServer, host: str) -> None:
+def test_a_host_that_is_not_this_server_is_misdirected(server, host):
     received = exchange(server, "GET / HTTP/1.1", host=host.format(server.port))
     assert received.startswith("HTTP/1.1 421 ")
     assert f"localhost:{server.port}" in received
@@ -116,17 +111,17 @@ def test_a_host_that_is_not_this_server_is_misdirected(server: HttpServer, host:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{}", "localhost:{}", "LocalHost:{}", "[::1]:{}"])
-def test_each_name_of_this_computer_is_one_of_the_server(server: HttpServer, host: str) -> None:
+def test_each_name_of_this_computer_is_one_of_the_server(server, host):
     assert exchange(server, "GET / HTTP/1.1", host=host.format(server.port)).startswith("HTTP/1.1 200 ")
 
 
-def test_a_tunnel_is_a_bad_request(server: HttpServer) -> None:
+def test_a_tunnel_is_a_bad_request(server):
     reply = exchange(server, "CONNECT @ HTTP/1.1")
     assert reply.startswith("HTTP/1.1 400 ")
     assert reply.endswith("\r\n\r\nCONNECT is not supported: send the request itself\n")
 
 
-def test_a_client_that_expects_100_continue_gets_it(server: HttpServer) -> None:
+def test_a_client_that_expects_100_continue_gets_it(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
         head = (
             f"POST / HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Length: 3\r\nExpect: 100-continue"
@@ -137,24 +132,24 @@ def test_a_client_that_expects_100_continue_gets_it(server: HttpServer) -> None:
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_connection_serves_several_requests(server: HttpServer) -> None:
+def test_a_connection_serves_several_requests(server):
     one = f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode()
     assert len(re.findall("HTTP/1.1 200 ", raw(server, one * 3))) == 3
 
 
-def test_a_response_to_head_has_no_body(server: HttpServer) -> None:
+def test_a_response_to_head_has_no_body(server):
     received = exchange(server, "HEAD / HTTP/1.1")
     assert "x-method: HEAD" in received
     assert received.endswith("\r\n\r\n")
 
 
-def test_an_invalid_response_header_is_a_server_error() -> None:
+def test_an_invalid_response_header_is_a_server_error():
     server = HttpServer(lambda request: Response(200, (("bad name", "x"),), b"x"), max_body=10).start()
     assert exchange(server, "GET / HTTP/1.1").startswith("HTTP/1.1 500 ")
     server.close()
 
 
-def test_closing_ends_connections_and_frees_the_port() -> None:
+def test_closing_ends_connections_and_frees_the_port():
     server = HttpServer(answer, max_body=10).start()
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
         connection.sendall(f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode())
@@ -166,14 +161,14 @@ def test_closing_ends_connections_and_frees_the_port() -> None:
     HttpServer(answer, port=server.port, max_body=10).close()
 
 
-def test_a_taken_or_impossible_port_is_replaced_by_a_free_one(server: HttpServer) -> None:
+def test_a_taken_or_impossible_port_is_replaced_by_a_free_one(server):
     for port in (server.port, 65_536, 0):
         near = listen_near(lambda request: Response(200), port, 10)
         assert near.port not in (port, server.port)
         near.close()
 
 
-def test_only_this_computer_can_connect(server: HttpServer) -> None:
+def test_only_this_computer_can_connect(server):
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         assert connection.getpeername()[0] == "127.0.0.1"
     with pytest.raises(OSError, match="refused"):

@@ -1,21 +1,12 @@
 """Access of web pages to `make run`, tested with pages in a browser."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import RuntimeApi, RuntimeEvent
 from support.sam_applications import write_application
 from support.served_application import serve
-
-if TYPE_CHECKING:
-    from support.browser import Visit
 
 pytest_plugins = ["support.browser"]
 
@@ -73,21 +64,21 @@ ATTACK = """
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[LocalApp]:
+def app(tmp_path):
     source = "def handler(event, context):\n    return 'reached'\n"
     with serve(write_application(tmp_path, TEMPLATE, {"f/app.py": source}), log=lambda line: None) as app:
         yield app
 
 
 @pytest.fixture
-def runtime() -> Iterator[RuntimeApi]:
+def runtime():
     api = RuntimeApi()
     api.pending.put(RuntimeEvent("id-1", b"{}", "arn:f", 1))
     yield api
     api.close()
 
 
-def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
+def attacked(app, runtime):
     """Return requests with which a page could run a function or respond for one."""
     services = app.endpoints["AWS_ENDPOINT_URL"]
     runtime_url = f"http://{runtime.address}/2018-06-01/runtime"
@@ -101,15 +92,13 @@ def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
     ]
 
 
-def console_urls(app: LocalApp) -> list[str]:
+def console_urls(app):
     """Return requests of the console that run code, decrypt states, or show that it is there."""
     paths = ("api/sources/F", "api/states", "api/activity", "index.html")
     return [f"{app.console_url}console/{path}" for path in paths]
 
 
-def test_a_page_of_another_origin_cannot_invoke_a_function(
-    app: LocalApp, runtime: RuntimeApi, visit: Visit
-) -> None:
+def test_a_page_of_another_origin_cannot_invoke_a_function(app, runtime, visit):
     urls = [*attacked(app, runtime), *console_urls(app)]
     answers = visit("http://evil.example/", ATTACK, {"urls": urls})
     assert {url for _, url, _ in answers} >= set(urls)
@@ -121,7 +110,7 @@ def test_a_page_of_another_origin_cannot_invoke_a_function(
     assert runtime.reports.empty()
 
 
-def test_dns_rebinding_cannot_invoke_a_function(app: LocalApp, runtime: RuntimeApi, visit: Visit) -> None:
+def test_dns_rebinding_cannot_invoke_a_function(app, runtime, visit):
     # With DNS rebinding the browser treats page and server as one origin.
     gateway, invoke, *_, respond, _ = attacked(app, runtime)
     for url in (gateway, invoke, respond, console_urls(app)[0]):
@@ -134,9 +123,7 @@ def test_dns_rebinding_cannot_invoke_a_function(app: LocalApp, runtime: RuntimeA
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_a_page_that_the_template_serves_cannot_use_the_console(
-    app: LocalApp, visit: Visit, name: str
-) -> None:
+def test_a_page_that_the_template_serves_cannot_use_the_console(app, visit, name):
     page = app.url("/report.html").replace("127.0.0.1", name)
     urls = [url.replace("127.0.0.1", name) for url in [*console_urls(app), f"{app.console_url}mcp"]]
     answers = visit(page, ATTACK, {"urls": urls})
@@ -164,9 +151,7 @@ WINDOW = """
     """
 
 
-def test_a_page_that_the_template_serves_cannot_read_the_window_of_the_console(
-    app: LocalApp, visit: Visit
-) -> None:
+def test_a_page_that_the_template_serves_cannot_read_the_window_of_the_console(app, visit):
     url, leak = app.url("/"), app.url("/leak")
     answers = visit(app.url("/report.html"), WINDOW, {"url": url, "leak": leak})
     assert url in {each for _, each, _ in answers}
@@ -196,7 +181,7 @@ ALLOWED = """
     """
 
 
-def test_a_page_of_an_allowed_origin_calls_and_reads_responses(app: LocalApp, visit: Visit) -> None:
+def test_a_page_of_an_allowed_origin_calls_and_reads_responses(app, visit):
     urls = {"url": app.url("/mcp"), "console": console_urls(app)}
     answers = visit("http://app.example/", ALLOWED, urls)
     posts = [(url, status) for method, url, status in answers if method == "POST"]

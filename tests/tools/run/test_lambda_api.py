@@ -1,27 +1,17 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import Function
-from support.sam_applications import Running
 
 FUNCTIONS = {"F": Function("F", "a.b", Path("/"), (), {}, 3, 128, alias="live")}
 PATH = "/2015-03-31/functions/{}/invocations"
 
 
-def call(
-    name: str = "F",
-    body: bytes = b"",
-    *,
-    query: str = "",
-    headers: tuple[tuple[str, str], ...] = (),
-    too_large: bool = False,
-) -> tuple[Response, list[tuple[object, ...]]]:
+def call(name="F", body=b"", *, query="", headers=(), too_large=False):
     calls: list[tuple[object, ...]] = []
 
     def invoke(*arguments: object) -> InvocationResult:
@@ -32,11 +22,11 @@ def call(
     return api.respond(Request("POST", PATH.format(name) + query, headers, body, too_large)), calls
 
 
-def code_of(reply: Response) -> str | None:
+def code_of(reply):
     return dict(reply.headers).get("x-amzn-ErrorType")
 
 
-def test_functions_reach_each_other_through_a_real_client(running: Running) -> None:
+def test_functions_reach_each_other_through_a_real_client(running):
     answers = running.app.invoke("Asks", {})
     echo = answers.pop("echo")
     assert echo["event"] == {"a": 1}
@@ -61,22 +51,22 @@ def test_functions_reach_each_other_through_a_real_client(running: Running) -> N
         ("000000000000:function:F:$LATEST", "$LATEST"),
     ],
 )
-def test_a_function_is_addressed_by_name_partial_arn_or_arn(name: str, qualifier: str | None) -> None:
+def test_a_function_is_addressed_by_name_partial_arn_or_arn(name, qualifier):
     reply, calls = call(name, b"[1]")
     assert (reply.status, reply.body, calls) == (200, b'"ok"', [("F", b"[1]", qualifier, None)])
 
 
-def test_a_qualifier_may_be_a_query_parameter() -> None:
+def test_a_qualifier_may_be_a_query_parameter():
     reply, calls = call("F", query="?Qualifier=live")
     assert (reply.status, calls) == (200, [("F", b"{}", "live", None)])
 
 
-def test_an_empty_payload_is_an_empty_object() -> None:
+def test_an_empty_payload_is_an_empty_object():
     assert call()[1] == [("F", b"{}", None, None)]
 
 
 @pytest.mark.parametrize("name", ["G", "F:other", "", "G:live"])
-def test_an_unknown_function_or_qualifier_is_not_found(name: str) -> None:
+def test_an_unknown_function_or_qualifier_is_not_found(name):
     reply, calls = call(name)
     assert (reply.status, code_of(reply), calls) == (404, "ResourceNotFoundException", [])
 
@@ -85,21 +75,21 @@ def test_an_unknown_function_or_qualifier_is_not_found(name: str) -> None:
     ("body", "kind"),
     [(b" " * (6 * 1024 * 1024 + 1), "RequestResponse"), (b" " * (1024 * 1024 + 1), "Event")],
 )
-def test_a_payload_over_the_limit_is_refused(body: bytes, kind: str) -> None:
+def test_a_payload_over_the_limit_is_refused(body, kind):
     reply, calls = call(body=body, headers=(("X-Amz-Invocation-Type", kind),))
     assert (reply.status, code_of(reply), calls) == (413, "RequestTooLargeException", [])
 
 
-def test_a_payload_that_was_refused_unread_is_too_large() -> None:
+def test_a_payload_that_was_refused_unread_is_too_large():
     assert call(too_large=True)[0].status == 413
 
 
-def test_a_failed_function_is_a_200_with_a_header() -> None:
+def test_a_failed_function_is_a_200_with_a_header():
     api = LambdaApi(lambda: FUNCTIONS, lambda *call: InvocationResult(b"{}", failed=True))
     reply = api.respond(Request("POST", PATH.format("F"), ()))
     assert (reply.status, dict(reply.headers)["X-Amz-Function-Error"]) == (200, "Unhandled")
 
 
-def test_any_other_operation_is_not_implemented() -> None:
+def test_any_other_operation_is_not_implemented():
     api = LambdaApi(lambda: FUNCTIONS, lambda *call: InvocationResult(b"{}"))
     assert api.respond(Request("GET", "/2015-03-31/functions/", ())).status == 501

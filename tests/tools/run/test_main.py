@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -20,7 +18,7 @@ import pytest
 from mcp_roundtrip_tools.run import __main__, serve
 from mcp_roundtrip_tools.run.terminal.banner import banner
 from support import skips
-from support.sam_applications import Running, http, write_application
+from support.sam_applications import http, write_application
 
 TEMPLATE = """
     Parameters: {AuthMode: {Type: String}, Other: {Type: String, Default: x}}
@@ -38,7 +36,7 @@ SOURCE = (
 )
 
 
-def command(folder: Path, *arguments: str) -> list[str]:
+def command(folder, *arguments):
     return [
         sys.executable,
         "-m",
@@ -50,7 +48,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_command_serves_until_it_is_stopped(tmp_path, number):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     with subprocess.Popen(command(tmp_path, "--port", "0"), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -78,7 +76,7 @@ CALLING = "from urllib.request import urlopen\n" + SOURCE.replace(
 )
 
 
-def test_with_json_every_line_is_an_object(tmp_path: Path) -> None:
+def test_with_json_every_line_is_an_object(tmp_path):
     template = TEMPLATE + "Metadata: {LocalRun: {StandIns: {SERVICE_URL: stand_in.py}}}\n"
     write_application(tmp_path, template, {"f/app.py": CALLING, "stand_in.py": STAND_IN})
     arguments = command(tmp_path, "--port", "0", "--json")
@@ -101,7 +99,7 @@ STORING = "import boto3\n" + SOURCE.replace(
 
 
 @pytest.mark.parametrize("killed", ["make", "python"])
-def test_a_killed_command_leaves_no_process_running(tmp_path: Path, killed: str) -> None:
+def test_a_killed_command_leaves_no_process_running(tmp_path, killed):
     if sys.platform != "linux":
         skips.skip(skips.LINUX, "/proc lists the child processes")
     write_application(tmp_path, TEMPLATE, {"f/app.py": STORING})
@@ -124,7 +122,7 @@ def test_a_killed_command_leaves_no_process_running(tmp_path: Path, killed: str)
             os.close(end)
 
 
-def child_processes(pid: int) -> list[int]:
+def child_processes(pid):
     found = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError):  # the thread has ended
@@ -132,7 +130,7 @@ def child_processes(pid: int) -> list[int]:
     return found
 
 
-def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path: Path) -> None:
+def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -142,9 +140,7 @@ def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_of_the_administrator_is_named_and_the_exit_status_is_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_port_of_the_administrator_is_named_and_the_exit_status_is_2(monkeypatch, capsys):
     """An administrator who runs the tests may open it, so the error is raised here."""
 
     def refuse(_: Any) -> None:
@@ -169,9 +165,7 @@ def test_a_port_of_the_administrator_is_named_and_the_exit_status_is_2(
         ["--retry-delay-scale", "fast"],
     ],
 )
-def test_an_invalid_parameter_ends_with_exit_status_2(
-    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path, arguments, capsys, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     _, _, _, *options = command(tmp_path, *arguments)
@@ -185,7 +179,7 @@ def test_an_invalid_parameter_ends_with_exit_status_2(
     assert arguments[1].partition("=")[0] in line
 
 
-def test_the_banner_shows_how_a_client_connects(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_banner_shows_how_a_client_connects(running, monkeypatch):
     url = running.app.url("/echo")
     of_make = f"make call PORT={urlsplit(url).port}"
     for level, command in (("1", of_make), (None, f"mcp-roundtrip call --url {url}")):
@@ -201,7 +195,7 @@ def test_the_banner_shows_how_a_client_connects(running: Running, monkeypatch: p
     assert "AuthMode" not in text
 
 
-def test_an_authorizer_that_is_not_emulated_is_named_at_the_start(tmp_path: Path) -> None:
+def test_an_authorizer_that_is_not_emulated_is_named_at_the_start(tmp_path):
     template = TEMPLATE.replace("MODE: !Ref AuthMode", "MODE: x, MCP_AUTH_MODE: !Ref AuthMode")
     path = write_application(tmp_path, template, {"f/app.py": SOURCE})
     for mode, is_named in {"none": False, "iam": True}.items():

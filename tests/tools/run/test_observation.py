@@ -1,7 +1,5 @@
 """What is recorded of functions that run: their environments, calls to services, and lines."""
 
-from __future__ import annotations
-
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,23 +9,22 @@ import pytest
 from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import ProcessOutput
 from mcp_roundtrip_tools.run.http.messages import Request
-from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation
 from mcp_roundtrip_tools.run.services.aws_endpoint import describe
-from support.sam_applications import Running, http
+from support.sam_applications import http
 
 
-def last_direct(running: Running, function: str) -> RecordedInvocation:
+def last_direct(running, function):
     """Return the last invocation of a function by this test."""
     found = running.app.recorder.background_invocations()
     return [each for each in found if each.function == function and each.trigger == "direct"][-1]
 
 
-def caused_by(running: Running, caller: str) -> list[RecordedInvocation]:
+def caused_by(running, caller):
     """Return the invocations for which their caller did not wait."""
     return [each for each in running.app.recorder.background_invocations() if each.caller == caller]
 
 
-def exchange(running: Running, path: str) -> HttpExchange:
+def exchange(running, path):
     """Send a request, and return its record."""
     request_id = http(running.app.url(path)).headers["apigw-requestid"]
     found = running.app.recorder.exchange(request_id)
@@ -35,7 +32,7 @@ def exchange(running: Running, path: str) -> HttpExchange:
     return found
 
 
-def test_a_request_is_recorded_with_its_invocation_and_response(running: Running) -> None:
+def test_a_request_is_recorded_with_its_invocation_and_response(running):
     found = exchange(running, "/echo?token=secret")
     assert (found.method, found.path, found.status) == ("GET", "/echo", 200)
     assert found.response_body.startswith(b"{")
@@ -47,14 +44,14 @@ def test_a_request_is_recorded_with_its_invocation_and_response(running: Running
     assert again.init_ms is None
 
 
-def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running: Running) -> None:
+def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running):
     [invocation] = exchange(running, "/odd/raise").invocations
     assert (invocation.failed, invocation.error) == (True, "ValueError: a secret of the function")
     [line] = invocation.log_lines
     assert line.text.startswith("[ERROR] ValueError: a secret of the function\nTraceback (most recent")
 
 
-def test_output_without_line_ends_is_split() -> None:
+def test_output_without_line_ends_is_split():
     reading, writing = os.pipe()
     found: list[str] = []
     output = ProcessOutput(os.fdopen(reading, "rb", 0), found.append)
@@ -68,7 +65,7 @@ def test_output_without_line_ends_is_split() -> None:
     assert not output.drain()
 
 
-def test_a_failed_initialization_is_recorded(running: Running) -> None:
+def test_a_failed_initialization_is_recorded(running):
     [invocation] = exchange(running, "/broken").invocations
     assert (invocation.failed, invocation.is_new_environment) == (True, True)
     assert invocation.error is not None
@@ -77,7 +74,7 @@ def test_a_failed_initialization_is_recorded(running: Running) -> None:
     assert any("no_such_module" in line.text for line in invocation.log_lines)
 
 
-def test_calls_to_services_belong_to_the_invocation_that_makes_them(running: Running) -> None:
+def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
     running.app.invoke("Asks", {})
     asks = last_direct(running, "Asks")
     calls = [(call.service, call.operation, call.detail, call.status) for call in asks.service_calls]
@@ -94,7 +91,7 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running: Run
     assert [(each.function, each.trigger) for each in later] == [("Echo", "async")]
 
 
-def test_a_killed_environment_fails_its_invocation_and_is_replaced(running: Running) -> None:
+def test_a_killed_environment_fails_its_invocation_and_is_replaced(running):
     def busy() -> list[str]:
         return [each.id for each in running.app.environments() if each.function == "Odd" and each.invocation]
 
@@ -156,9 +153,7 @@ def test_a_killed_environment_fails_its_invocation_and_is_replaced(running: Runn
         ("sts", "POST", "/", "", "", ("POST", "")),
     ],
 )
-def test_a_call_is_described_without_its_values(
-    service: str, method: str, target: str, operation: str, body: str, expected: tuple[str, str]
-) -> None:
+def test_a_call_is_described_without_its_values(service, method, target, operation, body, expected):
     signed = f"AWS4-HMAC-SHA256 Credential=K/20260101/us-east-1/{service}/aws4_request, Signature=0"
     headers = (("authorization", signed), ("x-amz-target", operation))
     assert describe(Request(method, target, headers, body.encode())) == (service, *expected)

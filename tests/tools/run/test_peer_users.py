@@ -1,18 +1,14 @@
 """Connections of other users of the computer."""
 
-from __future__ import annotations
-
 import os
 import platform
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http import browser_protection as peer_users
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_other_users, socket_owner
 from mcp_roundtrip_tools.run.issuer.issuer import User
@@ -26,7 +22,7 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 @needs_linux
 @pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
-def test_the_owner_of_the_client_s_socket_decides(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_owner_of_the_client_s_socket_decides(host, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server, connected(host, server) as client:
         addresses = ("127.0.0.1", client.getsockname()[1]), server.getsockname()
         assert socket_owner(*addresses) == os.getuid()
@@ -37,14 +33,14 @@ def test_the_owner_of_the_client_s_socket_decides(host: str, monkeypatch: pytest
         assert refuse_other_users(*addresses) is not None
 
 
-def connected(host: str, server: socket.socket) -> socket.socket:
+def connected(host, server):
     client = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     client.connect((host, server.getsockname()[1]))
     return client
 
 
 @needs_linux
-def test_a_client_that_has_left_is_refused_because_its_owner_is_unknown() -> None:
+def test_a_client_that_has_left_is_refused_because_its_owner_is_unknown():
     with socket.create_server(("127.0.0.1", 0)) as server:
         with connected("127.0.0.1", server) as client:
             left = client.getsockname()
@@ -53,7 +49,7 @@ def test_a_client_that_has_left_is_refused_because_its_owner_is_unknown() -> Non
             assert refuse_other_users(address, server.getsockname()) is not None
 
 
-def test_nothing_is_refused_on_a_system_that_does_not_tell_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_refused_on_a_system_that_does_not_tell_owners(monkeypatch):
     def refuse(*_: object) -> None:
         raise PermissionError
 
@@ -66,7 +62,7 @@ def test_nothing_is_refused_on_a_system_that_does_not_tell_owners(monkeypatch: p
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalApp]:
+def app(tmp_path_factory):
     template = """
         Parameters: {AuthMode: {Type: String}, TokenIssuer: {Type: String}}
         Metadata: {LocalRun: {StandIns: {STAND_IN: stand_in.py}}}
@@ -117,7 +113,7 @@ print(connection.recv(65_536).split()[1].decode())
 """Imports nothing after `setuid`: the other user may not be allowed to read the interpreter's files."""
 
 
-def status(app: LocalApp, sent: str, user: str = "") -> int:
+def status(app, sent, user=""):
     """Return the status of a request of another process, of this user or of the user id `user`."""
     assert app.issuer is not None
     method, url, body = SENT[sent]
@@ -132,9 +128,7 @@ def status(app: LocalApp, sent: str, user: str = "") -> int:
 
 @needs_linux
 @pytest.mark.parametrize("sent", SENT)
-def test_no_server_of_make_run_answers_another_user(
-    app: LocalApp, sent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_server_of_make_run_answers_another_user(app, sent, monkeypatch):
     assert status(app, sent) != 403
     if os.getuid() == 0:
         assert status(app, sent, NOBODY) == 403

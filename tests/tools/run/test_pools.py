@@ -1,11 +1,8 @@
 """Pools of processes: their limit, their end, and what replaces them."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -31,19 +28,17 @@ SOURCE = """
 
 
 @pytest.fixture
-def launched() -> list[ProcessEnvironment]:
+def launched():
     return []
 
 
 @pytest.fixture
-def started() -> threading.Event:
+def started():
     return threading.Event()
 
 
 @pytest.fixture
-def pool_of(
-    tmp_path: Path, launched: list[ProcessEnvironment], started: threading.Event
-) -> Iterator[Callable[[int], Pool]]:
+def pool_of(tmp_path, launched, started):
     write_application(tmp_path, "", {"app.py": SOURCE})
     function = Function("F", "app.handler", tmp_path, (), {}, 30, 128)
     pools: list[Pool] = []
@@ -63,18 +58,14 @@ def pool_of(
         pool.close()
 
 
-def test_invocations_over_the_limit_wait_for_a_process(
-    pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment]
-) -> None:
+def test_invocations_over_the_limit_wait_for_a_process(pool_of, launched):
     pool = pool_of(1)
     with ThreadPoolExecutor(4) as workers:
         outcomes = list(workers.map(lambda _: pool.invoke(b"0.02", function_arn="arn"), range(4)))
     assert len({json.loads(outcome.payload) for outcome in outcomes}) == len(launched) == 1
 
 
-def test_a_retired_pool_completes_running_invocations(
-    pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment], started: threading.Event
-) -> None:
+def test_a_retired_pool_completes_running_invocations(pool_of, launched, started):
     pool = pool_of(2)
     with ThreadPoolExecutor() as workers:
         call = workers.submit(pool.invoke, b"0.3", function_arn="arn")
@@ -84,9 +75,7 @@ def test_a_retired_pool_completes_running_invocations(
     assert not launched[0].alive
 
 
-def test_a_closed_pool_aborts_running_invocations_and_starts_none(
-    pool_of: Callable[[int], Pool], launched: list[ProcessEnvironment], started: threading.Event
-) -> None:
+def test_a_closed_pool_aborts_running_invocations_and_starts_none(pool_of, launched, started):
     pool = pool_of(1)
     with ThreadPoolExecutor() as workers:
         calls = [workers.submit(pool.invoke, b"20", function_arn="arn") for _ in range(3)]
@@ -106,25 +95,18 @@ BOTH = {"One": ONE, "Two": TWO}
 class Launched:
     """A process that counts how often it was stopped."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function):
         self.code = function.code
         self.alive = True
 
-    def invoke(
-        self,
-        payload: bytes,
-        *,
-        function_arn: str,
-        request_id: str | None = None,
-        client_context: str | None = None,
-    ) -> InvocationResult:
+    def invoke(self, payload, *, function_arn, request_id=None, client_context=None):
         return InvocationResult(str(self.code).encode())
 
-    def stop(self) -> None:
+    def stop(self):
         self.alive = False
 
 
-def test_a_changed_file_affects_the_functions_that_use_it() -> None:
+def test_a_changed_file_affects_the_functions_that_use_it():
     for path, names in (
         ("/one/app.py", ["One"]),
         ("/layer/x/y.py", ["One"]),
@@ -134,12 +116,12 @@ def test_a_changed_file_affects_the_functions_that_use_it() -> None:
         assert affected_functions(BOTH, BOTH, [Path(path)]) == names
 
 
-def test_a_new_or_different_definition_affects_its_function() -> None:
+def test_a_new_or_different_definition_affects_its_function():
     assert affected_functions({"One": ONE}, BOTH, []) == ["Two"]
     assert affected_functions(BOTH, {**BOTH, "Two": replace(TWO, timeout_s=4)}, []) == ["Two"]
 
 
-def test_a_function_keeps_its_process_until_it_is_retired_or_has_other_code() -> None:
+def test_a_function_keeps_its_process_until_it_is_retired_or_has_other_code():
     launched: list[Launched] = []
 
     def launch(function: Function) -> Launched:

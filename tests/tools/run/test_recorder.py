@@ -1,7 +1,5 @@
 """The recorder: roots with their invocations, what is dropped, and waiting for changes."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -12,13 +10,11 @@ from mcp_roundtrip_tools.run.observation.recorder import MAX_LINES, RunRecorder
 from mcp_roundtrip_tools.run.observation.records import (
     Ended,
     Event,
-    Headers,
     HttpExchange,
     Note,
     Printed,
     RecordedInvocation,
     ServiceCall,
-    Trigger,
 )
 
 SIGN = ServiceCall("kms", "Sign", "StateKey", 200, 0, 1)
@@ -27,34 +23,34 @@ SIGN = ServiceCall("kms", "Sign", "StateKey", 200, 0, 1)
 class Recording(RunRecorder):
     """A recorder with its events, whose clock counts."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, **limits):
         ticks = count()
         self.events: list[Event] = []
         super().__init__(self.events.append, now_ms=lambda: next(ticks), **limits)
 
-    def request(self, exchange_id: str, body: bytes = b"", headers: Headers = ()) -> HttpExchange:
+    def request(self, exchange_id, body=b"", headers=()):
         exchange = HttpExchange(exchange_id, self.now_ms(), "POST", "/mcp", headers, body)
         self.begin_exchange(exchange)
         return exchange
 
-    def respond(self, exchange: HttpExchange) -> None:
+    def respond(self, exchange):
         self.end_exchange(exchange, 200, (), b"")
 
-    def start(self, request_id: str, trigger: Trigger, caller: str | None) -> RecordedInvocation:
+    def start(self, request_id, trigger, caller):
         invocation = RecordedInvocation(request_id, "F", "F-1", True, trigger, caller, 0, b"{}")
         self.begin_invocation(invocation)
         return invocation
 
-    def end(self, invocation: RecordedInvocation, error: str | None = None) -> None:
+    def end(self, invocation, error=None):
         self.end_invocation(invocation, b"{}", error=error, init_ms=None)
 
 
 @pytest.fixture
-def recorder() -> Recording:
+def recorder():
     return Recording()
 
 
-def test_a_request_contains_the_invocations_that_it_waited_for(recorder: Recording) -> None:
+def test_a_request_contains_the_invocations_that_it_waited_for(recorder):
     request = recorder.request("request")
     door = recorder.start("door", "http", "request")
     tool = recorder.start("tool", "invoke", "door")
@@ -72,7 +68,7 @@ def test_a_request_contains_the_invocations_that_it_waited_for(recorder: Recordi
 
 
 @pytest.mark.parametrize("trigger", ["async", "retry", "queue", "direct"])
-def test_an_invocation_that_nothing_waits_for_is_a_root(recorder: Recording, trigger: Trigger) -> None:
+def test_an_invocation_that_nothing_waits_for_is_a_root(recorder, trigger):
     request = recorder.request("request")
     worker = recorder.start("worker", trigger, "request")
     recorder.add_line(worker, "step one")
@@ -83,13 +79,13 @@ def test_an_invocation_that_nothing_waits_for_is_a_root(recorder: Recording, tri
     assert request.invocations == []
 
 
-def test_a_repeated_invocation_has_the_same_request_id_and_its_own_id(recorder: Recording) -> None:
+def test_a_repeated_invocation_has_the_same_request_id_and_its_own_id(recorder):
     started = [recorder.start("a", trigger, None) for trigger in ("async", "retry", "retry")]
     assert [each.id for each in started] == ["a", "a#2", "a#3"]
     assert recorder.invocation("a#2") is started[1]
 
 
-def test_the_oldest_ended_roots_are_dropped_first() -> None:
+def test_the_oldest_ended_roots_are_dropped_first():
     recorder = Recording(max_roots=3)
     worker = recorder.start("worker", "async", None)
     for name in "abcd":
@@ -101,7 +97,7 @@ def test_the_oldest_ended_roots_are_dropped_first() -> None:
     assert recorder.invocation("worker") is None
 
 
-def test_bodies_are_bounded_and_what_happens_below_a_dropped_root_is_not_counted() -> None:
+def test_bodies_are_bounded_and_what_happens_below_a_dropped_root_is_not_counted():
     recorder = Recording(max_bytes=1000)
     first = recorder.request("a", b"x" * 600)
     dropped = recorder.start("in a", "http", "a")
@@ -115,7 +111,7 @@ def test_bodies_are_bounded_and_what_happens_below_a_dropped_root_is_not_counted
     assert [found.id for found in recorder.exchanges()] == ["b", "c"]
 
 
-def test_headers_and_calls_of_services_count_too() -> None:
+def test_headers_and_calls_of_services_count_too():
     recorder = Recording(max_bytes=1000)
     recorder.respond(recorder.request("a", headers=(("authorization", "x" * 900),)))
     second = recorder.start("b", "async", None)
@@ -124,14 +120,14 @@ def test_headers_and_calls_of_services_count_too() -> None:
     assert (recorder.exchange("a"), recorder.invocation("b")) == (None, second)
 
 
-def test_an_invocation_keeps_its_newest_lines(recorder: Recording) -> None:
+def test_an_invocation_keeps_its_newest_lines(recorder):
     invocation = recorder.start("a", "async", None)
     for number in range(MAX_LINES + 5):
         recorder.add_line(invocation, str(number))
     assert (len(invocation.log_lines), invocation.log_lines[0].text) == (MAX_LINES, "5")
 
 
-def test_a_reader_gets_what_changed_since_its_last_question(recorder: Recording) -> None:
+def test_a_reader_gets_what_changed_since_its_last_question(recorder):
     assert recorder.wait_after(0, 0) == (0, [])
     request = recorder.request("a")
     worker = recorder.start("worker", "async", None)
@@ -142,7 +138,7 @@ def test_a_reader_gets_what_changed_since_its_last_question(recorder: Recording)
     assert recorder.wait_after(1_000_000, 0)[1] == [request, worker], "a number of an earlier run"
 
 
-def test_a_reader_waits_for_a_change(recorder: Recording) -> None:
+def test_a_reader_waits_for_a_change(recorder):
     asked = threading.Event()
 
     def ask() -> list[str]:
@@ -156,7 +152,7 @@ def test_a_reader_waits_for_a_change(recorder: Recording) -> None:
         assert answer.result(10) == ["a"]
 
 
-def test_a_listener_that_raises_fails_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_listener_that_raises_fails_nothing(capsys):
     def listener(event: Event) -> None:
         raise ZeroDivisionError
 

@@ -1,8 +1,5 @@
 """Installation of a function's requirements.txt."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -22,7 +19,7 @@ TEMPLATE = """
 SOURCE = "import chosen\ndef handler(event, context):\n    return chosen.VALUE\n"
 
 
-def wheel(folder: Path, version: str) -> Path:
+def wheel(folder, version):
     """Build a wheel of the package `chosen` whose VALUE is its version."""
     path = folder / f"chosen-{version}-py3-none-any.whl"
     info = f"chosen-{version}.dist-info"
@@ -36,7 +33,7 @@ def wheel(folder: Path, version: str) -> Path:
     return path
 
 
-def test_requirements_are_installed_once_per_content(tmp_path: Path) -> None:
+def test_requirements_are_installed_once_per_content(tmp_path):
     template = write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     requirements = tmp_path / "f/requirements.txt"
     requirements.write_text(f"# what it needs\n{wheel(tmp_path, '1.0')}\n")
@@ -52,7 +49,7 @@ def test_requirements_are_installed_once_per_content(tmp_path: Path) -> None:
     assert sum("installing" in line for line in log) == 2
 
 
-def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path: Path) -> None:
+def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE, "f/requirements.txt": "./no-such.whl\n"})
     with (
         pytest.raises(TemplateError, match=r"F: .*requirements.txt.*-m pip install"),
@@ -61,7 +58,7 @@ def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path: Pat
         pass
 
 
-def test_an_empty_file_installs_nothing(tmp_path: Path) -> None:
+def test_an_empty_file_installs_nothing(tmp_path):
     source = "def handler(event, context):\n    return 1\n"
     write_application(tmp_path, TEMPLATE, {"f/app.py": source, "f/requirements.txt": "# nothing\n\n"})
     log: list[str] = []

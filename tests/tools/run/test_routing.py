@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,28 +27,26 @@ ROUTES = [
         ("GET", "/", "default", {}),
     ],
 )
-def test_the_most_specific_route_is_taken(
-    method: str, path: str, function: str, parameters: dict[str, str]
-) -> None:
+def test_the_most_specific_route_is_taken(method, path, function, parameters):
     found = match_route(ROUTES, method, path)
     assert found is not None
     assert (found[0].function, found[1]) == (function, parameters)
 
 
-def test_nothing_matches_without_a_default_route() -> None:
+def test_nothing_matches_without_a_default_route():
     only = [Route("POST", "/mcp", "f")]
     assert match_route(only, "GET", "/mcp") is None
     assert match_route(only, "POST", "/mcp/") is None
     assert match_route(only, "POST", "/mc") is None
 
 
-def test_the_default_route_key_has_no_method() -> None:
+def test_the_default_route_key_has_no_method():
     assert Route("ANY", "$default", "f").key == "$default"
     assert Route("ANY", "/mcp", "f").key == "ANY /mcp"
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1), min_size=1))
-def test_a_greedy_variable_takes_the_whole_rest(segments: list[str]) -> None:
+def test_a_greedy_variable_takes_the_whole_rest(segments):
     rest = "/".join(segments)
     found = match_route([Route("ANY", "/x/{rest+}", "f")], "GET", f"/x/{rest}")
     assert found is not None

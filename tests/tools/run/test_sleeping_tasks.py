@@ -1,9 +1,6 @@
 """Under `make run`, a queue wakes a task whose worker is invoked asynchronously."""
 
-from __future__ import annotations
-
 import threading
-from pathlib import Path
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from support.client_requests import TASKS
@@ -63,7 +60,7 @@ APP = """
     """
 
 
-def test_a_task_that_sleeps_in_invoke_mode_wakes_without_a_poll(tmp_path: Path) -> None:
+def test_a_task_that_sleeps_in_invoke_mode_wakes_without_a_poll(tmp_path):
     lines: list[str] = []
     ended = threading.Event()
 

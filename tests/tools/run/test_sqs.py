@@ -1,19 +1,15 @@
 """Local queues: messages are delivered to their consumer, delayed, and redelivered after failures."""
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from mypy_boto3_sqs import SQSClient
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -39,7 +35,7 @@ class Reader:
     changed: threading.Condition = field(default_factory=threading.Condition)
     log: list[str] = field(default_factory=list)
 
-    def run(self, function: str, payload: bytes) -> InvocationResult:
+    def run(self, function, payload):
         assert function == "Worker"
         [record] = json.loads(payload)["Records"]
         answer = self.answers(record)
@@ -52,41 +48,41 @@ class Reader:
             else InvocationResult(json.dumps(answer).encode())
         )
 
-    def logged(self, line: str) -> None:
+    def logged(self, line):
         with self.changed:
             self.log.append(line)
             self.changed.notify_all()
 
-    def wait_for(self, condition: Callable[[], bool]) -> None:
+    def wait_for(self, condition):
         with self.changed:
             assert self.changed.wait_for(condition, WITHIN_S)
 
 
-def all_done(record: dict[str, Any]) -> Any:
+def all_done(record):
     return {"batchItemFailures": []}
 
 
-def failed(record: dict[str, Any]) -> Any:
+def failed(record):
     return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
 
 
-def crashed(record: dict[str, Any]) -> Any:
+def crashed(record):
     return None
 
 
 @pytest.fixture
-def reader() -> Reader:
+def reader():
     return Reader(all_done)
 
 
 @pytest.fixture
-def sqs(reader: Reader) -> Iterator[SQSClient]:
+def sqs(reader):
     with serving(reader, RealTimers()) as client:
         yield client
 
 
 @contextmanager
-def serving(reader: Reader, timers: RealTimers | ManualTimers) -> Iterator[SQSClient]:
+def serving(reader, timers):
     queues = Queues(lambda: QUEUES, reader.run, reader.logged, timers)
     server = HttpServer(queues.respond, max_body=MAX_BODY).start()
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -95,11 +91,11 @@ def serving(reader: Reader, timers: RealTimers | ManualTimers) -> Iterator[SQSCl
         yield client
 
 
-def url(sqs: SQSClient, name: str = "Jobs") -> str:
+def url(sqs, name="Jobs"):
     return f"{sqs.meta.endpoint_url}/000000000000/{name}"
 
 
-def test_a_message_is_delivered_to_the_consumer_once(sqs: SQSClient, reader: Reader) -> None:
+def test_a_message_is_delivered_to_the_consumer_once(sqs, reader):
     sent = sqs.send_message(QueueUrl=url(sqs), MessageBody='{"task": "é"}')
     reader.wait_for(lambda: bool(reader.records))
     [record] = reader.records
@@ -108,14 +104,12 @@ def test_a_message_is_delivered_to_the_consumer_once(sqs: SQSClient, reader: Rea
     assert record["eventSourceARN"].endswith(":Jobs")
 
 
-def unreadable(record: dict[str, Any]) -> Any:
+def unreadable(record):
     return {"batchItemFailures": ["what is this?"]}
 
 
 @pytest.mark.parametrize("answers", [failed, crashed, unreadable])
-def test_a_failed_message_is_redelivered_up_to_the_limit(
-    sqs: SQSClient, reader: Reader, answers: Callable[[dict[str, Any]], Any]
-) -> None:
+def test_a_failed_message_is_redelivered_up_to_the_limit(sqs, reader, answers):
     reader.answers = answers
     sqs.send_message(QueueUrl=url(sqs), MessageBody="x")
     reader.wait_for(lambda: bool(reader.log))
@@ -125,7 +119,7 @@ def test_a_failed_message_is_redelivered_up_to_the_limit(
     assert dropped["Body"] == "x"
 
 
-def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader: Reader) -> None:
+def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader):
     before = set(threading.enumerate())
     with serving(reader, RealTimers()) as client:
         client.send_message(QueueUrl=url(client), MessageBody="late", DelaySeconds=900)
@@ -136,7 +130,7 @@ def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader: Read
     assert [record["body"] for record in reader.records] == ["now"]
 
 
-def test_a_message_is_hidden_while_its_visibility_is_extended(reader: Reader) -> None:
+def test_a_message_is_hidden_while_its_visibility_is_extended(reader):
     timers = ManualTimers()
     reader.answers = failed
     with serving(reader, timers) as client:
@@ -153,9 +147,7 @@ def test_a_message_is_hidden_while_its_visibility_is_extended(reader: Reader) ->
 @pytest.mark.parametrize(
     ("handle", "code"), [("old", "ReceiptHandleIsInvalid"), ("visible", "MessageNotInflight")]
 )
-def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(
-    reader: Reader, handle: str, code: str
-) -> None:
+def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(reader, handle, code):
     timers = ManualTimers()
     with serving(reader, timers) as client:
         queue = url(client, "Unread")
@@ -171,7 +163,7 @@ def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(
     assert refused.value.response["Error"]["Code"].endswith(code)
 
 
-def test_only_the_last_receipt_handle_deletes_a_message(reader: Reader) -> None:
+def test_only_the_last_receipt_handle_deletes_a_message(reader):
     timers = ManualTimers()
     with serving(reader, timers) as client:
         queue = url(client, "Unread")
@@ -192,7 +184,7 @@ def test_only_the_last_receipt_handle_deletes_a_message(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("name", "delay", "code"), [("Nobody", 0, "QueueDoesNotExist"), ("Jobs", 901, "InvalidParameterValue")]
 )
-def test_requests_that_sqs_refuses_are_refused(sqs: SQSClient, name: str, delay: int, code: str) -> None:
+def test_requests_that_sqs_refuses_are_refused(sqs, name, delay, code):
     with pytest.raises(ClientError) as refused:
         sqs.send_message(QueueUrl=url(sqs, name), MessageBody="x", DelaySeconds=delay)
     assert refused.value.response["Error"]["Code"].endswith(code)
@@ -229,7 +221,7 @@ APP = """
     """
 
 
-def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path: Path) -> None:
+def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     application = Template(path, {}).application({}, "", "http://127.0.0.1:1")
     assert application.queues == {
@@ -242,7 +234,7 @@ def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path: Path) ->
     }
 
 
-def test_a_function_sends_messages_to_another_through_a_queue(tmp_path: Path) -> None:
+def test_a_function_sends_messages_to_another_through_a_queue(tmp_path):
     lines: list[str] = []
     worked = threading.Event()
 

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -43,24 +40,24 @@ SOURCES = {
 }
 
 
-def test_functions_call_the_stand_in_that_the_template_names(template: Path) -> None:
+def test_functions_call_the_stand_in_that_the_template_names(template):
     with serve(template, log=lambda line: None) as app:
         assert app.invoke("F", {}) == ["/lamp", "EUR", "stand-in"]
 
 
-def test_a_variable_that_is_given_overrides_the_stand_in(template: Path) -> None:
+def test_a_variable_that_is_given_overrides_the_stand_in(template):
     with serve(template, log=lambda line: None, variables={"CURRENCY": "USD"}) as app:
         assert app.invoke("F", {})[1] == "USD"
 
 
-def test_a_template_without_the_section_needs_no_variables(tmp_path: Path) -> None:
+def test_a_template_without_the_section_needs_no_variables(tmp_path):
     template = tmp_path / "template.yaml"
     template.write_text(json.dumps({"Resources": {}}))
     with serve_stand_ins(template) as variables:
         assert variables == {}
 
 
-def test_a_stand_in_is_served_until_the_block_ends(template: Path) -> None:
+def test_a_stand_in_is_served_until_the_block_ends(template):
     with serve_stand_ins(template) as variables:
         url = variables["PRICES_URL"]
         with urlopen(f"{url}/lamp") as response:
@@ -73,9 +70,7 @@ def test_a_stand_in_is_served_until_the_block_ends(template: Path) -> None:
     ("file", "source", "message"),
     [("services/other.py", "", "is not a Python file"), ("services/prices.py", "", "defines no respond")],
 )
-def test_a_stand_in_that_cannot_be_served_is_named(
-    template: Path, file: str, source: str, message: str
-) -> None:
+def test_a_stand_in_that_cannot_be_served_is_named(template, file, source, message):
     (template.parent / "services/prices.py").write_text(source)
     template.write_text(template.read_text().replace("services/prices.py", file))
     with pytest.raises(TemplateError, match=f"{file}.*{message}"), serve(template):

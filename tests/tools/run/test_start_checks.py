@@ -1,17 +1,13 @@
 """What keeps a function from running is said when it is saved: to its author, and to local callers."""
 
-from __future__ import annotations
-
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 from threading import Event
-from typing import Any
 
 import pytest
 
@@ -23,7 +19,7 @@ from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.model import Function
 from support.messages import META
-from support.sam_applications import FRONT_DOOR, Response, front_door_template, http, rpc, write_application
+from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application
 from support.served_application import serve
 
 GOOD = """
@@ -127,7 +123,7 @@ class Session:
     folder: Path
     lines: list[str] = field(default_factory=list)
 
-    def save(self, mistake: Mistake, *, corrected: bool = False) -> None:
+    def save(self, mistake, *, corrected=False):
         """Save the file of a mistake, with the mistake or without it, and wait for the check."""
         self.lines.clear()
         text = dedent(TEMPLATE if mistake.file == "template.yaml" else SOURCES[mistake.file])
@@ -139,26 +135,26 @@ class Session:
         self.app.current()
         self.wait()
 
-    def wait(self) -> None:
+    def wait(self):
         deadline = time.monotonic() + 30
         while self.app.checks.are_running():
             assert time.monotonic() < deadline
             Event().wait(0.01)
 
     @property
-    def text(self) -> str:
+    def text(self):
         return "\n".join(self.lines)
 
 
 @contextmanager
-def session(folder: Path, **sources: str) -> Iterator[Session]:
+def session(folder, **sources):
     template = write_application(folder, TEMPLATE, {**SOURCES, **sources})
     with run(template) as found:
         yield found
 
 
 @contextmanager
-def run(template: Path, **options: Any) -> Iterator[Session]:
+def run(template, **options):
     lines: list[str] = []
 
     def write(text: str) -> None:
@@ -171,11 +167,11 @@ def run(template: Path, **options: Any) -> Iterator[Session]:
         yield found
 
 
-def post(app: LocalApp, method: str, sent: Mapping[str, str] | None = None, **params: Any) -> Response:
+def post(app, method, sent=None, **params):
     return rpc(app.url(), method, sent=sent, id=7, **params)
 
 
-def assert_is_for_the_author(text: str, mistake: Mistake) -> None:
+def assert_is_for_the_author(text, mistake):
     """The frames of the author in their order, then the message, and no other frame."""
     last = [line for line in text.split("\n") if not line.startswith("  ")]
     assert last[0].startswith(mistake.message), text
@@ -188,7 +184,7 @@ def assert_is_for_the_author(text: str, mistake: Mistake) -> None:
 
 
 @pytest.fixture(scope="module")
-def without_mistakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def without_mistakes(tmp_path_factory):
     """Return a run whose application each test leaves without a mistake."""
     with session(tmp_path_factory.mktemp("session")) as running:
         assert not running.app.problems()
@@ -196,9 +192,7 @@ def without_mistakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessi
 
 
 @pytest.mark.parametrize("kind", MISTAKES)
-def test_a_mistake_is_said_when_it_is_saved_and_to_every_caller_until_it_is_corrected(
-    without_mistakes: Session, kind: str
-) -> None:
+def test_a_mistake_is_said_when_it_is_saved_and_to_every_caller_until_it_is_corrected(without_mistakes, kind):
     mistake, running = MISTAKES[kind], without_mistakes
     assert post(running.app, "tools/list").json()["result"]["tools"]
     running.save(mistake)
@@ -220,7 +214,7 @@ def test_a_mistake_is_said_when_it_is_saved_and_to_every_caller_until_it_is_corr
 
 
 @pytest.mark.parametrize("kind", ["a syntax error", "an exception", "a parameter that no schema has"])
-def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path: Path, kind: str) -> None:
+def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path, kind):
     mistake = MISTAKES[kind]
     with session(tmp_path, **{mistake.file: GOOD.replace(mistake.old, mistake.new)}) as running:
         assert mistake.message in running.text
@@ -229,12 +223,12 @@ def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path: Path, kind: s
         assert post(running.app, "tools/list").json()["result"]["tools"]
 
 
-def test_variables_of_the_command_are_checked(template: Path) -> None:
+def test_variables_of_the_command_are_checked(template):
     with run(template, variables={"MCP_ROUND_TTL_S": "soon"}) as running:
         assert "SettingsError: MCP_ROUND_TTL_S: must be a whole number" in running.text
 
 
-def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path: Path) -> None:
+def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path):
     asks = GOOD.replace('return f"Hello', 'ctx.elicit("a", "?", bool); return f"Hello')
     with session(tmp_path, **{"f/app.py": asks}) as running:
         assert not running.app.problems()
@@ -248,7 +242,7 @@ def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path: Path) -
         assert "MCP_STATE_KEY_ARN: is not set" in line
 
 
-def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_path: Path) -> None:
+def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_path):
     missing = ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_TASK_TABLE"]
     with session(tmp_path) as running:
         found = running.app.checks.warnings()["F"]
@@ -264,7 +258,7 @@ def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_pa
         assert running.app.checks.warnings() == {}
 
 
-def test_a_tool_that_models_refuse_is_a_warning_and_the_function_runs(tmp_path: Path) -> None:
+def test_a_tool_that_models_refuse_is_a_warning_and_the_function_runs(tmp_path):
     source = GOOD.replace("ctx: Context, name", "größe")
     with session(tmp_path, **{"f/app.py": source.replace("{name}", "{größe}")}) as running:
         [text] = running.app.checks.warnings()["F"]
@@ -275,7 +269,7 @@ def test_a_tool_that_models_refuse_is_a_warning_and_the_function_runs(tmp_path: 
 
 
 @pytest.mark.parametrize("support", ["optional", "required"])
-def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path: Path, support: str) -> None:
+def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path, support):
     source = GOOD.replace("@server.tool", f"@server.tool(task={support!r})")
     with session(tmp_path, **{"f/app.py": source}) as running:
         lines = running.app.problems()["F"].splitlines()
@@ -284,7 +278,7 @@ def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path: Path, support
         assert "calls of greet cannot become tasks" in running.text
 
 
-def test_a_saved_file_that_the_function_imports_later_is_compiled(tmp_path: Path) -> None:
+def test_a_saved_file_that_the_function_imports_later_is_compiled(tmp_path):
     with session(tmp_path, **{"f/later.py": "VALUE = 1\n"}) as running:
         later = tmp_path / "f/later.py"
         later.write_text("VALUE = = 1\n")
@@ -297,7 +291,7 @@ def test_a_saved_file_that_the_function_imports_later_is_compiled(tmp_path: Path
         assert not running.app.problems()
 
 
-def test_a_template_that_cannot_be_read_is_a_problem_until_it_is_corrected(tmp_path: Path) -> None:
+def test_a_template_that_cannot_be_read_is_a_problem_until_it_is_corrected(tmp_path):
     with session(tmp_path) as running:
         template = tmp_path / "template.yaml"
         template.write_text("Resources: [")
@@ -318,7 +312,7 @@ def test_a_template_that_cannot_be_read_is_a_problem_until_it_is_corrected(tmp_p
         assert result["content"][0]["text"] == "Good morning you"  # saved while the template was invalid
 
 
-def test_requests_that_are_no_json_rpc_get_the_problem_as_a_message(tmp_path: Path) -> None:
+def test_requests_that_are_no_json_rpc_get_the_problem_as_a_message(tmp_path):
     with session(tmp_path, **{"f/app.py": "import nowhere\n"}) as running:
         for path in ("/.well-known/oauth-protected-resource", "/mcp"):
             response = http(running.app.url(path))
@@ -327,13 +321,13 @@ def test_requests_that_are_no_json_rpc_get_the_problem_as_a_message(tmp_path: Pa
 
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "cf-ray"])
-def test_callers_behind_a_proxy_are_not_told(tmp_path: Path, header: str) -> None:
+def test_callers_behind_a_proxy_are_not_told(tmp_path, header):
     with session(tmp_path, **{"f/app.py": "import nowhere\n"}) as running:
         response = post(running.app, "tools/list", {header: "203.0.113.7"})
         assert (response.status, response.json()) == (500, {"message": "Internal Server Error"})
 
 
-def test_a_front_door_passes_the_problem_of_an_owner_on_and_says_it_once(tmp_path: Path) -> None:
+def test_a_front_door_passes_the_problem_of_an_owner_on_and_says_it_once(tmp_path):
     tool = GOOD.replace("    import beside\n", "")
     sources = {"functions/front_door/app.py": FRONT_DOOR, "functions/greet/app.py": tool}
     sources["functions/part/app.py"] = tool.replace("greet", "part")
@@ -355,7 +349,7 @@ def test_a_front_door_passes_the_problem_of_an_owner_on_and_says_it_once(tmp_pat
         assert len([line for line in shown if "tools/call" not in line]) == 1, running.text
 
 
-def test_functions_with_one_problem_name_it_once_and_its_end_once() -> None:
+def test_functions_with_one_problem_name_it_once_and_its_end_once():
     notes: list[str] = []
     problem: list[str | None] = ["broken"]
     functions = [Function(name, "app.handler", Path("/"), (), {}, 3, 128) for name in ("tool", "tool_worker")]
@@ -372,9 +366,7 @@ def test_functions_with_one_problem_name_it_once_and_its_end_once() -> None:
     checks.close()
 
 
-def test_a_problem_that_is_over_without_a_change_is_found_by_a_later_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_problem_that_is_over_without_a_change_is_found_by_a_later_request(monkeypatch):
     problem: list[str | None] = ["the network is down"]
     function = Function("f", "app.handler", Path("/"), (), {}, 3, 128)
     checks = StartChecks(lambda each: Finding(problem[0]), lambda text: None)
@@ -386,7 +378,7 @@ def test_a_problem_that_is_over_without_a_change_is_found_by_a_later_request(
     checks.close()
 
 
-def test_a_syntax_error_is_shown_with_its_line(tmp_path: Path) -> None:
+def test_a_syntax_error_is_shown_with_its_line(tmp_path):
     file = tmp_path / "app.py"
     for source in (b"def f(:\n    pass\n", b"x = 1\n\0", "caf\u00e9 = 1".encode("latin-1")):
         file.write_bytes(source)
@@ -396,7 +388,7 @@ def test_a_syntax_error_is_shown_with_its_line(tmp_path: Path) -> None:
     assert "def f(:" in (syntax_error(str(file)) or "")
 
 
-def test_only_python_files_are_compiled(tmp_path: Path) -> None:
+def test_only_python_files_are_compiled(tmp_path):
     for name, text in (("ok.py", "x = 1"), ("data.json", "{"), ("empty.py", "")):
         (tmp_path / name).write_text(text)
         assert syntax_error(str(tmp_path / name)) is None

@@ -1,7 +1,5 @@
 """The lines that `make run` prints."""
 
-from __future__ import annotations
-
 import io
 import json
 import time
@@ -18,8 +16,8 @@ from msgspec.structs import replace
 from mcp_roundtrip.observing.audit_records import Answer, AuditRecord
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
-from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
-from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall, Trigger
+from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall
 from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 
@@ -31,7 +29,7 @@ RESULT: Mapping[str, Any] = {"resultType": "complete", "content": []}
 class Run:
     """A recorder whose terminal writes to `text`. The clock stands at 0."""
 
-    def __init__(self, *listeners: Listener, colours: bool = False) -> None:
+    def __init__(self, *listeners, colours=False):
         self.written: list[str] = []
         self.now_ms = 0.0
         terminal = Terminal(self.written.append, Styles(colours))
@@ -39,29 +37,16 @@ class Run:
         self._ids = map(str, count())
 
     @property
-    def lines(self) -> list[str]:
+    def lines(self):
         return "\n".join(self.written).split("\n") if self.written else []
 
-    def begin(
-        self,
-        message: Any,
-        path: str = "/mcp",
-        headers: Mapping[str, str] | None = None,
-        method: str = "POST",
-    ) -> HttpExchange:
+    def begin(self, message, path="/mcp", headers=None, method="POST"):
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         exchange = HttpExchange(next(self._ids), 0, method, path, tuple((headers or {}).items()), body)
         self.recorder.begin_exchange(exchange)
         return exchange
 
-    def invoke(
-        self,
-        caller: HttpExchange | RecordedInvocation | None,
-        function: str = "local_weather",
-        *lines: Any,
-        new: bool = False,
-        trigger: Trigger = "http",
-    ) -> RecordedInvocation:
+    def invoke(self, caller, function="local_weather", *lines, new=False, trigger="http"):
         """Begin an invocation that prints lines."""
         environment, caller_id = f"{function.removeprefix('local_')}-1", None if caller is None else caller.id
         invocation = RecordedInvocation(
@@ -72,20 +57,14 @@ class Run:
             self.recorder.add_line(invocation, line if isinstance(line, str) else json.dumps(line))
         return invocation
 
-    def end(self, invocation: RecordedInvocation, error: str | None = None) -> None:
+    def end(self, invocation, error=None):
         self.recorder.end_invocation(invocation, b"{}", error=error, init_ms=None)
 
-    def respond(
-        self,
-        exchange: HttpExchange,
-        response: Any,
-        status: int = 200,
-        content_type: str = "application/json",
-    ) -> None:
+    def respond(self, exchange, response, status=200, content_type="application/json"):
         body = response if isinstance(response, bytes) else json.dumps(response).encode()
         self.recorder.end_exchange(exchange, status, (("Content-Type", content_type),), body)
 
-    def answer(self, message: Any, response: Any, *lines: Any, status: int = 200, **more: Any) -> list[str]:
+    def answer(self, message, response, *lines, status=200, **more):
         """Answer a request by the function weather, which prints lines; return the lines that are written."""
         exchange = self.begin(message, **more)
         self.end(self.invoke(exchange, "local_weather", *lines))
@@ -94,24 +73,24 @@ class Run:
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     return Run()
 
 
-def event(name: str, level: str = "INFO", **fields: Any) -> dict[str, Any]:
+def event(name, level="INFO", **fields):
     """Return a line of the library."""
     return {"level": level, "message": name, "timestamp": "", "service": "weather", **fields}
 
 
-def call(name: str = "get_weather", **params: Any) -> dict[str, Any]:
+def call(name="get_weather", **params):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, **params}}
 
 
-def result(**members: Any) -> dict[str, Any]:
+def result(**members):
     return {"jsonrpc": "2.0", "id": 1, "result": {**RESULT, **members}}
 
 
-def test_a_forwarded_call_is_one_line(run: Run) -> None:
+def test_a_forwarded_call_is_one_line(run):
     exchange = run.begin(call())
     door = run.invoke(exchange, "local_front_door", event("request_forwarded", owner="weather"))
     completed = event("request_completed", round=2, asked=["keep"], outcome="input_required")
@@ -185,21 +164,19 @@ def test_a_forwarded_call_is_one_line(run: Run) -> None:
         ([1], [2], (), "POST /mcp                             "),
     ],
 )
-def test_the_line_says_what_happened(
-    run: Run, message: Any, response: Any, lines: tuple[Any, ...], expected: str
-) -> None:
+def test_the_line_says_what_happened(run, message, response, lines, expected):
     [written] = run.answer(message, response, *lines)
     assert expected in written
 
 
-def test_the_result_is_found_in_an_event_stream(run: Run) -> None:
+def test_the_result_is_found_in_an_event_stream(run):
     exchange = run.begin({"method": "tools/list", "id": 1})
     stream = b'data: {"method": "notifications/progress"}\n\ndata: {"result": {"tools": [{}]}}\n\n'
     run.respond(exchange, stream, content_type="text/event-stream")
     assert "1 tool" in run.lines[0]
 
 
-def test_a_failed_function_is_named_with_its_error_and_traceback(run: Run) -> None:
+def test_a_failed_function_is_named_with_its_error_and_traceback(run):
     exchange = run.begin(call())
     trace = 'Traceback (most recent call last):\n\xa0\xa0File "/app.py", line 1, in handler'
     invocation = run.invoke(exchange, "local_weather", f"[ERROR] ValueError: no\n{trace}")
@@ -227,9 +204,7 @@ FRAMES = [
         ([*FRAMES, "mcp_roundtrip.internal_errors.Failed: late"], ["Failed: late"]),
     ],
 )
-def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(
-    run: Run, traceback: list[str], shown: list[str]
-) -> None:
+def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(run, traceback, shown):
     exception = "\n".join(["Traceback (most recent call last):", *traceback])
     raised = event("tool_raised", "ERROR", tool="get_weather", exception=exception, exception_name="Error")
     *written, _ = run.answer(call(), result(), raised)
@@ -240,7 +215,7 @@ def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method: str) -> None:
+def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method):
     run = Run(colours=True)
     run.respond(run.begin(b"", "/", method=method), {"message": "Not Found"}, status=404)
     [line] = run.lines
@@ -276,17 +251,17 @@ def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method:
         ({"level": "INFO", "message": {"a": 1}, "logger": "root", "requestId": "1"}, 'INFO {"a": 1}'),
     ],
 )
-def test_lines_of_functions_are_readable(run: Run, line: Any, shown: str | None) -> None:
+def test_lines_of_functions_are_readable(run, line, shown):
     expected = [] if shown is None else [f"{INDENT}{shown}"]
     assert run.answer(call(), result(), line)[:-1] == expected
 
 
-def test_the_lines_of_the_library_are_recognized(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lines_of_the_library_are_recognized(run, capsys):
     LogObserver(service="weather").record("request_completed", round=1)
     assert len(run.answer(call(), result(), capsys.readouterr().out.rstrip())) == 1
 
 
-def test_lines_are_written_at_once_and_name_the_function_where_another_one_begins(run: Run) -> None:
+def test_lines_are_written_at_once_and_name_the_function_where_another_one_begins(run):
     exchange = run.begin(call())
     weather = run.invoke(exchange, "local_weather", "first", "second")
     run.invoke(exchange, "local_greet", "from another function")
@@ -300,7 +275,7 @@ def test_lines_are_written_at_once_and_name_the_function_where_another_one_begin
     assert run.lines[4:] == [f"{INDENT}from a thread, after the end"]
 
 
-def test_a_worker_has_a_line_with_its_task(run: Run) -> None:
+def test_a_worker_has_a_line_with_its_task(run):
     worked = event("worker_finished", task="abcdefghijkl")
     run.end(run.invoke(None, "local_provision_worker", worked, trigger="async"))
     lost = run.invoke(None, "local_provision_worker", trigger="retry")
@@ -309,7 +284,7 @@ def test_a_worker_has_a_line_with_its_task(run: Run) -> None:
     assert "worker (retry) provision_worker        Runtime.ExitError: signal: SIGKILL" in run.lines[1]
 
 
-def test_notifications_and_polls_are_dim() -> None:
+def test_notifications_and_polls_are_dim():
     poll = {"method": "tasks/get", "id": 1, "params": {"taskId": "abcdefghijkl"}}
     for message, status, is_dim in (
         (poll, "working", True),
@@ -321,12 +296,12 @@ def test_notifications_and_polls_are_dim() -> None:
         assert (f"\x1b[2m{CLOCK}  {message['method']}" in written) is is_dim, message
 
 
-def test_notes_name_functions_and_files_briefly(run: Run) -> None:
+def test_notes_name_functions_and_files_briefly(run):
     run.recorder.note("[local_weather] retry in 60 s\nsecond line")
     assert run.lines == [f"{CLOCK}  weather: retry in 60 s", "          second line"]
 
 
-def test_an_audit_record_is_one_short_line(run: Run) -> None:
+def test_an_audit_record_is_one_short_line(run):
     begun = AuditRecord("0" * 32, "begun", 0, {"stack": "local"}, feature="orders")
     ended = replace(
         begun,
@@ -344,14 +319,14 @@ def test_an_audit_record_is_one_short_line(run: Run) -> None:
     ]
 
 
-def test_other_protocol_versions_are_named(run: Run) -> None:
+def test_other_protocol_versions_are_named(run):
     old = {"mcp-protocol-version": "2025-11-25"}
     assert "2025-11-25 · weather-1" in run.answer(call(), result(), headers=old)[-1]
     new = {"mcp-protocol-version": "2026-07-28"}
     assert "2026" not in run.answer(call(), result(), headers=new)[-1]
 
 
-def test_a_client_or_a_function_cannot_control_the_terminal() -> None:
+def test_a_client_or_a_function_cannot_control_the_terminal():
     for colours in (False, True):
         run = Run(colours=colours)
         attack = "\x1b[2J\x1b]0;x\x07"
@@ -366,7 +341,7 @@ UNAUTHORIZED = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": 
 
 
 @pytest.mark.parametrize("response", [UNAUTHORIZED, {"message": "Unauthorized"}, b""])
-def test_a_challenge_is_no_failure_but_a_refused_token_is_one(response: Any) -> None:
+def test_a_challenge_is_no_failure_but_a_refused_token_is_one(response):
     run = Run(colours=True)
     warning = event("unauthorized", "WARNING", reason="no_token")
     challenged = run.answer(call(), response, warning, status=401)[-1]
@@ -378,7 +353,7 @@ def test_a_challenge_is_no_failure_but_a_refused_token_is_one(response: Any) -> 
         assert RED in refused
 
 
-def test_failures_are_red_and_colours_of_a_function_remain_on_a_terminal() -> None:
+def test_failures_are_red_and_colours_of_a_function_remain_on_a_terminal():
     coloured = "\x1b[32mgreen\x1b[0m"
     printed, line = Run(colours=True).answer(call(), {"error": {"code": -1, "message": "no"}}, coloured)
     assert "\x1b[31m-1 no\x1b[0m" in line
@@ -386,9 +361,9 @@ def test_failures_are_red_and_colours_of_a_function_remain_on_a_terminal() -> No
     assert "\x1b" not in "".join(Run().answer(call(), result(), coloured))
 
 
-def test_colours_are_for_terminals_unless_the_user_says_otherwise() -> None:
+def test_colours_are_for_terminals_unless_the_user_says_otherwise():
     class OnTerminal(io.StringIO):
-        def isatty(self) -> bool:
+        def isatty(self):
             return True
 
     assert wants_colours(OnTerminal(), {})
@@ -411,7 +386,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(request=VALUES, response=VALUES, line=VALUES, status=st.sampled_from([200, 400, 500]))
-def test_no_message_and_no_line_is_too_strange(request: Any, response: Any, line: Any, status: int) -> None:
+def test_no_message_and_no_line_is_too_strange(request, response, line, status):
     written = list[str]()
     run = Run(JsonLines(written.append))
     lines = [line, json.dumps(line), {**event("request_completed"), "asked": line, "outcome": line}]
@@ -423,17 +398,17 @@ def test_no_message_and_no_line_is_too_strange(request: Any, response: Any, line
 
 
 @pytest.mark.parametrize("requests", [1, True, "place", ["place"], None])
-def test_requests_for_input_that_are_no_object_ask_nothing(run: Run, requests: Any) -> None:
+def test_requests_for_input_that_are_no_object_ask_nothing(run, requests):
     asked = run.answer(call(), result(resultType="input_required", inputRequests=requests))
     assert "asked" not in asked[0]
 
 
 @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000])
-def test_deep_nesting_is_no_message(run: Run, deep: bytes) -> None:
+def test_deep_nesting_is_no_message(run, deep):
     assert run.answer(deep, deep, deep.decode())[-1].startswith(f"{CLOCK}  POST /mcp ")
 
 
-def test_json_has_an_object_for_each_root_without_bodies() -> None:
+def test_json_has_an_object_for_each_root_without_bodies():
     written: list[str] = []
     run = Run(JsonLines(written.append))
     exchange = run.begin(call(arguments={"password": "hidden"}), headers={"authorization": "hidden"})

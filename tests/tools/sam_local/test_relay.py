@@ -4,11 +4,9 @@ import os
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
-from typing import BinaryIO
 
 import pytest
 from hypothesis import given
@@ -24,7 +22,7 @@ class Echo(socketserver.BaseRequestHandler):
 
     request: socket.socket
 
-    def handle(self) -> None:
+    def handle(self):
         parts = []
         while data := self.request.recv(CHUNK):
             parts.append(data)
@@ -34,7 +32,7 @@ class Echo(socketserver.BaseRequestHandler):
 class Network:
     """A network with a relay. `client` is a socket of a container that is connected to the host."""
 
-    def __init__(self, connect: Callable[[int], socket.socket]) -> None:
+    def __init__(self, connect):
         (from_container, container_sink), (from_host, host_sink) = file_pipe(), file_pipe()
         self._sources, self._sinks = (from_container, from_host), (container_sink, host_sink)
         self._container = Relay(from_host, container_sink)
@@ -44,12 +42,12 @@ class Network:
             thread.start()
         self._numbers = count(1)
 
-    def client(self) -> socket.socket:
+    def client(self):
         client, accepted = socket.socketpair()
         self._container.add(next(self._numbers), PORT, accepted)
         return client
 
-    def end(self) -> None:
+    def end(self):
         for file in self._sinks:
             file.close()
         for thread in self.threads:
@@ -58,13 +56,13 @@ class Network:
             source.close()
 
 
-def file_pipe() -> tuple[BinaryIO, BinaryIO]:
+def file_pipe():
     reader, writer = os.pipe()
     return os.fdopen(reader, "rb"), os.fdopen(writer, "wb")
 
 
 @pytest.fixture(scope="module")
-def network() -> Iterator[Network]:
+def network():
     with serving(Echo) as port:
         network = Network(lambda _: connect_here(port))
         yield network
@@ -72,7 +70,7 @@ def network() -> Iterator[Network]:
 
 
 @contextmanager
-def serving(handler: type[socketserver.BaseRequestHandler]) -> Iterator[int]:
+def serving(handler):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -80,7 +78,7 @@ def serving(handler: type[socketserver.BaseRequestHandler]) -> Iterator[int]:
         server.shutdown()
 
 
-def echoed(network: Network, data: bytes) -> bytes:
+def echoed(network, data):
     with network.client() as client:
         sender = threading.Thread(target=send, args=[client, data])
         sender.start()
@@ -89,23 +87,23 @@ def echoed(network: Network, data: bytes) -> bytes:
     return received
 
 
-def send(client: socket.socket, data: bytes) -> None:
+def send(client, data):
     client.sendall(data)
     client.shutdown(socket.SHUT_WR)
 
 
 @given(st.binary(min_size=1, max_size=2_000))
-def test_a_connection_carries_the_same_bytes_in_both_directions(network: Network, data: bytes) -> None:
+def test_a_connection_carries_the_same_bytes_in_both_directions(network, data):
     assert echoed(network, data) == data
 
 
-def test_many_connections_at_once_do_not_mix(network: Network) -> None:
+def test_many_connections_at_once_do_not_mix(network):
     contents = [bytes([number]) * (3 * CHUNK + number) for number in range(20)]
     with ThreadPoolExecutor(len(contents)) as pool:
         assert list(pool.map(lambda data: echoed(network, data), contents)) == contents
 
 
-def test_a_connection_ends_if_the_server_has_stopped() -> None:
+def test_a_connection_ends_if_the_server_has_stopped():
     def refuse(port: int) -> socket.socket:
         raise ConnectionRefusedError
 
@@ -116,7 +114,7 @@ def test_a_connection_ends_if_the_server_has_stopped() -> None:
     network.end()
 
 
-def test_both_sides_end_with_their_input() -> None:
+def test_both_sides_end_with_their_input():
     network = Network(connect_here)
     network.end()
     assert not any(thread.is_alive() for thread in network.threads)
