@@ -70,7 +70,7 @@ def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
         "kind": _kind(function),
         "file": path.relative_to(app.folder).as_posix() if path.is_relative_to(app.folder) else str(path),
         "isEdited": bool(app.edited.files(function.name)),
-        "environments": [each.id for each in app.environments() if each.function == function.name],
+        "environments": [each.id for each in app.environments.running() if each.function == function.name],
     }
 
 

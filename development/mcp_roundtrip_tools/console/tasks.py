@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
+from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.tasks.items import TaskCall, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import Change, Equals, Item
 from mcp_roundtrip_tools.console.activity import changes_document
-from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.worker_runs import read_run_journals, runs_of
 from mcp_roundtrip_tools.run.app import LocalApp
@@ -31,7 +32,7 @@ _RUN: Final = ("environment_id", "is_new_environment", "trigger", "started_at_ms
 class FoundTask:
     """A task with its call, and its table."""
 
-    table: EmulatedTable
+    store: DynamoStore
     task: Task
     call: TaskCall | None
 
@@ -45,7 +46,7 @@ def list_tasks(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 def show_task(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `GET tasks/{id}`. Raises ConsoleError."""
     found = find_task(app, request.parameters["id"])
-    task, items = found.task, found.table.store.query(found.task.pk)
+    task, items = found.task, found.store.query(found.task.pk)
     runs = runs_of(app, task.pk)
     journals = read_run_journals(task, items, app.writes.of(task.pk))
     return {
@@ -66,14 +67,30 @@ def find_task(app: LocalApp, task_id: str) -> FoundTask:
 
 
 def _all_tasks(app: LocalApp) -> Iterator[FoundTask]:
+    """Yield the tasks of all tables; none while nothing has used DynamoDB: the console does not start it."""
     names = (app.settings(name).get(TABLE) for name in app.functions())
-    for name in dict.fromkeys(name for name in names if name):
-        table = EmulatedTable(app.emulator, name)
-        heads = list(table.heads())
+    for name in dict.fromkeys(name for name in names if name and app.emulator.is_running):
+        heads = list(_heads(app.dynamodb, name))
         calls = {str(item["pk"]): TaskCall.from_item(item) for item in heads if item["sk"] == CALL}
         for item in heads:
             if item["sk"] == TASK:
-                yield FoundTask(table, Task.from_item(item), calls.get(str(item["pk"])))
+                call = calls.get(str(item["pk"]))
+                yield FoundTask(DynamoStore(app.dynamodb, name), Task.from_item(item), call)
+
+
+def _heads(client: AwsClient, table: str) -> Iterator[Item]:
+    """Yield the item M and the item A of each task: the task itself and its call."""
+    request: dict[str, Any] = {
+        "TableName": table,
+        "FilterExpression": "sk = :task OR sk = :call",
+        "ExpressionAttributeValues": to_attributes({":task": TASK, ":call": CALL}),
+    }
+    while True:
+        page = client.call("Scan", **request)
+        yield from map(from_attributes, page["Items"])
+        if not page.get("LastEvaluatedKey"):
+            return
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
 def _summary(found: FoundTask, runs: list[RecordedInvocation]) -> dict[str, Any]:
@@ -115,13 +132,13 @@ def expire_lease(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     lease = {"lu": int(time.time() * 1000) - 1} if task.work_state is WorkState.LEASED else {}
     # Dispatched long ago, so that a poll does not pause before it dispatches again.
     change = Change(Equals("ver", task.version), set={**lease, "kick": 0})
-    return {"expired": found.table.store.update(task.pk, TASK, change) is not None}
+    return {"expired": found.store.update(task.pk, TASK, change) is not None}
 
 
 def kill_environment(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `POST environments/{id}/kill`: the process ends as if its computer were lost."""
     name = request.parameters["id"]
-    if not app.kill(name):
+    if not app.environments.kill(name):
         raise ConsoleError(
             404, "no such execution environment runs, or it cannot be killed (make run DEBUG=1)"
         )

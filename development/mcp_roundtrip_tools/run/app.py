@@ -8,9 +8,12 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
@@ -43,6 +46,7 @@ from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
 from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
 from mcp_roundtrip_tools.template.functions import has_settings
 from mcp_roundtrip_tools.template.model import (
+    REGION,
     Application,
     Function,
     FunctionFailed,
@@ -58,11 +62,12 @@ Log = Callable[[str], None]
 
 
 class LocalApp:
-    """A running template, after `open`. `edited` are edited copies of its code, which `edit` runs.
+    """A running template, after `open`.
 
     `kms` and `emulator` are the services that its functions call, `credentials` is the access key that these
     require, and `writes` has the writes of tasks. `recorder` has the requests and the invocations of this
-    run, and `checks` what keeps functions from running. `addresses` says where its servers listen.
+    run, `environments` has its processes, and `checks` what keeps functions from running. `edited` has edited
+    copies of its code, which `edit` runs. `addresses` says where its servers listen.
     """
 
     def __init__(self, template: Path, options: Options, listeners: Sequence[Listener], copies: Path) -> None:
@@ -76,7 +81,7 @@ class LocalApp:
         self._options = options
         self._python_version = options.python_version()
         self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
-        self._environments = Environments(self.recorder)
+        self.environments = Environments(self.recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
@@ -116,6 +121,12 @@ class LocalApp:
         """The URLs of the emulated services by the environment variables that AWS SDKs read."""
         return {"AWS_ENDPOINT_URL": self.addresses.aws_url}
 
+    @cached_property
+    def dynamodb(self) -> AwsClient:
+        """A client of the emulated DynamoDB, whose requests are not recorded."""
+        clients = AwsClients(environment=self.credentials.variables())
+        return clients.client("dynamodb", REGION, self.addresses.aws_url)
+
     @property
     def processes_started(self) -> int:
         return len(self._started)
@@ -148,17 +159,9 @@ class LocalApp:
         """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
         return self._catalogs.code_folder(self.functions()[function])
 
-    def environments(self) -> tuple[RecordedEnvironment, ...]:
-        """Return the execution environments that run, in the order of their start."""
-        return self._environments.running()
-
-    def kill(self, environment_id: str) -> bool:
-        """Kill the process of an execution environment, as a lost worker; return whether there was one."""
-        return self._environments.kill(environment_id)
-
     def invocation_of(self, request: Request) -> RecordedInvocation | None:
         """Return the invocation that the environment serves which signed a request to an AWS service."""
-        return self._environments.invocation_of(self.credentials.environment_of(request) or "")
+        return self.environments.invocation_of(self.credentials.environment_of(request) or "")
 
     def key_name(self, key_id: str) -> str:
         """Return the logical id of a KMS key of the template."""
@@ -230,7 +233,7 @@ class LocalApp:
         if found is None:  # the template has just changed
             return _failed_result("the function was removed from the template")
         if (problem := self._problem(found)) is not None:
-            refused = self._environments.begin(request_id, function, payload)
+            refused = self.environments.begin(request_id, function, payload)
             self.recorder.end_invocation(refused, b"", error=problem, init_ms=None)
             return _failed_result(problem)
         try:
@@ -316,7 +319,7 @@ class LocalApp:
 
     def _launch(self, function: Function) -> RecordedEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not
-        return self._environments.launch(function.name, lambda *given: self._start(function, *given))
+        return self.environments.launch(function.name, lambda *given: self._start(function, *given))
 
     def _start(self, function: Function, access_key_suffix: str, log: Log) -> ProcessEnvironment:
         variables = self._variables(function, access_key_suffix)

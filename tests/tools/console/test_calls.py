@@ -232,7 +232,8 @@ def test_texts_of_tools_are_never_markup(console):
     )
     assert visit.seen[0] == ["Ask with markup <b>and</b> return it."]
     assert visit.seen[4] == [HOSTILE]
-    assert compact(visit.seen[5]) == [
+    logs = compact(visit.seen[5])
+    assert [line for line in logs if "setting_missing" not in line] == [  # which a new process logs, too
         f"warning\n{HOSTILE}",
         f"progress\n1 of 2 · {HOSTILE}",
         f"print\n{HOSTILE}",

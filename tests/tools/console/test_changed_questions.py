@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
+from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.observation.records import Note
 from support.forked_programs import python_of_functions
@@ -94,7 +94,7 @@ def run(tmp_path_factory):
         assert app.issuer is not None
         found.url, found.token = app.url("/"), app.issuer.token("ada")
         # DynamoDB starts now: at a first request, functions with a fast clock would not wait long enough.
-        EmulatedTable(app.emulator, app.settings("Clock")["MCP_TASK_TABLE"]).store.query("none")
+        app.emulator.respond(Request("GET", "/", ()))
         yield found
 
 

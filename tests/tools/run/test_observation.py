@@ -92,8 +92,10 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
 
 
 def test_a_killed_environment_fails_its_invocation_and_is_replaced(running):
-    def busy() -> list[str]:
-        return [each.id for each in running.app.environments() if each.function == "Odd" and each.invocation]
+    environments = running.app.environments
+
+    def busy():
+        return [each.id for each in environments.running() if each.function == "Odd" and each.invocation]
 
     with ThreadPoolExecutor() as workers:
         call = workers.submit(running.app.invoke, "Odd", {"do": "sleep"})
@@ -101,11 +103,11 @@ def test_a_killed_environment_fails_its_invocation_and_is_replaced(running):
         while not (found := busy()):
             assert not call.done()
             assert time.monotonic() < deadline
-        assert running.app.kill(found[0])
+        assert environments.kill(found[0])
         with pytest.raises(FunctionFailed, match="SIGKILL"):
             call.result(10)
-    assert not running.app.kill(found[0])
-    assert not running.app.kill("nothing-1")
+    assert not environments.kill(found[0])
+    assert not environments.kill("nothing-1")
     running.app.invoke("Odd", {"do": "pid"})
     after = last_direct(running, "Odd")
     assert after.environment_id != found[0]
