@@ -45,7 +45,7 @@ function imports(source) {
     "",
     uses("pytest") && "import pytest\n",
     uses("EventAuthenticator") && "from mcp_roundtrip.auth.callers import AuthMode",
-    uses("EventAuthenticator") && "from mcp_roundtrip.auth.event_authenticator import EventAuthenticator",
+    uses("EventAuthenticator") && "from mcp_roundtrip.auth.callers import EventAuthenticator",
     `from mcp_roundtrip_testing import ${testing.join(", ")}`,
     uses("serve_stand_ins") && "from mcp_roundtrip_testing.serving import serve_stand_ins",
   ].filter((line) => line !== false).join("\n");
