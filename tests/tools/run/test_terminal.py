@@ -103,69 +103,64 @@ def test_a_forwarded_call_is_one_line(run):
     assert run.lines == [f"{CLOCK}  tools/call     get_weather             {words}"]
 
 
+def completed(**fields):
+    return event("request_completed", **fields)
+
+
+def failure(text):
+    return result(isError=True, content=[{"type": "text", "text": text}])
+
+
+LISTED, POLLED = (
+    {"method": "tools/list", "id": 1},
+    {"method": "tasks/get", "id": 1, "params": {"taskId": "abcdefghijkl"}},
+)
+COMPLETION = {"ref": {"name": "p"}, "argument": {"name": "a"}}
+COMPLETED = {"method": "completion/complete", "id": 1, "params": COMPLETION}
+EXPIRED = {"error": {"code": -32602, "message": "Invalid or expired requestState"}}
+TASK = result(resultType="task", taskId="abcdefghijkl", status="working")
+END = " · weather-1 · 0 ms"
+
+
 @pytest.mark.parametrize(
-    ("message", "response", "lines", "expected"),
+    ("message", "response", "line", "expected"),
     [
-        (call(), result(), (), "weather-1 · 0 ms"),
+        (call(), result(), "", "  weather-1 · 0 ms"),
+        (call(), failure("no\nplace"), "", f"tool error: no place{END}"),
+        (call(), failure("no"), completed(outcome="arguments_refused"), f"arguments refused: no{END}"),
         (
             call(),
-            result(isError=True, content=[{"type": "text", "text": "no\nplace"}]),
-            (),
-            "tool error: no place · weather-1 · 0 ms",
+            EXPIRED,
+            event("state_refused", "WARNING", reason="expired"),
+            f"-32602 Invalid or expired requestState (expired){END}",
         ),
-        (
-            call(),
-            result(isError=True, content=[{"type": "text", "text": "location: required"}]),
-            (event("request_completed", outcome="arguments_refused"),),
-            "arguments refused: location: required · weather-1 · 0 ms",
-        ),
-        (
-            call(),
-            {"error": {"code": -32602, "message": "Invalid or expired requestState"}},
-            (event("state_refused", "WARNING", reason="expired"),),
-            "-32602 Invalid or expired requestState (expired) · weather-1 · 0 ms",
-        ),
-        (
-            call(),
-            result(resultType="task", taskId="abcdefghijkl", status="working"),
-            (event("request_completed", round=3, outcome="task"),),
-            "round 3 · task abcdefgh working · weather-1 · 0 ms",
-        ),
+        (call(), TASK, completed(round=3, outcome="task"), f"round 3 · task abcdefgh working{END}"),
         (
             call(),
             result(),
-            (event("request_completed", round=1, outcome="asked_on_page", asked=["place"]),),
-            "round 1 · asked place on a page · weather-1 · 0 ms",
+            completed(round=1, outcome="asked_on_page", asked=["place"]),
+            f"round 1 · asked place on a page{END}",
         ),
+        (LISTED, {"result": {"tools": [{}, {}]}}, "", f"2 tools{END}"),
         (
-            {"method": "tools/list", "id": 1},
-            {"result": {"tools": [{}, {}]}},
-            (),
-            "2 tools · weather-1 · 0 ms",
-        ),
-        (
-            {"method": "tasks/get", "id": 1, "params": {"taskId": "abcdefghijkl"}},
+            POLLED,
             {"result": {"taskId": "abcdefghijkl", "status": "completed"}},
-            (),
-            "tasks/get      abcdefgh                completed · weather-1 · 0 ms",
+            "",
+            f"tasks/get      abcdefgh                completed{END}",
         ),
         (
-            {
-                "method": "completion/complete",
-                "id": 1,
-                "params": {"ref": {"name": "p"}, "argument": {"name": "a"}},
-            },
+            COMPLETED,
             {"result": {"completion": {"values": ["x"]}}},
-            (),
-            "completion/complete p.a                1 value · weather-1 · 0 ms",
+            "",
+            f"completion/complete p.a                1 value{END}",
         ),
-        (b"not JSON", {"error": {"code": -32700, "message": "Parse error"}}, (), "-32700 Parse error"),
-        (b"", {"message": "Not Found"}, (), "POST /mcp                             "),
-        ([1], [2], (), "POST /mcp                             "),
+        (b"not JSON", {"error": {"code": -32700, "message": "Parse error"}}, "", "-32700 Parse error"),
+        (b"", {"message": "Not Found"}, "", "POST /mcp                             "),
+        ([1], [2], "", "POST /mcp                             "),
     ],
 )
-def test_the_line_says_what_happened(run, message, response, lines, expected):
-    [written] = run.answer(message, response, *lines)
+def test_the_line_says_what_happened(run, message, response, line, expected):
+    [written] = run.answer(message, response, *([line] if line else []))
     assert expected in written
 
 
@@ -237,17 +232,7 @@ def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method)
             event("step_retried", "WARNING", step="fetch", error="a b"),
             'WARNING step_retried  step=fetch  error="a b"',
         ),
-        (
-            {
-                "level": "INFO",
-                "location": "f:1",
-                "message": "fetched",
-                "timestamp": "",
-                "service": "w",
-                "n": 3,
-            },
-            "INFO fetched  n=3",
-        ),
+        (event("fetched", location="f:1", n=3), "INFO fetched  n=3"),
         ({"level": "INFO", "message": {"a": 1}, "logger": "root", "requestId": "1"}, 'INFO {"a": 1}'),
     ],
 )
