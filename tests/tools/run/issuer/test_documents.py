@@ -35,7 +35,7 @@ def server(parts: Iterable[bytes], pause_s: float = 0.0) -> Iterator[str]:
     thread.join(10)
 
 
-def test_a_document_is_read() -> None:
+def test_a_document_is_read():
     with server([HEAD + b'{"client_id": "x"}']) as url:
         assert fetch_document(url) == {"client_id": "x"}
 
@@ -52,13 +52,13 @@ def test_a_document_is_read() -> None:
         b"",
     ],
 )
-def test_a_response_that_is_no_small_json_object_is_refused(response: bytes) -> None:
+def test_a_response_that_is_no_small_json_object_is_refused(response):
     with server([response]) as url, pytest.raises(OAuthError):
         fetch_document(url)
 
 
 @pytest.mark.parametrize("head", [HEAD, b"HTTP/1.1 200 OK\r\n"])
-def test_a_server_that_sends_slowly_is_hung_up_on(head: bytes) -> None:
+def test_a_server_that_sends_slowly_is_hung_up_on(head):
     parts = iter([head, *[b"x"] * 200])
     with server(parts, pause_s=0.05) as url, pytest.raises(OAuthError):
         fetch_document(url, timeout_s=0.3)

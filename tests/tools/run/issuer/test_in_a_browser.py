@@ -12,14 +12,13 @@ from mcp_roundtrip_tools.run.issuer.clients import register
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from support import browser
-from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
 
 PROGRAM = Path(browser.__file__).with_name("sign_in_page.mjs")
 
 
-def test_a_user_signs_in_with_the_keyboard_on_a_narrow_screen(run_in_browser: RunProgram) -> None:
+def test_a_user_signs_in_with_the_keyboard_on_a_narrow_screen(run_in_browser):
     """The policy of the page must allow the redirect to the client, which browsers apply it to."""
     page = Response(200, (("content-type", "text/html"),), b'<link rel="icon" href="data:,">signed in')
     with (

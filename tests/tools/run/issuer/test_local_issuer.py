@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +24,14 @@ WEATHER = {"location": "Tokyo"}
 
 
 @pytest.fixture(scope="module")
-def app() -> Iterator[LocalApp]:
+def app():
     users = (User("ada", frozenset({"weather:read"})), User("bob"))
     with serve(TEMPLATE, users=users, log=lambda line: None) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def issuer(app: LocalApp) -> LocalIssuer:
+def issuer(app):
     assert app.issuer is not None
     return app.issuer
 
@@ -45,15 +44,13 @@ def claims_of(token: str) -> dict[str, Any]:
     return dict(jwt.decode(token, options={"verify_signature": False}))
 
 
-def test_a_token_of_the_issuer_is_accepted_and_a_call_without_one_is_not(
-    app: LocalApp, issuer: LocalIssuer
-) -> None:
+def test_a_token_of_the_issuer_is_accepted_and_a_call_without_one_is_not(app, issuer):
     assert status(app, issuer.token("ada")) == 200
     assert status(app, issuer.token("someone else", ["a", "b"])) == 200
     assert status(app, None) == 401
 
 
-def test_a_token_has_the_claims_of_rfc_9068(app: LocalApp, issuer: LocalIssuer) -> None:
+def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
     token = issuer.token("ada")
     assert jwt.get_unverified_header(token)["typ"] == "at+jwt"
     claims = claims_of(token)
@@ -64,15 +61,13 @@ def test_a_token_has_the_claims_of_rfc_9068(app: LocalApp, issuer: LocalIssuer) 
 
 
 @pytest.mark.parametrize(("user", "scopes"), [("", []), ("a\nb", []), ("ada", ['a"b']), ("ada", ["é"])])
-def test_invalid_names_and_scopes_are_refused(issuer: LocalIssuer, user: str, scopes: list[str]) -> None:
+def test_invalid_names_and_scopes_are_refused(issuer, user, scopes):
     with pytest.raises(ValueError, match=r"name of a user|no scope"):
         issuer.token(user, scopes)
 
 
 @pytest.mark.anyio
-async def test_two_users_sign_in_with_the_official_client_at_the_same_time(
-    app: LocalApp, issuer: LocalIssuer
-) -> None:
+async def test_two_users_sign_in_with_the_official_client_at_the_same_time(app, issuer):
     signing_in = {name: SigningIn(name) for name in ("ada", "bob")}
     tokens: dict[str, dict[str, Any]] = {}
 
@@ -112,7 +107,7 @@ class _Issuer:
 
 
 @pytest.mark.anyio
-async def test_the_official_client_steps_up_and_refreshes_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_official_client_steps_up_and_refreshes_its_token(monkeypatch):
     expiry = iter([1.0])  # the client takes its first token for expired
     monkeypatch.setattr(oauth2, "calculate_token_expiry", lambda lifetime_s: next(expiry, None))
     url: list[str] = []

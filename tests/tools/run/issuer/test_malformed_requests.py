@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,7 +31,7 @@ CODES |= {"invalid_grant", "invalid_target", "unsupported_grant_type", "unauthor
 
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[LocalIssuer]:
+def issuer():
     with serve_issuer(USERS, lambda: "http://127.0.0.1:3000/mcp") as running:
         yield running
 
@@ -57,9 +56,7 @@ def issuer() -> Iterator[LocalIssuer]:
         ("/token", b"=" * (MAX_BODY + 1), "invalid_request"),
     ],
 )
-def test_a_malformed_body_is_refused_with_the_code_of_its_specification(
-    issuer: LocalIssuer, capfd: pytest.CaptureFixture[str], path: str, body: bytes, error: str
-) -> None:
+def test_a_malformed_body_is_refused_with_the_code_of_its_specification(issuer, capfd, path, body, error):
     response = httpx2.post(f"{issuer.url}{path}", content=body)
     assert (response.status_code, response.json()["error"]) == (400, error)
     assert response.json()["error_description"]
@@ -68,9 +65,7 @@ def test_a_malformed_body_is_refused_with_the_code_of_its_specification(
 
 
 @pytest.mark.parametrize("content", [DEEP, b"[1]", b"{}", b'["x", "http://127.0.0.1/\\ud800"]', b"\xff"])
-def test_a_client_id_with_malformed_contents_is_refused(
-    issuer: LocalIssuer, capfd: pytest.CaptureFixture[str], content: bytes
-) -> None:
+def test_a_client_id_with_malformed_contents_is_refused(issuer, capfd, content):
     client_id = "local-" + urlsafe_b64encode(content).decode().rstrip("=")
     query = urlencode({"client_id": client_id, "response_type": "code"})
     if len(query) < 60_000:
@@ -102,7 +97,7 @@ SERVER = IssuerServer(LocalIssuer("http://127.0.0.1:3001", USERS, lambda: "http:
 
 
 @given(st.sampled_from(["/register", "/token"]), BODIES)
-def test_every_body_is_granted_or_refused_with_a_code_of_oauth(path: str, body: bytes) -> None:
+def test_every_body_is_granted_or_refused_with_a_code_of_oauth(path, body):
     response = SERVER.respond(Request("POST", path, (), body))
     document: dict[str, Any] = json.loads(response.body)
     assert response.status in (200, 201, 400)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +97,7 @@ def claims_of(response: httpx2.Response) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[OAuthClient]:
+def client():
     users = [User("ada", frozenset({"db:read"})), User("bob")]
     with serve_issuer(users, lambda: RESOURCE) as issuer, httpx2.Client() as http:
         found = OAuthClient(issuer, http)
@@ -105,7 +105,7 @@ def client() -> Iterator[OAuthClient]:
         yield found
 
 
-def test_the_layer_finds_the_keys_through_the_metadata(client: OAuthClient) -> None:
+def test_the_layer_finds_the_keys_through_the_metadata(client):
     uri = discover_jwks_uri(client.issuer.url, lambda url: client.http.get(url).content)
     [(kid, algorithm)] = [name for name in parse_key_set(client.http.get(uri).content) if name[1] == "RS256"]
     header = jwt.get_unverified_header(client.issuer.token("ada"))
@@ -117,7 +117,7 @@ def test_the_layer_finds_the_keys_through_the_metadata(client: OAuthClient) -> N
 METADATA = ("oauth-authorization-server", "openid-configuration")
 
 
-def test_a_code_becomes_a_token_with_the_chosen_user_and_scopes(client: OAuthClient) -> None:
+def test_a_code_becomes_a_token_with_the_chosen_user_and_scopes(client):
     answer = client.decide("bob", ["db:write"])
     assert (answer["state"], answer["iss"]) == ("s&t", client.issuer.url)
     response = client.redeem(answer["code"])
@@ -127,7 +127,7 @@ def test_a_code_becomes_a_token_with_the_chosen_user_and_scopes(client: OAuthCli
     assert response.headers["cache-control"] == "no-store"
 
 
-def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client: OAuthClient) -> None:
+def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client):
     page = client.show()
     form = BrowserForm(page.text)
     fields = dict(parse_qsl(form.body("allow")))
@@ -140,23 +140,23 @@ def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client: OAu
     assert "form-action 'self' http://127.0.0.1:5000;" in policy
 
 
-def test_a_name_that_was_entered_counts_before_the_chosen_one(client: OAuthClient) -> None:
+def test_a_name_that_was_entered_counts_before_the_chosen_one(client):
     form = {**client.request(), "user": "ada", "other_user": " carol ", "action": "allow"}
     code = received(client.post("/authorize", form))["code"]
     assert claims_of(client.redeem(code))["sub"] == "carol"
 
 
-def test_the_user_can_deny(client: OAuthClient) -> None:
+def test_the_user_can_deny(client):
     answer = received(client.post("/authorize", {**client.request(), "user": "ada", "action": "deny"}))
     assert answer == {"error": "access_denied", "state": "s&t", "iss": client.issuer.url}
 
 
-def test_scopes_of_openid_are_in_no_access_token(client: OAuthClient) -> None:
+def test_scopes_of_openid_are_in_no_access_token(client):
     answer = client.decide(scope="openid offline_access db:read")
     assert claims_of(client.redeem(answer["code"]))["scope"] == "db:read"
 
 
-def test_a_refresh_token_is_used_once_and_adds_no_scopes(client: OAuthClient) -> None:
+def test_a_refresh_token_is_used_once_and_adds_no_scopes(client):
     first = client.redeem(client.decide("ada", ["db:read"])["code"]).json()["refresh_token"]
     form = {"grant_type": "refresh_token", "refresh_token": first, "client_id": client.id}
     second = client.post("/token", form)
@@ -179,14 +179,12 @@ def test_a_refresh_token_is_used_once_and_adds_no_scopes(client: OAuthClient) ->
         ({"grant_type": ""}, "invalid_request"),
     ],
 )
-def test_a_token_request_that_does_not_fit_its_code_is_refused(
-    client: OAuthClient, changes: Mapping[str, str], error: str
-) -> None:
+def test_a_token_request_that_does_not_fit_its_code_is_refused(client, changes, error):
     response = client.redeem(client.decide()["code"], **changes)
     assert (response.status_code, response.json()["error"]) == (400, error)
 
 
-def test_a_code_is_used_once(client: OAuthClient) -> None:
+def test_a_code_is_used_once(client):
     code = client.decide()["code"]
     assert client.redeem(code, code_verifier="w" * 43).status_code == 400
     assert client.redeem(code).json()["error"] == "invalid_grant"
@@ -202,9 +200,7 @@ def test_a_code_is_used_once(client: OAuthClient) -> None:
         ({"scope": 'a"b'}, "invalid_scope"),
     ],
 )
-def test_a_wrong_request_is_answered_to_the_client(
-    client: OAuthClient, changes: Mapping[str, str | None], error: str
-) -> None:
+def test_a_wrong_request_is_answered_to_the_client(client, changes, error):
     answer = received(client.show(**changes))
     assert (answer["error"], answer["state"], answer["iss"]) == (error, "s&t", client.issuer.url)
 
@@ -224,14 +220,12 @@ def test_a_wrong_request_is_answered_to_the_client(
         {"redirect_uri": "http://127.0.0.1:5000/callback#"},
     ],
 )
-def test_a_request_of_an_unknown_client_is_never_redirected(
-    client: OAuthClient, changes: Mapping[str, str]
-) -> None:
+def test_a_request_of_an_unknown_client_is_never_redirected(client, changes):
     response = client.show(**changes)
     assert (response.status_code, "location" in response.headers) == (400, False)
 
 
-def test_an_error_leads_to_a_page_elsewhere_only_if_the_user_goes_there(client: OAuthClient) -> None:
+def test_an_error_leads_to_a_page_elsewhere_only_if_the_user_goes_there(client):
     """Otherwise every page could register a client and use the issuer as an open redirector."""
     uri = "https://evil.test/callback?a=1"
     name = client.register(redirect_uris=[uri], client_name="a\u202eb").json()["client_id"]
@@ -241,7 +235,7 @@ def test_an_error_leads_to_a_page_elsewhere_only_if_the_user_goes_there(client: 
     assert "a\ufffdb" in client.show(client_id=name, redirect_uri=uri).text
 
 
-def test_on_this_computer_every_port_of_a_redirect_uri_is_the_same(client: OAuthClient) -> None:
+def test_on_this_computer_every_port_of_a_redirect_uri_is_the_same(client):
     """RFC 8252 §7.3."""
     assert client.show(redirect_uri="http://127.0.0.1:61234/callback").status_code == 200
 
@@ -250,20 +244,20 @@ def test_on_this_computer_every_port_of_a_redirect_uri_is_the_same(client: OAuth
     "uri",
     ["javascript:alert(1)", "http://example.com/", "data:text/html,x", "https://a/#b", "https://a b/", ""],
 )
-def test_no_client_registers_an_unsafe_redirect_uri(client: OAuthClient, uri: str) -> None:
+def test_no_client_registers_an_unsafe_redirect_uri(client, uri):
     response = client.register(redirect_uris=[uri])
     assert (response.status_code, response.json()["error"]) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("uri", ["cursor://anysphere.cursor-mcp/callback", "https://claude.ai/callback"])
-def test_applications_register_their_own_schemes_and_web_pages(client: OAuthClient, uri: str) -> None:
+def test_applications_register_their_own_schemes_and_web_pages(client, uri):
     registered = client.register(redirect_uris=[uri], client_name="An application").json()
     page = client.show(client_id=registered["client_id"], redirect_uri=uri)
     assert page.status_code == 200
     assert f"form-action 'self' {uri.partition('/')[0]}" in page.headers["content-security-policy"]
 
 
-def test_a_client_may_be_named_by_the_url_of_its_metadata(client: OAuthClient) -> None:
+def test_a_client_may_be_named_by_the_url_of_its_metadata(client):
     documents: dict[str, Any] = {}
 
     def respond(request: Request) -> Response:
@@ -280,7 +274,7 @@ def test_a_client_may_be_named_by_the_url_of_its_metadata(client: OAuthClient) -
         assert client.show(client_id=f"{server.url}/other.json").status_code == 400
 
 
-def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client: OAuthClient) -> None:
+def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client):
     fetched: list[str] = []
 
     def respond(request: Request) -> Response:
@@ -299,7 +293,7 @@ def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client: OAuth
     assert ([each.status_code for each in answers], fetched) == ([403, 400], ["/client.json"])
 
 
-def test_a_repeated_parameter_is_refused(client: OAuthClient) -> None:
+def test_a_repeated_parameter_is_refused(client):
     query = f"{urlencode(client.request())}&client_id={client.id}"
     assert client.http.get(f"{client.issuer.url}/authorize?{query}").status_code == 400
 
@@ -308,7 +302,7 @@ def test_a_repeated_parameter_is_refused(client: OAuthClient) -> None:
     "headers",
     [{"origin": "https://evil.test"}, {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}],
 )
-def test_pages_of_other_sites_cannot_sign_in(client: OAuthClient, headers: Mapping[str, str]) -> None:
+def test_pages_of_other_sites_cannot_sign_in(client, headers):
     form = {**client.request(), "user": "ada", "action": "allow"}
     assert client.post("/authorize", form, **headers).status_code == 403
     local = client.post("/token", {"grant_type": LOCAL_USER}, **headers)
@@ -316,7 +310,7 @@ def test_pages_of_other_sites_cannot_sign_in(client: OAuthClient, headers: Mappi
     assert client.http.get(client.issuer.url, headers={"host": "evil.test"}).status_code == 421
 
 
-def test_a_program_of_this_computer_gets_a_token_without_a_page(client: OAuthClient) -> None:
+def test_a_program_of_this_computer_gets_a_token_without_a_page(client):
     first = client.post("/token", {"grant_type": LOCAL_USER})
     assert (claims_of(first)["sub"], claims_of(first)["scope"]) == ("ada", "db:read")
     other = client.post("/token", {"grant_type": LOCAL_USER, "user": "bob", "scope": "x"})
@@ -324,20 +318,20 @@ def test_a_program_of_this_computer_gets_a_token_without_a_page(client: OAuthCli
 
 
 @pytest.mark.parametrize("user", ["eve", "Ada", "ada ", "ada bob", "\x7f", "é" * 200])
-def test_a_program_gets_no_token_for_a_user_who_does_not_exist(client: OAuthClient, user: str) -> None:
+def test_a_program_gets_no_token_for_a_user_who_does_not_exist(client, user):
     response = client.post("/token", {"grant_type": LOCAL_USER, "user": user})
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
     assert "ada and bob" in response.json()["error_description"]
 
 
-def test_clients_in_browsers_may_read_tokens_and_metadata(client: OAuthClient) -> None:
+def test_clients_in_browsers_may_read_tokens_and_metadata(client):
     asked = client.http.options(f"{client.issuer.url}/token", headers={"origin": "http://localhost:6274"})
     assert asked.headers["access-control-allow-origin"] == "*"
     metadata = client.http.get(f"{client.issuer.url}/.well-known/{METADATA[0]}")
     assert metadata.headers["access-control-allow-origin"] == "*"
 
 
-def test_if_the_port_is_in_use_the_issuer_selects_another_one(client: OAuthClient) -> None:
+def test_if_the_port_is_in_use_the_issuer_selects_another_one(client):
     port = urlsplit(client.issuer.url).port or 0
     with serve_issuer([User("ada")], lambda: RESOURCE, port=port) as other:
         assert other.url != client.issuer.url
