@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_roundtrip_tools.run.api_gateway.routing import has_root, match_route
+from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
-from mcp_roundtrip_tools.run.http.proxies import came_through_proxy
 from mcp_roundtrip_tools.template.model import Route
 
 CLIENT_HEADER: Final = "x-console"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 
@@ -15,14 +14,14 @@ from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 class Options:
     """How the functions of the template run."""
 
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
     """Those of the template."""
-    variables: Mapping[str, str]
+    variables: Mapping[str, str] = field(default_factory=dict)
     """Added to the environment of every function; they override those of `Metadata.LocalRun` in the template
     (see `services.stand_ins`)."""
     python: str = sys.executable
     """The interpreter of the functions; it needs awslambdaric."""
-    watch_interval_s: float = math.inf
+    watch_interval_s: float = 1.0
     """Sources are checked before invocations, at most once in this time, and in the background unless it is
     0 or infinite."""
     retry_delay_scale: float = 1.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import atexit
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from mcp_roundtrip_tools.console.console import Console
 from mcp_roundtrip_tools.console.guard import redirect_to_console
@@ -54,21 +53,11 @@ def serve(
     template: Path,
     *,
     port: int | None = 0,
-    fresh: bool = False,
-    parameters: Mapping[str, str] | None = None,
-    python: str = sys.executable,
     log: Log | None = print,
     listeners: Sequence[Listener] = (),
-    watch_interval_s: float = 1.0,
-    integration_timeout_s: float = INTEGRATION_TIMEOUT_S,
-    variables: Mapping[str, str] | None = None,
-    debug: bool = False,
-    retry_delay_scale: float = 1.0,
     users: Sequence[User] | None = None,
     console: bool = True,
-    checks: bool = False,
-    container_host: str | None = None,
-    development_keys: bool = False,
+    **more: Any,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
@@ -76,31 +65,20 @@ def serve(
     free ones if they are in use. With None, only the services that functions call are served. `log` receives
     the lines that functions print, a line for each request, and errors. With `users`, an issuer for them runs
     (`LocalApp.issuer`), and AuthMode is bearer. With `console`, the console is served
-    (`LocalApp.console_url`). The others are those of `Options`. Raises TemplateError, and OSError if `port`
+    (`LocalApp.console_url`). The others are members of `Options`. Raises TemplateError, and OSError if `port`
     is in use.
     """
-    options = Options(
-        parameters or {},
-        variables or {},
-        python,
-        watch_interval_s,
-        retry_delay_scale,
-        container_host,
-        fresh=fresh,
-        debug=debug,
-        checks=checks,
-        development_keys=development_keys,
-    )
+    options = Options(**more)
     plain = () if log is None else (PlainLines(log),)
     with ExitStack() as stack:
-        names = (*LOCAL_NAMES, *([container_host] if container_host else ()))
+        names = (*LOCAL_NAMES, *([options.container_host] if options.container_host else ()))
         given = {**stack.enter_context(serve_stand_ins(template, names)), **options.variables}
         copies = stack.enter_context(TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True))
-        given_options = replace(options, variables=given)
-        app = LocalApp(template.resolve(), given_options, (*plain, *listeners), Path(copies))
+        options = replace(options, variables=given)
+        app = LocalApp(template.resolve(), options, (*plain, *listeners), Path(copies))
         servers, addresses = _listen_for_sdks(stack, app, options)
         if port is not None:
-            timeout_s = NO_LIMIT_S if debug else integration_timeout_s
+            timeout_s = NO_LIMIT_S if options.debug else INTEGRATION_TIMEOUT_S
             clients, addresses = _listen_for_clients(
                 stack, app, addresses, port=port, timeout_s=timeout_s, users=users, with_console=console
             )
@@ -111,8 +89,8 @@ def serve(
         stack.callback(atexit.unregister, app.close)
         for server in servers:
             server.start()
-        if 0 < watch_interval_s < math.inf:
-            stack.enter_context(call_periodically(app.current, watch_interval_s))
+        if 0 < options.watch_interval_s < math.inf:
+            stack.enter_context(call_periodically(app.current, options.watch_interval_s))
         yield app
 
 

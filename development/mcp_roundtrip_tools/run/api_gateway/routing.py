@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.run.execution.log_text import library_events
+from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
-from mcp_roundtrip_tools.run.http.proxies import came_through_proxy
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     json_object,

@@ -110,3 +110,15 @@ def _in_table(address: Address) -> str:
     """Return an address as the kernel writes it: a number in this computer's order of bytes, and the port."""
     number = int.from_bytes(socket.inet_aton(address[0]), sys.byteorder)
     return f"{number:08X}:{address[1]:04X}"
+
+
+_OF_PROXIES: Final = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-original-host", "cf-connecting-ip", "cf-ray", "true-client-ip"}
+)
+"""Headers that proxies add: RFC 7239, RFC 9110 §7.6.3, and those of tunnels."""
+
+
+def came_through_proxy(request: Request) -> str | None:
+    """Return the header that a proxy has added, such as a tunnel from the internet; None if there is none."""
+    names = (name for name, _ in request.headers)
+    return next((n for n in names if n.lower() in _OF_PROXIES or n.lower().startswith("x-forwarded-")), None)

@@ -43,9 +43,8 @@ class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
     `invoke_later` accepts asynchronous invocations and returns their request ids; by default they run once.
-    `left_out` has the reasons
-    why other functions do not run here. `log` receives a line for these, and for a service that is not
-    emulated.
+    `left_out` has the reasons why other functions do not run here. `log` receives a line for these, and for a
+    service that is not emulated.
     """
 
     def __init__(
