@@ -22,6 +22,51 @@ FRONT_DOOR = """
 """The source of `functions/front_door/app.py`. Its catalog is written by `mcp_roundtrip_tools.catalog`."""
 
 
+ONE_FUNCTION = """
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: f
+          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+    """
+"""The template of the function `f/app.py`, which has all routes."""
+
+SERVER_WITH_TASKS = """
+    Parameters: {AuthMode: {Type: String, Default: none}, TokenIssuer: {Type: String, Default: ""}}
+    Globals:
+      Function:
+        Handler: app.handler
+        CodeUri: server
+        Timeout: 20
+        Environment:
+          Variables:
+            MCP_AUTH_MODE: !Ref AuthMode
+            MCP_TOKEN_ISSUER: !Ref TokenIssuer
+            MCP_ISSUER: local
+            MCP_AUDIENCE: http://127.0.0.1/mcp
+            MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
+            MCP_STATE_ENCRYPTION_KEY_ARN: !GetAtt EncryptionKey.Arn
+            MCP_TASK_TABLE: !Ref Table
+    Resources:
+      StateKey: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      EncryptionKey: {Type: AWS::KMS::Key, Properties: {KeySpec: HMAC_256, KeyUsage: GENERATE_VERIFY_MAC}}
+      Table:
+        Type: AWS::DynamoDB::Table
+        Properties:
+          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
+          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
+      Server:
+        Type: AWS::Serverless::Function
+        Properties:
+          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
+          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+      Worker: {Type: AWS::Serverless::Function, Properties: {Handler: app.worker_handler}}
+    """
+"""The template of the MCP server in `server/app.py`, with `handler` and `worker_handler`."""
+
+
 def front_door_template(**owners: str) -> str:
     """Return the template of a front door and functions, each in the folder of its name.
 

@@ -10,45 +10,13 @@ from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.observation.records import Note
 from support.forked_programs import python_of_functions
-from support.sam_applications import write_application
+from support.sam_applications import SERVER_WITH_TASKS, write_application
 from support.served_application import serve
 
 pytest_plugins = ["support.console_browser"]
 
-TEMPLATE = """
-    Parameters: {AuthMode: {Type: String}, TokenIssuer: {Type: String}}
-    Globals:
-      Function:
-        CodeUri: clock
-        Timeout: 20
-        Environment:
-          Variables:
-            MCP_AUTH_MODE: !Ref AuthMode
-            MCP_TOKEN_ISSUER: !Ref TokenIssuer
-            MCP_ISSUER: local
-            MCP_AUDIENCE: http://127.0.0.1/mcp
-            MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
-            MCP_STATE_ENCRYPTION_KEY_ARN: !GetAtt EncryptionKey.Arn
-            MCP_TASK_TABLE: !Ref Table
-    Resources:
-      StateKey: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
-      EncryptionKey: {Type: AWS::KMS::Key, Properties: {KeySpec: HMAC_256, KeyUsage: GENERATE_VERIFY_MAC}}
-      Table:
-        Type: AWS::DynamoDB::Table
-        Properties:
-          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
-          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
-      Clock:
-        Type: AWS::Serverless::Function
-        Properties:
-          Handler: app.handler
-          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
-          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
-      Worker: {Type: AWS::Serverless::Function, Properties: {Handler: app.worker_handler}}
-    """
-
 SOURCES = {
-    "clock/app.py": """
+    "server/app.py": """
         from itertools import count
         from mcp_roundtrip import Context, Server
 
@@ -88,7 +56,7 @@ class Run:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     found, folder = Run(), tmp_path_factory.mktemp("clock")
-    template = write_application(folder, TEMPLATE, SOURCES)
+    template = write_application(folder, SERVER_WITH_TASKS, SOURCES)
     hurried = python_of_functions("fast_clock")  # a call that is asked on the page waits for an answer
     with serve(template, python=hurried, users=[User("ada")], log=None, listeners=[found.listen]) as app:
         assert app.issuer is not None

@@ -11,7 +11,7 @@ from mcp_roundtrip_tools.console.guard import (
 from mcp_roundtrip_tools.console.pages import page_file
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.template.model import Route
-from support.sam_applications import http, write_application
+from support.sam_applications import ONE_FUNCTION, http, write_application
 from support.served_application import serve
 
 HOST = ("host", "127.0.0.1:3000")
@@ -201,16 +201,7 @@ def test_a_template_keeps_its_own_route_for_the_root():
 
 def test_a_run_without_the_console_serves_only_the_template(tmp_path):
     source = {"f/app.py": "def handler(event, context):\n    return event['rawPath']\n"}
-    template = """
-        Resources:
-          F:
-            Type: AWS::Serverless::Function
-            Properties:
-              Handler: app.handler
-              CodeUri: f
-              Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
-        """
-    with serve(write_application(tmp_path, template, source), log=None, console=False) as app:
+    with serve(write_application(tmp_path, ONE_FUNCTION, source), log=None, console=False) as app:
         assert app.console_url is None
         for path in ("/", "/console/", "/console/api/application"):
             assert http(app.url(path), headers={"accept": "text/html"}).body == path.encode()

@@ -12,43 +12,11 @@ import pytest
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp
 from support.client_requests import ASKABLE
-from support.sam_applications import http, rpc, write_application
+from support.sam_applications import SERVER_WITH_TASKS, http, rpc, write_application
 from support.served_application import serve
 
-TEMPLATE = """
-    Globals:
-      Function:
-        Handler: app.handler
-        CodeUri: orders
-        Timeout: 20
-        Environment:
-          Variables:
-            MCP_AUTH_MODE: none
-            MCP_ISSUER: local
-            MCP_AUDIENCE: http://127.0.0.1/mcp
-            MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
-            MCP_STATE_ENCRYPTION_KEY_ARN: !GetAtt EncryptionKey.Arn
-            MCP_TASK_TABLE: !Ref Table
-            GATE: !Ref Gate
-    Parameters: {Gate: {Type: String}}
-    Resources:
-      StateKey: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
-      EncryptionKey: {Type: AWS::KMS::Key, Properties: {KeySpec: HMAC_256, KeyUsage: GENERATE_VERIFY_MAC}}
-      Table:
-        Type: AWS::DynamoDB::Table
-        Properties:
-          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
-          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
-      Orders:
-        Type: AWS::Serverless::Function
-        Properties:
-          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
-          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
-      Worker: {Type: AWS::Serverless::Function, Properties: {Handler: app.worker_handler}}
-    """
-
 SOURCES = {
-    "orders/app.py": """
+    "server/app.py": """
         import os, pathlib, time
         from mcp_roundtrip import Context, Server
 
@@ -72,7 +40,7 @@ SOURCES = {
 
         handler, worker_handler = server.lambda_handler, server.worker_handler
         """,
-    "orders/notes.md": "# Notes\n",
+    "server/notes.md": "# Notes\n",
 }
 
 CLIENT = {META_CLIENT_CAPABILITIES: ASKABLE}
@@ -131,8 +99,8 @@ class Console:
 def console(tmp_path_factory):
     folder = tmp_path_factory.mktemp("console")
     gate = folder / "gate"
-    template = write_application(folder, TEMPLATE, SOURCES)
-    with serve(template, parameters={"Gate": str(gate)}, log=None) as app:
+    template = write_application(folder, SERVER_WITH_TASKS, SOURCES)
+    with serve(template, variables={"GATE": str(gate)}, log=None) as app:
         yield Console(app, gate)
 
 
@@ -142,12 +110,12 @@ def marks(rows):
 
 def test_the_function_behind_the_endpoint_owns_everything(console):
     found = console.read("application")
-    assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Orders")
+    assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Server")
     assert found["owners"] == {}
     by_name = api_url(console.app, "application").replace("127.0.0.1", "localhost")
     assert http(by_name).json()["mcpUrl"] == console.app.url("/").replace("127.0.0.1", "localhost")
     assert {each["name"]: each["kind"] for each in found["functions"]} == {
-        "Orders": "tool",
+        "Server": "tool",
         "Worker": "worker",
     }
 
@@ -159,7 +127,7 @@ def test_a_request_is_shown_with_what_it_caused(console):
     assert found["requestBody"]["params"]["arguments"] == {"name": "tea"}
     assert found["responseBody"] == answer.json()
     (invocation,) = found["invocations"]
-    assert (invocation["function"], invocation["trigger"]) == ("Orders", "http")
+    assert (invocation["function"], invocation["trigger"]) == ("Server", "http")
     assert {call["service"] for call in invocation["serviceCalls"]} <= {"kms"}
     assert console.api("exchanges/unknown").status == 404
 
@@ -189,7 +157,7 @@ def test_activity_waits_for_the_next_request(console):
         "client": "test-client",
         "outcome": "input_required",
         "asked": ["size"],
-        "function": "Orders",
+        "function": "Server",
         "isFromConsole": False,
         "failed": False,
     }.items() <= line.items()
@@ -252,19 +220,19 @@ def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):
 
 def test_another_version_of_the_code_answers_the_next_round(console):
     state = console.call().json()["result"]["requestState"]
-    shown = console.read("sources/Orders")
+    shown = console.read("sources/Server")
     assert [file["name"] for file in shown["files"]] == ["app.py", "notes.md"]
-    assert sorted(shown["functions"]) == ["Orders", "Worker"]
+    assert sorted(shown["functions"]) == ["Server", "Worker"]
     text = shown["files"][0]["text"].replace("Which size", "How many")
-    edited = console.read("sources/Orders", {"files": {"app.py": text}}, "PUT")
+    edited = console.read("sources/Server", {"files": {"app.py": text}}, "PUT")
     assert (edited["isEdited"], edited["edited"]) == (True, ["app.py"])
     answer = console.call(requestState=state, inputResponses={"size": accept("big")}).json()
     assert "How many" in answer["result"]["inputRequests"]["size"]["params"]["message"]
-    assert console.api("sources/Orders", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
-    assert console.read("sources/Orders")["isEdited"] is True
-    assert console.read("sources/Orders", method="DELETE")["isEdited"] is False
+    assert console.api("sources/Server", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
+    assert console.read("sources/Server")["isEdited"] is True
+    assert console.read("sources/Server", method="DELETE")["isEdited"] is False
     assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
-    project = Path(console.app.folder / "orders/app.py").read_text()
+    project = Path(console.app.folder / "server/app.py").read_text()
     assert "How many" not in project
 
 
@@ -273,7 +241,7 @@ def test_another_version_of_the_code_answers_the_next_round(console):
     [
         ("sources/Nobody", None, "GET"),
         ("sources/..%2f..%2fetc", None, "GET"),
-        ("environments/Orders-99/kill", {}, "POST"),
+        ("environments/Server-99/kill", {}, "POST"),
         ("environments/%00/kill", {}, "POST"),
         ("exchanges/%2e%2e", None, "GET"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from mcp_roundtrip_tools.run.http import browser_protection as peer_users
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_other_users, socket_owner
 from mcp_roundtrip_tools.run.issuer.issuer import User
-from support.sam_applications import write_application
+from support.sam_applications import ONE_FUNCTION, write_application
 from support.served_application import serve
 
 OTHER = os.getuid() + 1
@@ -63,17 +63,10 @@ def test_nothing_is_refused_on_a_system_that_does_not_tell_owners(monkeypatch):
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    template = """
-        Parameters: {AuthMode: {Type: String}, TokenIssuer: {Type: String}}
-        Metadata: {LocalRun: {StandIns: {STAND_IN: stand_in.py}}}
-        Resources:
-          F:
-            Type: AWS::Serverless::Function
-            Properties:
-              Handler: app.handler
-              CodeUri: f
-              Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: POST}}}
-        """
+    posted = ONE_FUNCTION.replace("Path: $default, Method: ANY", "Path: /mcp, Method: POST")
+    template = f"""
+    Parameters: {{AuthMode: {{Type: String}}, TokenIssuer: {{Type: String}}}}
+    Metadata: {{LocalRun: {{StandIns: {{STAND_IN: stand_in.py}}}}}}{posted}"""
     sources = {
         "f/app.py": "def handler(event, context):\n    return 'called'\n",
         "stand_in.py": """

@@ -5,17 +5,8 @@ from zipfile import ZipFile
 import pytest
 
 from mcp_roundtrip_tools.run import TemplateError, serve
-from support.sam_applications import http, write_application
+from support.sam_applications import ONE_FUNCTION, http, write_application
 
-TEMPLATE = """
-    Resources:
-      F:
-        Type: AWS::Serverless::Function
-        Properties:
-          Handler: app.handler
-          CodeUri: f
-          Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}
-    """
 SOURCE = "import chosen\ndef handler(event, context):\n    return chosen.VALUE\n"
 
 
@@ -34,7 +25,7 @@ def wheel(folder, version):
 
 
 def test_requirements_are_installed_once_per_content(tmp_path):
-    template = write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    template = write_application(tmp_path, ONE_FUNCTION, {"f/app.py": SOURCE})
     requirements = tmp_path / "f/requirements.txt"
     requirements.write_text(f"# what it needs\n{wheel(tmp_path, '1.0')}\n")
     log: list[str] = []
@@ -50,7 +41,7 @@ def test_requirements_are_installed_once_per_content(tmp_path):
 
 
 def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path):
-    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE, "f/requirements.txt": "./no-such.whl\n"})
+    write_application(tmp_path, ONE_FUNCTION, {"f/app.py": SOURCE, "f/requirements.txt": "./no-such.whl\n"})
     with (
         pytest.raises(TemplateError, match=r"F: .*requirements.txt.*-m pip install"),
         serve(tmp_path / "template.yaml"),
@@ -60,7 +51,7 @@ def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path):
 
 def test_an_empty_file_installs_nothing(tmp_path):
     source = "def handler(event, context):\n    return 1\n"
-    write_application(tmp_path, TEMPLATE, {"f/app.py": source, "f/requirements.txt": "# nothing\n\n"})
+    write_application(tmp_path, ONE_FUNCTION, {"f/app.py": source, "f/requirements.txt": "# nothing\n\n"})
     log: list[str] = []
     with serve(tmp_path / "template.yaml", log=log.append) as app:
         assert http(app.url("/f")).body == b"1"

@@ -4,45 +4,24 @@ import threading
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from support.client_requests import TASKS
-from support.sam_applications import rpc, write_application
+from support.sam_applications import SERVER_WITH_TASKS, rpc, write_application
 from support.served_application import serve
 
 WITHIN_S = 30
 
-TEMPLATE = """
-    Globals:
-      Function:
-        CodeUri: .
-        Timeout: 20
-        Environment:
-          Variables:
-            MCP_AUTH_MODE: none
-            MCP_ISSUER: naps
-            MCP_AUDIENCE: urn:naps
-            MCP_TASK_TABLE: !Ref Tasks
-    Resources:
-      Tool:
-        Type: AWS::Serverless::Function
-        Properties:
-          Handler: app.handler
-          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
-          Events: {Mcp: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
-      Worker:
-        Type: AWS::Serverless::Function
-        Properties:
-          Handler: app.worker
-          Environment: {Variables: {MCP_TASK_QUEUE: !Ref Queue}}
+QUEUE = """
       Queue: {Type: AWS::SQS::Queue}
       QueueToWorker:
         Type: AWS::Lambda::EventSourceMapping
         Properties: {EventSourceArn: !GetAtt Queue.Arn, FunctionName: !Ref Worker}
-      Tasks:
-        Type: AWS::DynamoDB::Table
-        Properties:
-          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
-          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
-          BillingMode: PAY_PER_REQUEST
     """
+TEMPLATE = (
+    SERVER_WITH_TASKS.replace(
+        "{Handler: app.worker_handler",
+        "{Environment: {Variables: {MCP_TASK_QUEUE: !Ref Queue}}, Handler: app.worker_handler",
+    )
+    + QUEUE
+)
 
 APP = """
     from mcp_roundtrip import Context, Server
@@ -55,8 +34,7 @@ APP = """
         ctx.sleep("nap", 100)
         print("awake", flush=True)
 
-    handler = server.lambda_handler
-    worker = server.worker_handler
+    handler, worker_handler = server.lambda_handler, server.worker_handler
     """
 
 
@@ -70,7 +48,7 @@ def test_a_task_that_sleeps_in_invoke_mode_wakes_without_a_poll(tmp_path):
             ended.set()
 
     meta = {META_CLIENT_CAPABILITIES: TASKS}
-    with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=log) as app:
+    with serve(write_application(tmp_path, TEMPLATE, {"server/app.py": APP}), log=log) as app:
         created = rpc(app.url(), "tools/call", meta=meta, name="nap", arguments={}).json()
         assert created["result"]["resultType"] == "task", (created, lines)
         assert ended.wait(WITHIN_S), lines

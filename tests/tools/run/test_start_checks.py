@@ -19,7 +19,14 @@ from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.model import Function
 from support.messages import META
-from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application
+from support.sam_applications import (
+    FRONT_DOOR,
+    ONE_FUNCTION,
+    front_door_template,
+    http,
+    rpc,
+    write_application,
+)
 from support.served_application import serve
 
 GOOD = """
@@ -36,15 +43,8 @@ GOOD = """
     handler = server.lambda_handler
     """
 SOURCES = {"f/app.py": GOOD, "f/beside.py": "VALUE = 1\n"}
-TEMPLATE = """
-    Globals: {Function: {Handler: app.handler, Timeout: 5, Environment: {Variables: {MCP_AUTH_MODE: none}}}}
-    Resources:
-      F:
-        Type: AWS::Serverless::Function
-        Properties:
-          CodeUri: f
-          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
-    """
+GLOBALS = "{Function: {Timeout: 5, Environment: {Variables: {MCP_AUTH_MODE: none}}}}"
+TEMPLATE = f"\n    Globals: {GLOBALS}{ONE_FUNCTION}"
 
 
 @dataclass(frozen=True)
