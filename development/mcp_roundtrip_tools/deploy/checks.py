@@ -89,7 +89,7 @@ def refused_names(root: Stack, name: str) -> Iterator[str]:
 def _lengths(root: Stack) -> Iterator[tuple[int, str, int]]:
     """Yield by how much each name exceeds its maximum, the name and the maximum."""
     for (kind, member), maximum in MAXIMUM.items():
-        for resource in (each for stack in root.all() for each in stack.resources.of_type(kind)):
+        for resource in root.of_type(kind):
             with suppress(TemplateError):  # it contains what only a deployment knows
                 name = resource.text(member, "")
                 yield len(name) - maximum, name, maximum
@@ -98,11 +98,10 @@ def _lengths(root: Stack) -> Iterator[tuple[int, str, int]]:
 def reserved_concurrency(root: Stack) -> dict[str, int]:
     """Return the reserved concurrency of each function that reserves some, by the function's name."""
     found = {}
-    for stack in root.all():
-        for function in stack.resources.of_type(FUNCTION):
-            with suppress(TemplateError):
-                if reserved := int(function.number("ReservedConcurrentExecutions", 0)):
-                    found[function.text("FunctionName", function.logical_id)] = reserved
+    for function in root.of_type(FUNCTION):
+        with suppress(TemplateError):
+            if reserved := int(function.number("ReservedConcurrentExecutions", 0)):
+                found[function.text("FunctionName", function.logical_id)] = reserved
     return found
 
 

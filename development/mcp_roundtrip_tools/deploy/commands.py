@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import Deployment
@@ -19,55 +19,49 @@ from mcp_roundtrip_tools.template.model import TemplateError
 
 def build(arguments: Sequence[str] | None = None, *, prog: str) -> int:
     """Build the functions and the layer; return the exit status."""
-    parser = _parser(prog, "Build for an environment.")
-    _add_sam(parser)
-    _add_changes(parser)
-    options = parser.parse_args(arguments)
-    return _run(lambda: _changed(options).build(find_sam(Path.cwd(), options.sam)))
+    parser = _parser(prog, "Build for an environment.", changes=True)
+    given = parser.parse_args(arguments)
+    return _run(lambda: _changed(given).build(find_sam(Path.cwd(), given.sam)))
 
 
 def deploy(arguments: Sequence[str] | None = None, *, prog: str) -> int:
     """Check, build and deploy; return the exit status."""
-    parser = _parser(prog, "Check, build and deploy to an environment, and ask for what is missing.")
-    _add_sam(parser)
-    _add_changes(parser)
+    description = "Check, build and deploy to an environment, and ask for what is missing."
+    parser = _parser(prog, description, changes=True, deploys=True)
     parser.add_argument("--check", action="store_true", help="check the names of the parameters, and stop")
     parser.add_argument("--built", action="store_true", help="deploy .aws-sam/build as it is")
     parser.add_argument("--yes", action="store_true", help="ask nothing")
-    parser.add_argument("--options", default="", metavar="'…'", help="more options for sam deploy")
-    options = parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
 
     def check_and_deploy() -> int:
-        deployment = _changed(options)
-        if options.check:
+        deployment = _changed(given)
+        if given.check:
             return 0
-        return deployment.deploy(
-            find_sam(Path.cwd(), options.sam),
-            artefact_exists=options.built,
-            asks=sys.stdin.isatty() and not options.yes,
-            options=shlex.split(options.options),
-        )
+        sam, asks = find_sam(Path.cwd(), given.sam), sys.stdin.isatty() and not given.yes
+        options = shlex.split(given.options)
+        return deployment.deploy(sam, artefact_exists=given.built, asks=asks, options=options)
 
     return _run(check_and_deploy)
 
 
 def rollback(arguments: Sequence[str] | None = None, *, prog: str) -> int:
     """Deploy what ran before the last deployment; return the exit status."""
-    parser = _parser(prog, "Deploy to an environment what ran before the last deployment.")
-    _add_sam(parser)
-    parser.add_argument("--options", default="", metavar="'…'", help="more options for sam deploy")
-    options = parser.parse_args(arguments)
-    return _run(
-        lambda: _deployment(options).rollback(find_sam(Path.cwd(), options.sam), shlex.split(options.options))
-    )
+    parser = _parser(prog, "Deploy to an environment what ran before the last deployment.", deploys=True)
+    given = parser.parse_args(arguments)
+
+    def deploy_again() -> int:
+        sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
+        return Deployment.of(Path.cwd(), given.env).rollback(sam, options)
+
+    return _run(deploy_again)
 
 
 def url(arguments: Sequence[str] | None = None, *, prog: str) -> int:
     """Print the URL of the endpoint; return the exit status."""
-    options = _parser(prog, "Print the URL of the endpoint of an environment.").parse_args(arguments)
+    given = _parser(prog, "Print the URL of the endpoint of an environment.").parse_args(arguments)
 
     def show() -> int:
-        print(_deployment(options).endpoint())
+        print(Deployment.of(Path.cwd(), given.env).endpoint())
         return 0
 
     return _run(show)
@@ -83,42 +77,30 @@ def _run(command: Callable[[], int]) -> int:
     return 2
 
 
-def _deployment(options: argparse.Namespace) -> Deployment:
-    return Deployment.of(Path.cwd(), options.env)
-
-
-def _changed(options: argparse.Namespace) -> Deployment:
-    return _deployment(options).with_changes(_changes(options))
-
-
-def _changes(options: argparse.Namespace) -> Mapping[str, str | None]:
-    """Return the parameters of the command line: their values, or None to return to the default."""
+def _changed(given: argparse.Namespace) -> Deployment:
+    """Return the deployment with the parameters of the command line; None returns one to its default."""
     changes: dict[str, str | None] = {}
-    for word in shlex.split(options.parameters):
+    for word in shlex.split(given.parameters):
         name, separator, value = word.partition("=")
         changes[name] = value if separator else None
-    target = {RUNTIME: options.runtime, ARCHITECTURE: options.architecture}
-    return {**changes, **{name: value for name, value in target.items() if value}}
+    target = {RUNTIME: given.runtime, ARCHITECTURE: given.architecture}
+    changes |= {name: value for name, value in target.items() if value}
+    return Deployment.of(Path.cwd(), given.env).with_changes(changes)
 
 
-def _parser(prog: str, description: str) -> argparse.ArgumentParser:
+def _parser(
+    prog: str, description: str, *, changes: bool = False, deploys: bool = False
+) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument(
-        "--env", default=DEFAULT, help="the environment of samconfig.toml (default: %(default)s)"
-    )
+    add = parser.add_argument
+    add("--env", default=DEFAULT, help="the environment of samconfig.toml (default: %(default)s)")
+    if changes or deploys:
+        add("--sam", type=Path, help="the sam to run (default: that of PATH)")
+    if deploys:
+        add("--options", default="", metavar="'…'", help="more options for sam deploy")
+    if changes:
+        text = "parameters of template.yaml to set and save; a name without a value returns to its default"
+        add("--parameters", default="", metavar="'NAME=VALUE NAME'", help=text)
+        add("--runtime", default="", help=f"{RUNTIME}, such as python3.13")
+        add("--architecture", default="", help=f"{ARCHITECTURE}: arm64 or x86_64")
     return parser
-
-
-def _add_sam(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sam", type=Path, help="the sam to run (default: that of PATH)")
-
-
-def _add_changes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--parameters",
-        default="",
-        metavar="'NAME=VALUE NAME'",
-        help="parameters of template.yaml to set and save; a name without a value returns to its default",
-    )
-    parser.add_argument("--runtime", default="", help=f"{RUNTIME}, such as python3.13")
-    parser.add_argument("--architecture", default="", help=f"{ARCHITECTURE}: arm64 or x86_64")

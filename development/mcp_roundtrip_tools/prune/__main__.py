@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip_tools.deploy.account import connect
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, read_environment
 from mcp_roundtrip_tools.prune.account import Row, Version, Workers, plan, removable
 
@@ -31,7 +31,7 @@ def main(
     try:
         environment = read_environment(Path.cwd(), options.env)
         stack = options.stack or environment.option("stack_name") or ""
-        connected = clients or _connect(environment.option("region"), environment.option("profile"))
+        connected = clients or connect(environment.option("region"), environment.option("profile")).clients
         workers = Workers.of_stack(connected, stack)
         # Versions are read first: one that is published meanwhile is not in the plan.
         rows = plan(list(workers.versions()), workers.use(int(time.time())))
@@ -64,12 +64,6 @@ def _line(row: Row) -> str:
     version = row.version
     decision = "unused" if row.reason is None else f"kept: {row.reason}"
     return f"{version.function} {version.number}  {version.published}  {decision}"
-
-
-def _connect(region: str | None, profile: str | None) -> Callable[[str], Any]:
-    session = boto3.Session(region_name=region, profile_name=profile)
-    make: Any = session.client  # the stubs demand the name of the service as a literal
-    return lambda service: make(service)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

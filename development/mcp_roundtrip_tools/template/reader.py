@@ -26,7 +26,7 @@ from mcp_roundtrip_tools.template.model import Application, Function, Storage, T
 from mcp_roundtrip_tools.template.queues import read_invoke_configs, read_queues
 from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
-from mcp_roundtrip_tools.template.stacks import Stack, Stacks
+from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
@@ -112,15 +112,15 @@ class Template:
             templates,
         )
 
-    def _read(self, services: LocalServices) -> Stacks:
+    def _read(self, services: LocalServices) -> Stack:
         root = Stack(self._tree, self._parameters, services)
         for problem in root.problems(checks_values=self._checks_values):
             raise TemplateError(problem.removesuffix("."))
-        return Stacks(root)
+        return root
 
 
 def _functions(
-    stacks: Stacks, resources: Iterable[TemplateResource], reader: FunctionReader, left_out: LeftOut
+    stacks: Stack, resources: Iterable[TemplateResource], reader: FunctionReader, left_out: LeftOut
 ) -> list[Function]:
     """Return the functions that can run here."""
     found = []
@@ -132,7 +132,7 @@ def _functions(
     return found
 
 
-def _layers(stacks: Stacks, left_out: LeftOut) -> dict[str, Path]:
+def _layers(stacks: Stack, left_out: LeftOut) -> dict[str, Path]:
     found = {}
     for layer in stacks.of_type(types.LAYER):
         with left_out.noting():
@@ -146,7 +146,7 @@ def _layer_folder(content: Path) -> Path:
     return built if built.is_dir() else content
 
 
-def _cors(stacks: Stacks, left_out: LeftOut) -> Any:
+def _cors(stacks: Stack, left_out: LeftOut) -> Any:
     """Return the CORS configuration of the first API that has one, otherwise that of Globals."""
     apis = [api for kind in types.HTTP_APIS for api in stacks.of_type(kind)]
     for api in (*apis, *stacks.globals_of("HttpApi")):
@@ -156,7 +156,7 @@ def _cors(stacks: Stacks, left_out: LeftOut) -> Any:
     return None
 
 
-def _storage(stacks: Stacks, left_out: LeftOut) -> Storage:
+def _storage(stacks: Stack, left_out: LeftOut) -> Storage:
     tables, buckets = {}, []
     for table in stacks.of_type(types.TABLE):
         with left_out.noting():

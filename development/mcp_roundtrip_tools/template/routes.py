@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.template.resources import (
     ROUTE,
     TemplateResource,
 )
-from mcp_roundtrip_tools.template.stacks import Stacks
+from mcp_roundtrip_tools.template.stacks import Stack
 
 DEFAULT: Final = "$default"
 
@@ -41,7 +41,7 @@ class RouteReader:
     A route that leads to no function of the application leads to a name of `left_out.targets`.
     """
 
-    def __init__(self, stacks: Stacks, functions: Mapping[str, str], left_out: LeftOut) -> None:
+    def __init__(self, stacks: Stack, functions: Mapping[str, str], left_out: LeftOut) -> None:
         self._stacks = stacks
         self._functions = functions
         self._left_out = left_out

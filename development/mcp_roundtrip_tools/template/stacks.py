@@ -111,6 +111,32 @@ class Stack:
         for each in self.nested.values():
             yield from each.all()
 
+    def of_type(self, kind: str) -> Iterator[TemplateResource]:
+        """Yield the resources of a type in all stacks."""
+        for stack in self.all():
+            yield from stack.resources.of_type(kind)
+
+    def globals_of(self, kind: str) -> Iterator[TemplateResource]:
+        """Yield the properties that the Globals of each template give to all resources of a kind."""
+        for stack in self.all():
+            yield stack.resources.globals_of(kind)
+
+    def problem_of(self, name: str) -> str | None:
+        """Return why the condition of a resource cannot be evaluated; None if it can."""
+        found = (stack.resources.problems.get(name) for stack in self.all())
+        return next((problem for problem in found if problem), None)
+
+    def left_out(self) -> LeftOut:
+        """Return what is left out whatever its properties are, to which readers add."""
+        found = LeftOut()
+        for stack in self.all():
+            stack.resources.leave_out(found)
+            for nested in stack.nested_resources():
+                if nested.logical_id not in stack.nested:
+                    reason = f"{nested.name}: a nested stack is run if its template is a file"
+                    found.targets[nested.physical_name] = reason
+        return found
+
     def parameters(self) -> dict[str, str | Unresolvable]:
         """Return the texts of the parameters, or why they have none."""
         return {name: self._parameter(name) for name in self.tree.declared}
@@ -209,36 +235,3 @@ class Stack:
         if attribute == "Arn" and self.names.values[name] == name:  # the role that SAM generates
             return f"arn:aws:iam::{ACCOUNT}:role/{name}"
         raise KeyError(path)
-
-
-class Stacks:
-    """The stacks of an application, that of its template first."""
-
-    def __init__(self, root: Stack) -> None:
-        self._stacks = [*root.all()]
-
-    def of_type(self, kind: str) -> Iterator[TemplateResource]:
-        """Yield the resources of a type in all stacks."""
-        for stack in self._stacks:
-            yield from stack.resources.of_type(kind)
-
-    def globals_of(self, kind: str) -> Iterator[TemplateResource]:
-        """Yield the properties that the Globals of each template give to all resources of a kind."""
-        for stack in self._stacks:
-            yield stack.resources.globals_of(kind)
-
-    def problem_of(self, name: str) -> str | None:
-        """Return why the condition of a resource cannot be evaluated; None if it can."""
-        found = (stack.resources.problems.get(name) for stack in self._stacks)
-        return next((problem for problem in found if problem), None)
-
-    def left_out(self) -> LeftOut:
-        """Return what is left out whatever its properties are, to which readers add."""
-        found = LeftOut()
-        for stack in self._stacks:
-            stack.resources.leave_out(found)
-            for nested in stack.nested_resources():
-                if nested.logical_id not in stack.nested:
-                    reason = f"{nested.name}: a nested stack is run if its template is a file"
-                    found.targets[nested.physical_name] = reason
-        return found
