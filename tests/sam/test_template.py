@@ -13,7 +13,6 @@ import pytest
 from mcp_roundtrip.deployment.settings import ADOT_WRAPPER, DEFAULTS
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 from support.project import ROOT
-from support.sam_build import SAM, run
 from support.transformed_template import (
     AUTH_MODES,
     DOMAIN,
@@ -95,10 +94,10 @@ def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks() -> None:
 
 
 def test_the_sources_are_lint_clean() -> None:
-    done = run(SAM, "validate", "--lint")
-    assert done.returncode == 0, done.stderr
-    # sam reads the root only.
-    assert lint(*sorted((ROOT / "platform").glob("*.yaml"))) == []
+    found = lint(ROOT / "template.yaml", *sorted((ROOT / "platform").rglob("*.yaml")))
+    # Actions of API Gateway that CloudFormation's registry names, and that cfn-lint's list does not have.
+    known = ("'tagresource'", "'untagresource'")
+    assert [each for each in found if not each["Message"].startswith(known)] == []
 
 
 # Authorization
