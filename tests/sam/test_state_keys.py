@@ -101,23 +101,10 @@ ADMINISTRATION = {
     "Effect": "Allow",
     "Principal": {"AWS": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"},
     "Action": [
-        "kms:DescribeKey",
-        "kms:EnableKey",
-        "kms:DisableKey",
-        "kms:GetKeyPolicy",
-        "kms:PutKeyPolicy",
-        "kms:ListKeyPolicies",
-        "kms:GetKeyRotationStatus",
-        "kms:ListResourceTags",
-        "kms:TagResource",
-        "kms:UntagResource",
-        "kms:UpdateKeyDescription",
-        "kms:CreateAlias",
-        "kms:UpdateAlias",
-        "kms:DeleteAlias",
-        "kms:ListGrants",
-        "kms:RevokeGrant",
-        "kms:ScheduleKeyDeletion",
+        *("kms:DescribeKey", "kms:EnableKey", "kms:DisableKey", "kms:GetKeyPolicy", "kms:PutKeyPolicy"),
+        *("kms:ListKeyPolicies", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:TagResource"),
+        *("kms:UntagResource", "kms:UpdateKeyDescription", "kms:CreateAlias", "kms:UpdateAlias"),
+        *("kms:DeleteAlias", "kms:ListGrants", "kms:RevokeGrant", "kms:ScheduleKeyDeletion"),
         "kms:CancelKeyDeletion",
     ],
     "Resource": "*",
@@ -132,54 +119,35 @@ NO_GRANTS = {
         "BoolIfExists": {"kms:GrantIsForAWSResource": "false", "aws:PrincipalIsAWSService": "false"}
     },
 }
+
+
+def use_of_key(name: str, action: str, **condition: str) -> dict[str, Any]:
+    """Return the statement of a key's policy for its use."""
+    used = {"Sid": name, "Effect": "Allow", "Principal": ADMINISTRATION["Principal"], "Action": action}
+    limited = (
+        {"Condition": {"StringEquals": {f"kms:{k}": v for k, v in condition.items()}}} if condition else {}
+    )
+    return {**used, "Resource": "*", **limited}
+
+
 KEY_POLICIES = {
     "StateKey": [
         ADMINISTRATION,
-        {
-            "Sid": "SigningThroughIam",
-            "Effect": "Allow",
-            "Principal": ADMINISTRATION["Principal"],
-            "Action": "kms:Sign",
-            "Resource": "*",
-            "Condition": {"StringEquals": {"kms:SigningAlgorithm": "ECDSA_SHA_256"}},
-        },
-        {
-            "Sid": "ReadingThePublicKeyThroughIam",
-            "Effect": "Allow",
-            "Principal": ADMINISTRATION["Principal"],
-            "Action": "kms:GetPublicKey",
-            "Resource": "*",
-        },
+        use_of_key("SigningThroughIam", "kms:Sign", SigningAlgorithm="ECDSA_SHA_256"),
+        use_of_key("ReadingThePublicKeyThroughIam", "kms:GetPublicKey"),
         NO_GRANTS,
     ],
     "StateEncryptionKey": [
         ADMINISTRATION,
-        {
-            "Sid": "DerivingThroughIam",
-            "Effect": "Allow",
-            "Principal": ADMINISTRATION["Principal"],
-            "Action": "kms:GenerateMac",
-            "Resource": "*",
-            "Condition": {"StringEquals": {"kms:MacAlgorithm": "HMAC_SHA_256"}},
-        },
+        use_of_key("DerivingThroughIam", "kms:GenerateMac", MacAlgorithm="HMAC_SHA_256"),
         NO_GRANTS,
     ],
 }
 
 CLOUDFORMATION_CALLS = {
-    "kms:CreateAlias",
-    "kms:DeleteAlias",
-    "kms:DescribeKey",
-    "kms:DisableKey",
-    "kms:EnableKey",
-    "kms:GetKeyPolicy",
-    "kms:GetKeyRotationStatus",
-    "kms:ListResourceTags",
-    "kms:PutKeyPolicy",
-    "kms:ScheduleKeyDeletion",
-    "kms:TagResource",
-    "kms:UntagResource",
-    "kms:UpdateAlias",
+    *("kms:CreateAlias", "kms:DeleteAlias", "kms:DescribeKey", "kms:DisableKey", "kms:EnableKey"),
+    *("kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:PutKeyPolicy"),
+    *("kms:ScheduleKeyDeletion", "kms:TagResource", "kms:UntagResource", "kms:UpdateAlias"),
     "kms:UpdateKeyDescription",
 }
 """On a key without automatic rotation. Source: `handlers` in the registry schemas of AWS::KMS::Key and Alias.
@@ -265,20 +233,8 @@ def test_the_outputs_of_the_platform_name_its_keys() -> None:
 
 # Rotation
 
-SIGNING = (
-    "StateKey",
-    "StateKeyArn",
-    "TrustedStateKeyArns",
-    "MCP_STATE_KEY_ARN",
-    "MCP_TRUSTED_STATE_KEY_ARNS",
-)
-ENCRYPTION = (
-    "StateEncryptionKey",
-    "StateEncryptionKeyArn",
-    "TrustedStateEncryptionKeyArns",
-    "MCP_STATE_ENCRYPTION_KEY_ARN",
-    "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS",
-)
+SIGNING = ("StateKey", "StateKeyArn", "TrustedStateKeyArns")
+ENCRYPTION = ("StateEncryptionKey", "StateEncryptionKeyArn", "TrustedStateEncryptionKeyArns")
 ROTATION = [("", NEW), (NEW, OLD), (NEW, "")]
 """The current key and the trusted keys of each step. Empty means the key of the stack, whose ARN is OLD."""
 
@@ -291,17 +247,15 @@ every_step = pytest.mark.parametrize(("used", "trusted"), ROTATION, ids=["trust"
 def test_each_step_of_a_rotation_changes_two_parameters(
     kind: tuple[str, ...], used: str, trusted: str
 ) -> None:
-    key, key_arn, trusted_arns, told_key, told_trusted = kind
+    key, key_arn, trusted_arns = kind
+    told = ["MCP_" + re.sub("(?<=[a-z])(?=[A-Z])", "_", name).upper() for name in (key_arn, trusted_arns)]
     given = {key_arn: used, trusted_arns: trusted}
     in_use = used or arn(key)
     accepted = [in_use, *([trusted] if trusted else [])]
 
     assert (key in deployed(**given)) == (not used)
     for tool in TOOLS:
-        assert (variables(tool, **given)[told_key], variables(tool, **given)[told_trusted]) == (
-            in_use,
-            trusted,
-        )
+        assert [variables(tool, **given)[name] for name in told] == [in_use, trusted]
         signs, reads, derives = on_keys(tool, **given)
         if kind is SIGNING:
             assert (signs, reads) == (sign(*accepted), get_public_key(*accepted))

@@ -79,17 +79,13 @@ async def test_every_tool_is_served_at_the_same_address(grown: dict[str, Path], 
     assert len(present) == min(max(0, [*STEPS].index(step)), len(TOOLS))
 
 
-def test_the_sample_events_are_those_of_all_functions(
-    grown: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findings(
+    grown: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = grown["upgrade"]
     monkeypatch.chdir(last)
-    committed = {path: (last / path).read_bytes() for path in (last / "events").rglob("*.json")}
+    committed = {path: path.read_bytes() for path in (last / "events").rglob("*.json")}
     assert events([]) == 0
     assert {path.parent.name for path in last.glob("events/*/*.json")} == {"server", "translate", "summarize"}
     assert {path: path.read_bytes() for path in committed} == committed
-
-
-def test_the_code_has_no_findings(grown: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(grown["upgrade"])
     assert lint([]) == 0

@@ -27,18 +27,8 @@ def changes(project: Path, *arguments: str) -> set[str]:
     return {path for path in after if after[path] and after[path] != before.get(path)}
 
 
-def test_every_tool_is_registered_once_and_in_order(project: Path) -> None:
-    for name in ("find_customers", "find_parts"):
-        assert main([name, "--project", str(project)]) == 0
-    assert list(load_server(project / SERVER).tools) == ["order_status", "find_customers", "find_parts"]
-    text = (project / SERVER).read_text("utf-8")
-    assert text.endswith(
-        '."\n\n\nserver.tool(find_customers)\nserver.tool(find_parts)\n\nhandler = server.lambda_handler\n'
-    )
-    assert "one_of\n\nfrom find_customers import find_customers\nfrom find_parts import" in text
-
-
-def test_a_tool_has_a_module_a_test_and_events(project: Path) -> None:
+def test_every_tool_has_a_module_a_test_and_events_and_is_registered_in_order(project: Path) -> None:
+    assert main(["find_customers", "--project", str(project)]) == 0
     assert changes(project, "find_parts") == {
         "events/server/find_parts.json",
         "events/server/find_parts_bad_arguments.json",
@@ -46,6 +36,12 @@ def test_a_tool_has_a_module_a_test_and_events(project: Path) -> None:
         "functions/server/find_parts.py",
         "tests/test_find_parts.py",
     }
+    assert list(load_server(project / SERVER).tools) == ["order_status", "find_customers", "find_parts"]
+    text = (project / SERVER).read_text("utf-8")
+    assert text.endswith(
+        '."\n\n\nserver.tool(find_customers)\nserver.tool(find_parts)\n\nhandler = server.lambda_handler\n'
+    )
+    assert "one_of\n\nfrom find_customers import find_customers\nfrom find_parts import" in text
 
 
 def test_only_the_first_tool_with_tasks_changes_the_template(project: Path) -> None:
@@ -116,7 +112,7 @@ def test_a_name_that_is_taken_is_refused(project: Path, name: str, reason: str) 
         plan_tool(project, name)
 
 
-def test_one_of_several_functions_has_to_be_named(project: Path) -> None:
+def test_one_of_several_functions_has_to_be_named_and_a_name_belongs_to_one(project: Path) -> None:
     write(plan_function(project, "translate"))
     with pytest.raises(TemplateError, match=r"FUNCTION=…: server, translate"):
         plan_tool(project, "find_parts")
@@ -128,10 +124,6 @@ def test_one_of_several_functions_has_to_be_named(project: Path) -> None:
         "functions/translate/find_parts.py",
     }
     assert catalog(["--functions", str(project / "functions"), "--check"]) == 0
-
-
-def test_a_tool_of_another_function_keeps_its_name(project: Path) -> None:
-    write(plan_function(project, "translate"))
     (project / "tests/test_order_status.py").unlink()
     found = contents(project)
     with pytest.raises(GrowthError, match=r"'order_status'.*'server'.*'translate'"):

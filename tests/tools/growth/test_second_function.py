@@ -37,11 +37,6 @@ def test_the_second_function_adds_the_front_door_and_the_third_does_not(project:
     assert files & front_door == {"functions/front_door/catalog.json"}
 
 
-def test_clients_find_the_server_by_the_same_name(project: Path) -> None:
-    write(plan_function(project, "translate"))
-    assert load_module(project / "functions/front_door/app.py").front_door.info["name"] == "orders"
-
-
 def test_the_front_door_has_the_options_of_the_server_that_clients_see(project: Path) -> None:
     app = project / SERVER
     before = 'Server("orders")'
