@@ -158,7 +158,7 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build_and_clients
 def authorizer(parameters):
     """Return what API Gateway's authorizer compares with tokens."""
     stack = stack_of(read_tree(ROOT / "platform/template.yaml"), parameters, "tools")
-    return dict(stack.resources.resource("JwtAuthorizer").get("JwtConfiguration"))
+    return dict(stack.resources["JwtAuthorizer"].get("JwtConfiguration"))
 
 
 def test_api_gateway_compares_each_audience_of_the_page_of_cognito():

@@ -79,7 +79,7 @@ def check_interpreter(folder: Path, stack: Stack) -> None:
 
 def _layer_makefiles(folder: Path, stack: Stack) -> Iterator[tuple[Path, Path]]:
     """Yield the makefile of each layer that `sam build` builds with make, and the folder in which it runs."""
-    for layer in stack.resources.of_type(LAYER):
+    for layer in (each for each in stack.resources.values() if each.kind == LAYER):
         metadata = stack.tree.document["Resources"][layer.logical_id].get("Metadata") or {}
         if metadata.get("BuildMethod") != "makefile":
             continue

@@ -71,9 +71,9 @@ def nested_stack_name(stack: TemplateResource) -> str:
     return f"{stack.names.values['AWS::StackName']}-{stack.logical_id}-LOCAL"
 
 
-def reference_to(kind: str, resource: TemplateResource, services: LocalServices) -> Any:
-    """Return what `!Ref` returns for a resource of this type. Raises TemplateError."""
-    match kind:
+def reference_to(resource: TemplateResource, services: LocalServices) -> Any:
+    """Return what `!Ref` returns for a resource. Raises TemplateError."""
+    match resource.kind:
         case types.ALIAS:
             return resource.text("AliasName")
         case types.LAYER:
@@ -98,13 +98,13 @@ def reference_to(kind: str, resource: TemplateResource, services: LocalServices)
     return resource.physical_name
 
 
-def attribute_of(kind: str, resource: TemplateResource, attribute: str, services: LocalServices) -> Any:
-    """Return what `!GetAtt` returns for a resource of this type. Raises TemplateError, and KeyError."""
-    match kind, attribute:
+def attribute_of(resource: TemplateResource, attribute: str, services: LocalServices) -> Any:
+    """Return what `!GetAtt` returns for a resource. Raises TemplateError, and KeyError."""
+    match resource.kind, attribute:
         case (types.HTTP_API | types.RAW_HTTP_API, "ApiEndpoint"):
             return services.api_url
         case (types.HTTP_API | types.RAW_HTTP_API, "ApiId") | (types.KEY, "KeyId"):
-            return reference_to(kind, resource, services)
+            return reference_to(resource, services)
         case (types.FUNCTION, "Arn"):
             return function_arn(name_of_function(resource))
         case (types.FUNCTION, "Version.Version"):
@@ -123,7 +123,7 @@ def attribute_of(kind: str, resource: TemplateResource, attribute: str, services
             return resource.text(attribute)
         case (_, "Arn"):
             # No emulated service has such a resource: what a function sends there gets a 501 of the runner.
-            service = "".join(kind.lower().split("::")[1:2])
+            service = "".join(resource.kind.lower().split("::")[1:2])
             return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource.physical_name}"
     raise KeyError(attribute)
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic, resolve
-from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
@@ -26,6 +25,8 @@ class TemplateResource:
     """
 
     logical_id: str
+    kind: str
+    """The type, such as `AWS::SQS::Queue`."""
     properties: Mapping[str, Any]
     names: TemplateNames
     folder: Path
@@ -101,6 +102,7 @@ class TemplateResource:
 
 
 FUNCTION: Final = "AWS::Serverless::Function"
+LAMBDA_FUNCTION: Final = "AWS::Lambda::Function"
 LAYER: Final = "AWS::Serverless::LayerVersion"
 HTTP_API: Final = "AWS::Serverless::HttpApi"
 RAW_HTTP_API: Final = "AWS::ApiGatewayV2::Api"
@@ -122,78 +124,38 @@ SETTINGS_VERSION: Final = "AWS::AppConfig::HostedConfigurationVersion"
 NESTED: Final = {APPLICATION: "Location", STACK: "TemplateURL"}
 """The types of nested stacks, with the property that names the template."""
 
-_NOT_RUN: Final = {
-    "AWS::Lambda::Function": "only AWS::Serverless::Function is run",
-}
 
+def read_resources(
+    document: Mapping[str, Any], names: TemplateNames, folder: Path, stack: str = ""
+) -> tuple[dict[str, TemplateResource], dict[str, str]]:
+    """Return the resources that exist, by logical id, and why a condition cannot be evaluated, by name.
 
-class TemplateResources:
-    """The resources of a template document. Raises TemplateError if it is not a template.
-
-    `names` are those of its parameters and resources. `folder` is that of the template, and `stack` the
-    name of its nested stack. `problems` has the resources whose condition cannot be evaluated, by name, with
-    the reason.
+    Raises TemplateError if a resource is none.
     """
-
-    def __init__(
-        self, document: Mapping[str, Any], names: TemplateNames, folder: Path, stack: str = ""
-    ) -> None:
-        self.problems: dict[str, str] = {}
-        self._names = names
-        self._folder = folder
-        self._stack = stack
-        self._globals: Mapping[str, Any] = document.get("Globals") or {}
-        self._resources = {
-            name: resource for name, resource in document["Resources"].items() if self._exists(name, resource)
-        }
-
-    def __contains__(self, logical_id: object) -> bool:
-        return logical_id in self._resources
-
-    def kind(self, logical_id: str) -> str:
-        return str(self._resources[logical_id]["Type"])
-
-    def resource(self, logical_id: str) -> TemplateResource:
-        resource = self._resources[logical_id]
-        properties = resource.get("Properties") or {}
-        if resource["Type"] == FUNCTION:
-            ignored = resource.get("IgnoreGlobals") or ()
-            shared = (self._globals.get("Function") or {}).items()
-            used = {key: value for key, value in shared if ignored != "*" and key not in ignored}
-            properties = _merged(used, properties)
-        return TemplateResource(logical_id, properties, self._names, self._folder, self._stack)
-
-    def of_type(self, kind: str) -> Iterator[TemplateResource]:
-        """Yield the resources of a type."""
-        for logical_id, resource in self._resources.items():
-            if resource["Type"] == kind:
-                yield self.resource(logical_id)
-
-    def globals_of(self, kind: str) -> TemplateResource:
-        """Return the properties that Globals gives to all resources of a kind, such as "Function"."""
-        properties = self._globals.get(kind) or {}
-        return TemplateResource(f"Globals.{kind}", properties, self._names, self._folder, self._stack)
-
-    def leave_out(self, left_out: LeftOut) -> None:
-        """Add what is left out whatever its properties are."""
-        for kind, reason in _NOT_RUN.items():
-            for resource in self.of_type(kind):
-                left_out.targets[resource.physical_name] = f"{resource.name}: {reason}"
-        functions = {each.name for each in self.of_type(FUNCTION)}
-        left_out.notes += [problem for name, problem in self.problems.items() if name not in functions]
-
-    def _exists(self, logical_id: str, resource: Any) -> bool:
-        name = f"{self._stack}.{logical_id}" if self._stack else logical_id
+    found: dict[str, TemplateResource] = {}
+    problems: dict[str, str] = {}
+    shared = (document.get("Globals") or {}).get("Function") or {}
+    for logical_id, written in document["Resources"].items():
+        name = f"{stack}.{logical_id}" if stack else logical_id
         if logical_id.startswith("Fn::"):
-            self.problems[name] = f"{name}: the transform AWS::LanguageExtensions is not run"
-            return False
-        if not isinstance(resource, dict) or not isinstance(resource.get("Type"), str):
+            problems[name] = f"{name}: the transform AWS::LanguageExtensions is not run"
+            continue
+        if not isinstance(written, dict) or not isinstance(written.get("Type"), str):
             raise TemplateError(f"{name}: a resource needs a Type")
+        kind, properties = written["Type"], written.get("Properties") or {}
+        if kind == FUNCTION:
+            ignored = written.get("IgnoreGlobals") or ()
+            used = {key: value for key, value in shared.items() if ignored != "*" and key not in ignored}
+            properties = _merged(used, properties)
         try:
-            return "Condition" not in resource or holds(resource["Condition"], self._names)
+            if "Condition" in written and not holds(written["Condition"], names):
+                continue
         except Unresolvable as error:
-            self.problems[name] = f"{name}.Condition: {error}"
-            return bool(resource["Type"] == FUNCTION)  # its routes answer with the reason
+            problems[name] = f"{name}.Condition: {error}"
+            if kind != FUNCTION:  # the routes of a function answer with the reason
+                continue
+        found[logical_id] = TemplateResource(logical_id, kind, properties, names, folder, stack)
+    return found, problems
 
 
 def _merged(base: Any, over: Any) -> Any:

@@ -27,7 +27,13 @@ from mcp_roundtrip_tools.template.parameters import (
     refused_value,
     split_list,
 )
-from mcp_roundtrip_tools.template.resources import FUNCTION, NESTED, TemplateResource, TemplateResources
+from mcp_roundtrip_tools.template.resources import (
+    FUNCTION,
+    LAMBDA_FUNCTION,
+    NESTED,
+    TemplateResource,
+    read_resources,
+)
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 
 
@@ -85,8 +91,13 @@ class Stack:
         self.names = TemplateNames(Values(self._reference), Values(self._attribute), *sections)
 
     @cached_property
-    def resources(self) -> TemplateResources:
-        return TemplateResources(self.tree.document, self.names, self.tree.path.parent, self.name)
+    def _read(self) -> tuple[dict[str, TemplateResource], dict[str, str]]:
+        return read_resources(self.tree.document, self.names, self.tree.path.parent, self.name)
+
+    @property
+    def resources(self) -> dict[str, TemplateResource]:
+        """The resources of this template that exist under its conditions, by logical id."""
+        return self._read[0]
 
     @cached_property
     def nested(self) -> dict[str, Stack]:
@@ -102,8 +113,7 @@ class Stack:
         return found
 
     def nested_resources(self) -> Iterator[TemplateResource]:
-        for kind in NESTED:
-            yield from self.resources.of_type(kind)
+        yield from (each for each in self.resources.values() if each.kind in NESTED)
 
     def all(self) -> Iterator[Stack]:
         """Yield the stack and all stacks in it."""
@@ -114,23 +124,32 @@ class Stack:
     def of_type(self, kind: str) -> Iterator[TemplateResource]:
         """Yield the resources of a type in all stacks."""
         for stack in self.all():
-            yield from stack.resources.of_type(kind)
+            yield from (each for each in stack.resources.values() if each.kind == kind)
 
     def globals_of(self, kind: str) -> Iterator[TemplateResource]:
         """Yield the properties that the Globals of each template give to all resources of a kind."""
         for stack in self.all():
-            yield stack.resources.globals_of(kind)
+            written = (stack.tree.document.get("Globals") or {}).get(kind) or {}
+            yield stack._section(f"Globals.{kind}", written)
+
+    def _section(self, name: str, members: Mapping[str, Any]) -> TemplateResource:
+        """Return a section of the template, whose members are resolved like properties."""
+        return TemplateResource(name, "", members, self.names, self.tree.path.parent, self.name)
 
     def problem_of(self, name: str) -> str | None:
         """Return why the condition of a resource cannot be evaluated; None if it can."""
-        found = (stack.resources.problems.get(name) for stack in self.all())
+        found = (stack._read[1].get(name) for stack in self.all())
         return next((problem for problem in found if problem), None)
 
     def left_out(self) -> LeftOut:
         """Return what is left out whatever its properties are, to which readers add."""
         found = LeftOut()
         for stack in self.all():
-            stack.resources.leave_out(found)
+            for each in stack.resources.values():
+                if each.kind == LAMBDA_FUNCTION:
+                    found.targets[each.physical_name] = f"{each.name}: only {FUNCTION} is run"
+            functions = {each.name for each in stack.resources.values() if each.kind == FUNCTION}
+            found.notes += [problem for name, problem in stack._read[1].items() if name not in functions]
             for nested in stack.nested_resources():
                 if nested.logical_id not in stack.nested:
                     reason = f"{nested.name}: a nested stack is run if its template is a file"
@@ -171,8 +190,7 @@ class Stack:
         outputs = self.tree.document.get("Outputs") or {}
         if name not in outputs:
             raise Unresolvable(f"the nested stack {self.name} has no output {name}; {hint(name, [*outputs])}")
-        section = TemplateResource("Outputs", {}, self.names, self.tree.path.parent, self.name)
-        output, condition = section.part(name, outputs[name]), outputs[name].get("Condition")
+        output, condition = self._section(f"Outputs.{name}", outputs[name]), outputs[name].get("Condition")
         if condition is not None and not holds(condition, self.names):
             raise Unresolvable(f"{output.name} does not exist under these conditions")
         return output.text("Value")
@@ -212,10 +230,10 @@ class Stack:
         if self._services is None:
             raise KeyError(name)
         if name in self.resources:
-            return reference_to(self.resources.kind(name), self.resources.resource(name), self._services)
+            return reference_to(self.resources[name], self._services)
         if name in (IMPLICIT_HTTP_API, IMPLICIT_REST_API):
             return name
-        for function in self.resources.of_type(FUNCTION):
+        for function in (each for each in self.resources.values() if each.kind == FUNCTION):
             if (found := generated_reference(function, name)) is not None:
                 return found
         raise KeyError(name)
@@ -228,8 +246,7 @@ class Stack:
         if self._services is None:
             raise KeyError(path)
         if name in self.resources:
-            resource = self.resources.resource(name)
-            return attribute_of(self.resources.kind(name), resource, attribute, self._services)
+            return attribute_of(self.resources[name], attribute, self._services)
         if path == f"{IMPLICIT_HTTP_API}.ApiEndpoint":
             return self._services.api_url
         if attribute == "Arn" and self.names.values[name] == name:  # the role that SAM generates
