@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from support import skips
 from support.github_workflow import WORKFLOWS
@@ -35,16 +32,8 @@ console.log(JSON.stringify(found.map(({ file, line, message }) => ({ file, line,
 
 
 def zizmor(*paths: Path) -> list[str]:
-    command: list[str | Path] = [
-        ZIZMOR,
-        "--offline",
-        "--no-progress",
-        "--persona",
-        "pedantic",
-        "--format",
-        "json",
-        *paths,
-    ]
+    options = ["--offline", "--no-progress", "--persona=pedantic", "--format=json"]
+    command: list[str | Path] = [ZIZMOR, *options, *paths]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     findings = json.loads(done.stdout)
     return sorted(each["ident"] for each in findings if not each["ignored"])
@@ -70,21 +59,14 @@ def test_actionlint_finds_nothing() -> None:
     assert actionlint(*sorted(WORKFLOWS.glob("*.yml"))) == []
 
 
-FAULTS = {
-    "template-injection": ("run: make test", "run: echo ${{ github.head_ref }}"),
-    "artipacked": ("persist-credentials: false", "fetch-depth: 1"),
-    "excessive-permissions": ("permissions: {}", "permissions: write-all"),
-    "unpinned-uses": (r"actions/checkout@[0-9a-f]{40}", "actions/checkout@v7"),
-}
-
-
-@pytest.mark.parametrize(("fault", "change"), FAULTS.items(), ids=FAULTS)
-def test_zizmor_finds_a_fault(tmp_path: Path, fault: str, change: tuple[str, str]) -> None:
+def test_zizmor_finds_a_fault(tmp_path: Path) -> None:
     folder = tmp_path / ".github/workflows"
     folder.mkdir(parents=True)
-    document = re.sub(change[0], change[1], (WORKFLOWS / "deploy.yml").read_text("utf-8"))
+    document = (
+        (WORKFLOWS / "deploy.yml").read_text("utf-8").replace("permissions: {}", "permissions: write-all")
+    )
     (folder / "deploy.yml").write_text(document)
-    assert fault in zizmor(folder / "deploy.yml")
+    assert "excessive-permissions" in zizmor(folder / "deploy.yml")
 
 
 def test_actionlint_finds_a_fault(tmp_path: Path) -> None:
