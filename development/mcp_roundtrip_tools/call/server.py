@@ -12,7 +12,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from mcp_roundtrip.protocol.constants import TASKS_GET, TOOLS_CALL
+from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
 from mcp_roundtrip_tools.client.connection import Connection, Result
@@ -109,27 +109,11 @@ Show = Callable[[str], None]
 """Shows a line beside the result."""
 
 
-class _CreatedTask(BaseModel):
-    taskId: str
-
-
-class _Task(BaseModel):
-    """The members of a task that are shown. The official client does not know the extension."""
-
-    status: str
-    statusMessage: str | None = None
-    pollIntervalMs: float | None = None
-    inputRequests: dict[str, types.InputRequest] | None = None
-    result: types.CallToolResult | None = None
-    error: types.ErrorData | None = None
-
-
-def _shape(method: str, result: Result) -> type[BaseModel] | None:
-    """Return the model of the members that are read."""
-    if method != TOOLS_CALL:
-        return _Task if method == TASKS_GET else None
-    kinds: dict[str, type[BaseModel]] = {"task": _CreatedTask, "input_required": types.InputRequiredResult}
-    return kinds.get(str(result.get("resultType")), types.CallToolResult)
+_SHAPES: Final[dict[str, type[BaseModel] | None]] = {
+    "task": None,
+    "input_required": types.InputRequiredResult,
+}
+"""The results of tools/call; the official client does not know the extension for tasks."""
 
 
 class McpServer:
@@ -163,7 +147,8 @@ class McpServer:
 
         def send() -> Result:
             result = self._connection.request(method, params)
-            if shape := _shape(method, result):
+            shape = _SHAPES.get(str(result.get("resultType")), types.CallToolResult)
+            if method == TOOLS_CALL and shape is not None:
                 shape.model_validate(result)
             return result
 

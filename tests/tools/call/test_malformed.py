@@ -9,8 +9,6 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mcp_roundtrip_tools.call.__main__ import main
 from mcp_roundtrip_tools.call.terminal import Terminal
@@ -75,16 +73,12 @@ def run(answers: Answers, url: str, **by_method: Any) -> tuple[int, list[str]]:
         ("tools/call", {"resultType": "complete", "content": ["text"]}),
         ("tools/list", None),
         ("tools/list", {**LISTED, "nextCursor": 1}),
-        ("tasks/get", {}),
-        ("tasks/get", {"status": "working", "pollIntervalMs": "soon"}),
-        ("tasks/get", {"status": "completed", "result": []}),
     ],
 )
 def test_a_malformed_result_ends_with_one_line(answers: Answers, url: str, method: str, result: Any) -> None:
     status, shown = run(answers, url, **{"tools/call": TASK, method: result})
     assert status == 1
-    assert [line for line in shown if not line.startswith("Task t.")] == shown[-1:]
-    assert shown[-1].startswith("error: ")
+    assert [line.partition(":")[0] for line in shown] == ["error"]
 
 
 def test_optional_members_that_are_null_count_as_left_out(answers: Answers, url: str) -> None:
@@ -100,10 +94,7 @@ def test_optional_members_that_are_null_count_as_left_out(answers: Answers, url:
     "document",
     [
         b"",
-        b"[]",
-        DEEP.encode(),
         b'{"authorization_servers": 1}',
-        b'{"authorization_servers": {"a": 1}}',
         b'{"authorization_servers": ["http://127.0.0.1:99999"], "resource": "http://127.0.0.1:99999"}',
         b'{"authorization_servers": ["http://[::1"], "resource": "http://[::1"}',
         b'{"authorization_servers": ["http://127.0.0.1:1"], "resource": 1}',
@@ -119,7 +110,7 @@ def test_malformed_metadata_ends_with_one_line(document: bytes) -> None:
     assert (status, len(shown)) == (2, 1), shown
 
 
-@pytest.mark.parametrize("status", [403, 404, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [403, 503])
 def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status: int) -> None:
     refusing = Answers()
     refusing.status = status
@@ -147,51 +138,3 @@ def test_a_problem_that_make_run_names_is_printed_as_it_is(problem: str) -> None
         ended, shown = run(refusing, url, tools__list=json.dumps(error).encode())
     text = "\n".join(shown)
     assert (ended, text.endswith(problem), "refuses" in text) == (1, True, False)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-PLACES = [
-    ("content",),
-    ("content", 0),
-    ("content", 0, "text"),
-    ("content", 0, "resource"),
-    ("structuredContent",),
-    ("inputRequests",),
-    ("inputRequests", "a"),
-    ("inputRequests", "a", "params"),
-    ("inputRequests", "a", "params", "requestedSchema"),
-    ("inputRequests", "a", "params", "messages"),
-    ("status",),
-    ("statusMessage",),
-    ("result",),
-    ("error",),
-    ("resultType",),
-]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["complete", "input_required", "task"]), st.sampled_from(PLACES), JSON)
-def test_no_value_in_a_result_ends_with_a_traceback(
-    answers: Answers, url: str, kind: str, place: tuple[Any, ...], value: Any
-) -> None:
-    request = {"method": "sampling/createMessage", "params": {"messages": [], "requestedSchema": {}}}
-    result: Any = {
-        "resultType": kind,
-        "taskId": "t",
-        "status": "completed",
-        "result": {"content": [TEXT]},
-        "content": [{"type": "resource", "resource": {"uri": "a:b"}}],
-        "inputRequests": {"a": request},
-    }
-    *path, last = place
-    inner = result
-    for name in path:
-        inner = inner[name]
-    inner[last] = value
-    task = {**result, "status": "failed" if result["status"] == "working" else result["status"]}
-    status, _ = run(answers, url, tools__call=result, tasks__get=task)
-    assert status in (0, 1, 2, 130)
