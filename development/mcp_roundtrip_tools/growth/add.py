@@ -44,9 +44,6 @@ ENVIRONMENTS = (DEFAULT, "prod")
 
 PIPELINE = "platform/pipeline/template.yaml"
 
-MAX_STACK_NAME = 24
-"""Characters of a stack's name in PIPELINE, which gives the reason."""
-
 TRANSFORMED = frozenset(f"AWS::Serverless::{name}" for name in ("Application", "Function", "LayerVersion"))
 """Types of template.yaml for whose resources PIPELINE has permissions."""
 
@@ -132,11 +129,6 @@ def _environment(project: Path, name: str) -> Environment:
     if stack is None:
         raise GrowthError(
             f"{SHARED} has no stack_name in [{name}.global.parameters]: the workflow deploys to {name}"
-        )
-    if len(stack) > MAX_STACK_NAME:
-        raise GrowthError(
-            f"the stack name {stack} has {len(stack)} characters, and {PIPELINE} accepts "
-            f"{MAX_STACK_NAME}: choose a shorter stack_name in {SHARED}"
         )
     return environment
 

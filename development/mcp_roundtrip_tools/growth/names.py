@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.deploy.environments import Refused, environments
 from mcp_roundtrip_tools.growth.entries import find_conflict
 
-MAX_FUNCTION_NAME = 64
-
 MAX_NAME = 30
-"""A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`."""
+"""A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`. `make deploy`
+refuses a stack's name that is too long for that."""
 
 RESERVED_ENDS = ("_worker", "_tasks")
 """What the names of a function's worker and queue end with."""
@@ -61,26 +59,3 @@ def check_function_name(project: Path, document: Mapping[str, Any], name: str) -
             raise GrowthError(f"{name!r}: {path} exists already")
     if found := find_conflict(document, name):
         raise GrowthError(f"{name!r}: template.yaml uses that name in {found!r}")
-
-
-def check_length(project: Path, name: str) -> None:
-    """Refuse the name of a function that is too long after a stack's name in samconfig.toml.
-
-    Raises GrowthError.
-    """
-    for stack in stack_names(project):
-        longest = f"{stack}_{name}"
-        if len(longest) > MAX_FUNCTION_NAME:
-            raise GrowthError(
-                f"the name {longest} of a function would have {len(longest)} characters, and Lambda accepts "
-                f"{MAX_FUNCTION_NAME}: choose a shorter name, or a shorter stack_name in samconfig.toml"
-            )
-
-
-def stack_names(project: Path) -> list[str]:
-    """Return the names of the stacks of all environments. Raises GrowthError."""
-    try:
-        found = (each.option("stack_name") for each in environments(project).values())
-        return sorted({name for name in found if name})
-    except Refused as error:
-        raise GrowthError(str(error)) from None

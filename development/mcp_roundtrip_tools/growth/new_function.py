@@ -32,7 +32,7 @@ from mcp_roundtrip_tools.growth.entries import (
     name_of,
 )
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, ToolFunction, tool_functions
-from mcp_roundtrip_tools.growth.names import GrowthError, check_function_name, check_length, check_name
+from mcp_roundtrip_tools.growth.names import GrowthError, check_function_name, check_name
 
 
 def front_door_files(project: Path, functions: Mapping[str, ToolFunction]) -> dict[Path, str]:
@@ -106,7 +106,6 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
     check_name(name, "new-function")
     document, template = read_template(project)
     check_function_name(project, document, name)
-    check_length(project, f"{name}_worker" if tasks else name)
     functions = tool_functions(project, document)
     app = project / FUNCTIONS / name / "app.py"
     new = {app: render_app(name, tasks=tasks), **render_test_and_events(project, name, app, tasks=tasks)}

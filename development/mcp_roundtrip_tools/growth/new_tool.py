@@ -23,9 +23,9 @@ from mcp_roundtrip_tools.growth.change import (
     render_test_and_events,
     run,
 )
-from mcp_roundtrip_tools.growth.entries import add_worker, name_of
+from mcp_roundtrip_tools.growth.entries import add_worker
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, select_function, tool_functions
-from mcp_roundtrip_tools.growth.names import GrowthError, check_length, check_module_name, check_name
+from mcp_roundtrip_tools.growth.names import GrowthError, check_module_name, check_name
 
 
 def register(app: Path, name: str, *, tasks: bool) -> str:
@@ -123,7 +123,6 @@ def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: b
     files = {**new, app: register(app, name, tasks=tasks)}
     if tasks and owner.worker is None:
         add_worker(template, owner)
-        check_length(project, f"{name_of(document, owner.logical_id)}_worker")
         files[project / TEMPLATE] = template.text
     try_registration(app, name, files)
     if (project / FUNCTIONS / FRONT_DOOR).is_dir():

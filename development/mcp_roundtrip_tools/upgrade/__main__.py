@@ -83,7 +83,7 @@ def main(
 def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> Iterator[str]:
     """Write the files of a package's platform, and yield what changes.
 
-    Raises UpgradeError, TemplateError and OSError; nothing is written then.
+    Raises UpgradeError and TemplateError before anything is written, and OSError.
     """
     platform = project / PLATFORM
     root, before = load(project / "template.yaml"), load(platform / "template.yaml")

@@ -164,7 +164,6 @@ OLDER = ("platform/template.yaml", "    Version: ", "    Version: 0.0.1 #", "run
         ("template.yaml", "Runtime: python3.13", "Runtime: nodejs22.x", "a Runtime such as python3.13"),
         ("samconfig.toml", "[prod.", "[stage.", "no environment 'prod'"),
         ("samconfig.toml", 'stack_name = "orders-prod"', "", "stack_name in [prod.global.parameters]"),
-        ("samconfig.toml", '"orders-prod"', f'"{"o" * 25}"', "accepts 24: choose a shorter stack_name"),
     ],
 )
 def test_an_application_that_cannot_get_the_pipeline_is_not_changed(

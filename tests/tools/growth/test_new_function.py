@@ -205,13 +205,6 @@ def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
     assert contents(project) == before
 
 
-def test_a_function_is_written_completely_or_not_at_all(project: Path) -> None:
-    files = plan_function(project, TOOL)
-    blocked = project / "template.yaml" / "below_a_file"
-    with pytest.raises(OSError, match="template"):
-        write({**files, blocked: ""})
-
-
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     assert main(["--project", str(tmp_path), TOOL]) == 2
     assert contents(tmp_path) == {}

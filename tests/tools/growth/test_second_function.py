@@ -67,7 +67,6 @@ def test_the_front_door_has_the_options_of_the_server_that_clients_see(project: 
         (("template.yaml", "MCP_SETTINGS", "SETTINGS"), "MCP_SETTINGS in Globals"),
         (("template.yaml", "  Platform:", "  Other:"), "no Platform"),
         (("template.yaml", "  ServerRole:", "  TranslateRole:"), "TranslateRole"),
-        (("samconfig.toml", '"orders-prod"', '"' + "o" * 50 + '"'), "Lambda accepts 64"),
     ],
 )
 def test_an_application_that_cannot_get_a_function_is_not_changed(
