@@ -1,7 +1,6 @@
 """The address of one owner, `/tools/<owner>`, through the front door."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -86,38 +85,30 @@ def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment)
     assert ("request_forwarded", {"owner": "owner"}) in deployment.observer.events
 
 
+NO_ID = {name: value for name, value in CALL.items() if name != "id"}
+
+
 @pytest.mark.parametrize(
-    ("sent", "request_id"),
-    [
-        (CALL, 1),
-        ({**CALL, "id": "a"}, "a"),
-        ({name: value for name, value in CALL.items() if name != "id"}, None),
-        ([], None),
-    ],
+    ("sent", "request_id"), [(CALL, 1), ({**CALL, "id": "a"}, "a"), (NO_ID, None), ([], None)]
 )
 def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent, request_id):
-    attempts: list[str] = []
+    attempts = []
 
-    def forward(owner: str, *rest: Any) -> Any:
+    def forward(owner, *rest):
         attempts.append(owner)
         raise ForwardingFailed("TooManyRequestsException")
 
     deployment = behind_door(replaced_ports={"forward": forward})
-    response = send(deployment, {**post("/tools/owner", CALL), "body": json.dumps(sent)})
+    event = {**post("/tools/owner", CALL), "body": json.dumps(sent)}
+    response = send(deployment, event)
     assert (response["statusCode"], body(response)["error"]["code"]) == (200, -32603)
     assert body(response).get("id") == request_id
     assert "quoted" in body(response)["error"]["message"]
-    [(event, error)] = deployment.observer.failures
-    assert (event, getattr(error, "reason", None)) == ("forwarding_failed", "TooManyRequestsException")
+    [(event_name, error)] = deployment.observer.failures
+    assert (event_name, error.reason) == ("forwarding_failed", "TooManyRequestsException")
     assert attempts == ["owner"]
-
-
-def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status():
-    def forward(*rest: Any) -> Any:
-        raise ForwardingFailed("timeout")
-
-    got = with_method(post("/tools/owner", CALL), "GET")
-    assert send(behind_door(replaced_ports={"forward": forward}), got)["statusCode"] == 500
+    got = send(deployment, with_method(event, "GET"))
+    assert got["statusCode"] == 500, "for a client that evaluates the status"
 
 
 NO_OWNERS = [

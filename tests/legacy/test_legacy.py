@@ -6,12 +6,11 @@ from typing import Annotated, Literal
 import pytest
 
 from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
+from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.client_requests import refused, text
 from support.deployment import legacy
 from support.legacy_schema import assert_valid
 from support.messages import call, message
-
-VERSIONS = ["2025-11-25", "2025-06-18", None]
 
 server = Server("everything", title="Everything", instructions="Ask me.")
 
@@ -28,14 +27,17 @@ def numbers(region: Annotated[str, McpHeader("Region")] = "eu") -> list[int]:
     return [1, 2]
 
 
+server.tool(name="large")(lambda: "x" * 6_000_001)
+
+
 @server.tool
 def fails() -> str:
     raise ToolError("no luck")
 
 
-@server.tool
-def large() -> str:
-    return "x" * 6_000_001
+@server.tool(channels=("model",))
+def greet(ctx: Context) -> dict[str, str]:
+    return {"greeting": f"Hello, {ctx.elicit('name', 'Who are you?', str)}!"}
 
 
 @server.tool(task="required")
@@ -66,9 +68,14 @@ def ids(value: str) -> Completion:
     return Completion([value + "1"])
 
 
-@pytest.fixture(params=VERSIONS, ids=str)
-def client(request):
-    return legacy(server, version=request.param)
+@pytest.fixture(params=[False, True], ids=["function", "front door"])
+def through_door(request):
+    return request.param
+
+
+@pytest.fixture(params=["2025-11-25", "2025-06-18", None], ids=str)
+def client(request, through_door):
+    return legacy(server, version=request.param, through_door=through_door)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,8 @@ def test_notifications_are_accepted_pings_answered_and_batches_refused(client, m
 
 def test_list_items_have_only_members_of_the_legacy_version(client):
     tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
-    assert list(tools) == ["add", "numbers", "fails", "large", "takes_long"]
+    assert set(tools) == {"add", "numbers", "fails", "large", "takes_long", "greet"}
+    assert [name for name, tool in tools.items() if "input_responses" in str(tool)] == ["greet"]
     assert tools["add"]["outputSchema"]["type"] == "object"
     assert tools["add"]["annotations"] == {"readOnlyHint": True}
     assert "outputSchema" not in tools["numbers"], "structured content was an object then"
@@ -156,6 +164,14 @@ def test_tools_are_called(client):
     assert client.error("tools/call", name="nothing")["code"] == -32602
     assert client.error_text("large"), "a result over the limit"
     assert "tasks" in client.error_text("takes_long")
+    assert "Who are you?" in client.text("greet")
+    greeted = client.call("greet", input_responses={"name": "Ada"})
+    assert greeted["structuredContent"] == {"greeting": "Hello, Ada!"}
+    assert client.result("prompts/get", name="review", arguments={"language": "rust"})["messages"]
+    assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
+    reference = {"type": "ref/resource", "uri": "notes://{id}"}
+    completed = client.result("completion/complete", ref=reference, argument={"name": "id", "value": "2"})
+    assert completed["completion"]["values"] == ["21"]
     result = client.call("numbers", region="us")
     assert "structuredContent" not in result
     assert json.loads(text(result)) == [1, 2]
@@ -208,3 +224,23 @@ def test_a_mirrored_header_is_optional_but_must_agree():
     assert "result" in json.loads(client.send(body).body)
     assert "result" in json.loads(client.send(body, mcp_param_region="us").body)
     assert refused(client.send(body, mcp_param_region="eu"))[1] == -32020
+
+
+def test_the_front_door_negotiates_the_version():
+    door = legacy(server, through_door=True, door_options={"instructions": "Knock."})
+    result = door.result("initialize", **INITIALIZE)
+    assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
+    assert (result["serverInfo"]["name"], result["instructions"]) == ("door", "Knock.")
+    door = legacy(Server("owner"), through_door=True, door_options={"legacy_clients": False})
+    assert door.refusal("initialize")[1] == -32022
+
+
+def test_the_catalog_says_which_tools_ask_and_how():
+    rows = catalog_lists({"owner": server})["tools"]
+    asks = {row["definition"]["name"]: (row["asks"], row["channels"]) for row in rows if "asks" in row}
+    assert asks == {
+        "greet": (True, ["model"]),
+        "add": (True, ["app", "page", "default"]),
+        "takes_long": (True, ["page", "default"]),
+    }
+    assert "input_responses" not in json.dumps(rows)

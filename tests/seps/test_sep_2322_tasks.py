@@ -10,7 +10,6 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, ProtocolError, Server, ToolError
-from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
     META_CLIENT_CAPABILITIES,
@@ -401,16 +400,6 @@ def test_listed_tools_declare_their_task_support(deployment):
         **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
     }
     assert deployment.error("tools/list", cursor="x")["code"] == -32602
-
-
-def test_only_errors_before_the_request_have_their_own_http_status(deployment):
-    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    assert deployment.send(body, mcp_protocol_version="2025-06-18").status == 200
-    assert deployment.send(body, mcp_protocol_version="2024-11-05").status == 400
-    assert deployment.send("{").status == 400
-    assert deployment.by(user=None, mode=AuthMode.JWT).send(body).status == 401
-    assert deployment.send(body, origin="https://evil.example").status == 403
-    assert deployment.send(body, http_method="DELETE").status == 405
 
 
 def test_a_front_door_serves_the_dialect_for_its_owners():
