@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing import Player
@@ -157,3 +157,41 @@ def test_nothing_is_paid_unless_a_user_was_shown_the_question(declared, ladder, 
     for passed_on in ({}, {"input_responses": given_answers}):
         result = legacy(made).call(tool, item="apples", **passed_on)
         assert '"paid":true' not in text(result).replace(" ", "")
+
+
+RAN = []
+
+
+def requiring(channels):
+    server = Server("x")
+    server.tool(name="never_asks", requires=["elicitation.form"])(lambda: "done")
+
+    @server.tool(requires=["elicitation.form"], channels=channels)
+    def size(ctx: Context) -> str:
+        RAN.append("size")
+        return f"{ctx.elicit('vcpus', 'How many CPUs?', int)} CPUs"
+
+    @server.tool(requires=["sampling"], channels=channels)
+    def summarize(ctx: Context) -> str:
+        return ctx.sample("summary", "Summarize.", max_tokens=10).text
+
+    return server
+
+
+def test_a_channel_that_reaches_the_user_is_as_good_as_the_clients_own_elicitation():
+    made = requiring(("model",))
+    for client in ("chatgpt", "codex"):
+        assert Player(made, client=client).call("size", vcpus=4).text == "4 CPUs"
+    error = Player(made, client="chatgpt").call("never_asks").error
+    assert error["code"] == -32021, "it has no context, so it has no channels"
+    error = Player(made, client="chatgpt").call("summarize").error
+    assert error["data"]["requiredCapabilities"] == {"sampling": {}}
+
+
+@pytest.mark.parametrize("channels", [(), ("default",)])
+def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channels):
+    RAN.clear()
+    error = Player(requiring(channels), client="chatgpt").call("size").error
+    assert (error["code"], error["data"]["requiredCapabilities"]) == (-32021, {"elicitation": {"form": {}}})
+    assert "elicitation.form" in legacy(requiring(channels)).error_text("size")
+    assert RAN == []

@@ -92,6 +92,23 @@ def test_every_other_protocol_error_is_sent_unchanged(error):
     assert play.observer.failures == []
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [(ToolError("Not today."), -32602, "Not today."), (OSError("secret"), -32603, "Quote")],
+    ids=["tool error", "other"],
+)
+def test_a_tool_error_of_a_prompt_or_a_resource_is_invalid_params_and_others_are_internal_errors(
+    error, code, said
+):
+    play = Player(raising(error))
+    for played in (play.prompt("prompt"), play.read("test://text")):
+        assert (played.error["code"], played.status) == (code, 200)
+        assert said in played.error["message"]
+        assert "secret" not in played.error["message"]
+    logged = [event for event, _ in play.observer.failures]
+    assert logged == ([] if code == -32602 else ["prompt_raised", "resource_raised"])
+
+
 def asking():
     def order(ctx: Context, early: bool = False) -> str:
         if early:

@@ -1,4 +1,4 @@
-"""The Server Card (SEP-2127): a public document that describes the endpoint; off unless it has a name."""
+"""Public documents: the metadata of the protected resource, and the Server Card (SEP-2127) of a named one."""
 
 import json
 import re
@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from mcp_roundtrip import Server
+from mcp_roundtrip.auth.protected_resource import MAX_AGE_S
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_testing.ports import RecordingObserver
@@ -14,7 +15,8 @@ from support.deployment import Deployment
 from support.project import ROOT
 
 NAME = "com.example/databases"
-PATH = "/mcp/server-card"
+CARD_PATH = "/mcp/server-card"
+METADATA = "/.well-known/oauth-protected-resource"
 
 CARD = {
     "type": "object",
@@ -55,24 +57,55 @@ REGISTRY_ENTRY = {
 """The rules of the registry's `server.json` for the members of ours."""
 
 server = Server("databases", title="Databases", description="Creates databases.", version="2.1.0")
+server.tool(name="read", scopes=["db:read"])(lambda: "")
+
+CLIENT = Deployment(server, config={"server_card": NAME, "authorization_server": "https://id.test/"})
 
 
-CLIENT = Deployment(server, config={"server_card": NAME})
-
-
-def ask(method="GET", path=PATH, headers=None, client=CLIENT):
+def ask(path=CARD_PATH, method="GET", headers=None, client=CLIENT):
     return client.respond(HttpRequest(method, headers or {}, "", path=path))
 
 
-@pytest.mark.parametrize("origin", [{}, {"origin": "https://anywhere.test"}], ids=["no origin", "any origin"])
-def test_the_card_is_served_without_a_caller_to_every_origin(origin):
-    answer = ask(headers=origin)
-    assert answer.status == 200
-    assert answer.headers["content-type"] == "application/mcp-server-card+json"
+DOCUMENTS = {
+    CARD_PATH: {
+        "content-type": "application/mcp-server-card+json",
+        "access-control-expose-headers": "ETag",
+        "cache-control": "public, max-age=3600",
+    },
+    METADATA: {"content-type": "application/json", "cache-control": f"public, max-age={MAX_AGE_S}"},
+    f"{METADATA}/mcp": {"content-type": "application/json"},
+}
+"""Paths of documents, and some of their headers."""
+
+each_document = pytest.mark.parametrize("path", DOCUMENTS)
+
+
+@each_document
+def test_a_document_is_served_without_a_token_to_every_origin(path):
+    for origin in ({}, {"origin": "https://anywhere.test"}):
+        answer = ask(path, headers=origin)
+        assert answer.status == 200
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert answer.headers.items() >= DOCUMENTS[path].items()
+    answer = ask(path, "HEAD")
+    assert (answer.status, answer.body, answer.headers) == (200, "", ask(path).headers)
+    answer = ask(path, "OPTIONS", {"origin": "https://anywhere.test"})
+    assert (answer.status, answer.body) == (204, "")
     assert answer.headers["access-control-allow-origin"] == "*"
-    assert answer.headers["access-control-expose-headers"] == "ETag"
-    assert answer.headers["cache-control"] == "public, max-age=3600"
-    card = json.loads(answer.body)
+    allowed = answer.headers["access-control-allow-headers"]
+    assert "If-None-Match" in allowed if path == CARD_PATH else allowed == "*"
+
+
+def test_the_documents_describe_the_endpoint():
+    for path in (METADATA, f"{METADATA}/mcp"):
+        assert json.loads(ask(path).body) == {
+            "resource": "https://mcp.test/mcp",
+            "authorization_servers": ["https://id.test/"],
+            "scopes_supported": ["db:read"],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Databases",
+        }
+    card = json.loads(ask().body)
     jsonschema.validate(card, CARD)
     assert card == {
         "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
@@ -88,6 +121,29 @@ def test_the_card_is_served_without_a_caller_to_every_origin(origin):
             }
         ],
     }
+
+
+OTHERS = [
+    *(f"{METADATA}/other", f"{METADATA}/", f"{METADATA}/mcp/x", "/mcp", "", "/other/server-card"),
+    *("/mcp/x/server-card", "/mcp/server-card/", "server-card"),
+]
+
+
+def test_other_paths_and_methods_have_no_document_and_a_document_needs_its_setting():
+    assert [ask(path).status for path in OTHERS] == [405] * len(OTHERS)
+    for path in DOCUMENTS:
+        assert ask(path, "DELETE").status == 405
+        assert ask(path, client=Deployment(server)).status == 405
+    answer = ask("/mcp", "POST", client=Deployment(server))
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, "/mcp"])
+def test_a_post_to_the_path_of_a_document_needs_a_token(path):
+    answer = ask(path, "POST")
+    assert answer.status == 401
+    metadata = "https://mcp.test/.well-known/oauth-protected-resource/mcp"
+    assert answer.headers["www-authenticate"] == f'Bearer scope="db:read", resource_metadata="{metadata}"'
 
 
 @pytest.mark.parametrize("title", [None, "x" * 1_500])
@@ -108,30 +164,6 @@ def test_a_client_that_has_the_current_card_gets_no_body():
     assert ask(headers={"if-none-match": '"other"'}).status == 200
     renamed = CLIENT.by(config={"server_card": "com.example/other"})
     assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
-
-
-def test_a_head_request_gets_the_headers_and_a_preflight_request_allows_a_conditional_one():
-    answer = ask("HEAD")
-    assert (answer.status, answer.body, answer.headers) == (200, "", ask().headers)
-    answer = ask("OPTIONS", headers={"origin": "https://anywhere.test"})
-    assert (answer.status, answer.body) == (204, "")
-    assert "If-None-Match" in answer.headers["access-control-allow-headers"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", PATH),
-        ("DELETE", PATH),
-        ("GET", "/other/server-card"),
-        ("GET", "/mcp/x/server-card"),
-        ("GET", "/mcp/server-card/"),
-        ("GET", "server-card"),
-    ],
-)
-def test_no_other_request_gets_the_card(method, path):
-    assert ask(method, path).status in (401, 405)
-    assert ask(client=Deployment(server)).status == 405, "a card needs a name"
 
 
 def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked():
