@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from support.deployment import Deployment
 from support.json_values import any_json
 from support.lambda_context import LambdaContext
-from support.logged_lines import logged_lines
 from support.messages import call, http_event, message
 from support.servers import server_of
 
@@ -61,28 +58,6 @@ def test_a_direct_caller_is_anonymous_and_refused_if_callers_must_be_identified(
 )
 def test_the_budget_is_the_smallest_limit_minus_a_margin(event, context, remaining_ms):
     assert structured(event, context) == remaining_ms
-
-
-def misconfigured() -> Ports:
-    raise SettingsError("MCP_AUTH_MODE", "Field required")
-
-
-MISCONFIGURED = Server("x", ports=misconfigured)
-
-
-def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(capsys):
-    context = LambdaContext(aws_request_id="request-1")
-    response = MISCONFIGURED.lambda_handler(http_event(message("tools/list", id=7)), context)
-    body = json.loads(response["body"])
-    assert (body["id"], body["error"]["code"]) == (7, -32603)
-    assert "MCP_AUTH_MODE" not in body["error"]["message"]
-    assert "request-1" in body["error"]["message"]
-    assert "MCP_AUTH_MODE" in logged_lines(capsys)[-1]["exception"]
-
-
-def test_a_notification_to_a_misconfigured_server_is_accepted():
-    event = http_event({"jsonrpc": "2.0", "method": "notifications/x"}, headers={})
-    assert MISCONFIGURED.lambda_handler(event, LambdaContext())["statusCode"] == 202
 
 
 @pytest.mark.parametrize(

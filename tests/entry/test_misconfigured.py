@@ -99,6 +99,8 @@ def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(ca
         assert (answer["id"], answer["error"]["code"]) == (7, -32603)
         assert "MCP_" not in response["body"]
     assert reasons(lines("misconfigured")) == [setting, setting]
+    notification = {"jsonrpc": "2.0", "method": "notifications/x"}
+    assert server.lambda_handler(http_event(notification, headers={}), None)["statusCode"] == 202
 
 
 def test_an_invalid_setting_of_a_worker_is_logged(start, lines):

@@ -112,7 +112,7 @@ def test_a_call_of_a_broken_tool_is_an_error_that_names_the_place_in_the_log(cli
     assert client.text("first") == "first"
 
 
-def test_all_errors_are_named_together_with_their_parameters():
+def test_all_errors_are_named_together_with_their_parameters_and_are_no_warnings():
     with pytest.raises(DefinitionError) as caught:
         make_server().check_definitions()
     lines = str(caught.value).splitlines()
@@ -121,9 +121,7 @@ def test_all_errors_are_named_together_with_their_parameters():
     ]
     assert lines[0].startswith("broken: parameter 'inside': Connection cannot be written as JSON; use a type")
     assert lines[1].startswith("undescribed: parameter 'call': JSON Schema cannot describe ")
-
-
-def test_player_refuses_a_server_with_a_broken_tool():
+    assert {tool.name for tool, _ in definition_warnings(make_server().features)} == set()
     with pytest.raises(DefinitionError, match="broken: parameter 'inside'"):
         Player(make_server()).call("first")
 
@@ -169,10 +167,6 @@ def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
     assert Deployment(server).text("orders", **{"filter[state]": "open"}) == "open"
 
 
-def test_a_tool_whose_schema_cannot_be_built_is_an_error_and_no_warning():
-    assert {tool.name for tool, _ in definition_warnings(make_server().features)} == set()
-
-
 def test_a_tool_without_code_of_its_own_has_its_warning():
     def repeat(item: str, count: int) -> str:
         return item * count
@@ -196,23 +190,16 @@ def nested(key, *, within):
     return {"type": "object", **below[within]}
 
 
-@pytest.mark.parametrize("key", ["", "a b", "filter[state]", "$top", "größe", "a\n", "x" * 65])
 @pytest.mark.parametrize("within", ["properties", "items", "anyOf", "$defs", "additionalProperties"])
-def test_a_property_that_models_refuse_is_named_at_every_depth(key, within):
-    [problem] = exceeded_limits("t", nested(key, within=within))
-    assert f"{key!r:.80}" in problem
-
-
-@pytest.mark.parametrize("key", ["a", "A_b.c-1", "x" * 64, "properties", "anyOf"])
-@pytest.mark.parametrize("within", ["properties", "items", "anyOf", "$defs", "additionalProperties"])
-def test_other_properties_are_accepted(key, within):
-    assert list(exceeded_limits("x" * MAX_TOOL_NAME, nested(key, within=within))) == []
-
-
-def test_data_that_looks_like_a_schema_has_no_properties():
+def test_a_property_that_models_refuse_is_named_at_every_depth_and_others_are_accepted(within):
+    for key in ("", "a b", "filter[state]", "$top", "größe", "a\n", "x" * 65):
+        [problem] = exceeded_limits("t", nested(key, within=within))
+        assert f"{key!r:.80}" in problem
+    for key in ("a", "A_b.c-1", "x" * 64, "properties", "anyOf"):
+        assert list(exceeded_limits("x" * MAX_TOOL_NAME, nested(key, within=within))) == []
     data = {"properties": {"a b": 1}}
     schema = {"properties": {"a": {"default": data, "const": data, "enum": [data], "examples": [data]}}}
-    assert list(exceeded_limits("t", schema)) == []
+    assert list(exceeded_limits("t", schema)) == [], "data that looks like a schema has no properties"
 
 
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf", "enum", "not"])
@@ -223,14 +210,11 @@ def test_a_keyword_is_refused_at_the_top_level_only(keyword):
     assert list(exceeded_limits("t", {"type": "object", "properties": {"a": {keyword: value}}})) == []
 
 
-def test_a_name_leaves_space_for_the_name_of_the_server():
+def test_a_name_leaves_space_for_the_name_of_the_server_and_a_message_names_few_properties():
     assert list(exceeded_limits("x" * MAX_TOOL_NAME, {})) == []
     [problem] = exceeded_limits("x" * (MAX_TOOL_NAME + 1), {})
     assert f"use at most {MAX_TOOL_NAME}" in problem
     assert len(f"mcp__{'s' * 17}__{'x' * MAX_TOOL_NAME}") == 64, "Claude Code and Codex"
-
-
-def test_a_message_names_few_of_many_properties():
     schema = {"properties": {f"{number} {'ü' * 1_000}": {} for number in range(100)}}
     [problem] = exceeded_limits("t", schema)
     assert "and 95 more" in problem

@@ -41,10 +41,12 @@ def test_all_pages_together_have_every_item_once_in_order(names, size):
     assert (cursors == []) == (len(names) <= size)
 
 
-def test_a_cursor_is_valid_in_any_process_and_can_be_reused():
+def test_a_cursor_is_valid_in_any_process_and_continues_or_is_refused_after_the_page_size_changed():
     _, cursors = read_pages("tools", NAMES, SIZE)
-    assert find_page("tools", list(NAMES), cursors[0], SIZE) == find_page("tools", NAMES, cursors[0], SIZE)
-    assert NAMES[find_page("tools", NAMES, cursors[0], SIZE)[0]] == NAMES[4:8]
+    for _ in range(2):
+        assert NAMES[find_page("tools", list(NAMES), cursors[0], SIZE)[0]] == NAMES[4:8]
+    assert NAMES[find_page("tools", NAMES, cursors[0], 2)[0]] == NAMES[4:6]
+    assert refused(cursors[0], size=3)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +68,6 @@ def test_a_cursor_is_valid_in_any_process_and_can_be_reused():
 def test_a_cursor_of_another_list_or_an_earlier_deployment_is_refused(kind, names):
     for cursor in read_pages(kind, names, SIZE)[1]:
         assert refused(cursor)
-
-
-def test_a_cursor_continues_or_is_refused_after_the_page_size_changed():
-    cursor = read_pages("tools", NAMES, 4)[1][0]
-    assert NAMES[find_page("tools", NAMES, cursor, 2)[0]] == NAMES[4:6]
-    assert refused(cursor, size=3)
 
 
 POSITIONS = ["0", "-4", "+4", "04", "4.0", "٤", " 4", "1", "5", "12", "9" * 5_000, ""]

@@ -181,37 +181,22 @@ def updates(operations):
     return [each.sk for each in operations if each.name == "update"]
 
 
-def count_operations(deployment, tool, **arguments):
-    """Return the number of operations of the store in a call."""
-    client, operations = recorded(deployment)
-    client.post_call(tool, arguments)
-    return len(operations)
-
-
-def test_a_call_asks_by_a_link_and_returns_its_result_when_it_is_made_again(deployment):
-    asked = deployment.text("confirm")
-    assert "confirm asks the user" in asked
-    assert "Order tea?" in asked
-    assert "call confirm again with the same arguments" in asked
-    assert deployment.outcome == "asked_on_page"
-    parked = {"tool": "confirm", "asked": ["sure"], "channel": "page"}
-    assert ("call_parked", parked) in deployment.observer.events
-    assert effects == []
-    assert deployment.answer(asked, sure=True) == "stored"
-    assert deployment.text("confirm") == "tea True 1"
-    assert deployment.outcome == "complete"
-
-
-def test_steps_before_a_question_are_remembered_and_nothing_runs_twice(deployment):
+def test_a_call_asks_by_links_and_its_steps_are_remembered_when_it_is_made_again(deployment):
     first = deployment.text("order", item="tea")
+    assert "order asks the user" in first
     assert "How many tea, at reserved 1?" in first
-    deployment.answer(first, size={"vcpus": 3})
+    assert "call order again with the same arguments" in first
+    assert deployment.outcome == "asked_on_page"
+    parked = {"tool": "order", "asked": ["size"], "channel": "page"}
+    assert ("call_parked", parked) in deployment.observer.events
+    assert deployment.answer(first, size={"vcpus": 3}) == "stored"
     second = deployment.text("order", item="tea")
     assert "Send it, charged 3 2?" in second
     assert deployment.token(second) != deployment.token(first)
     assert deployment.links.find(deployment.token(first)).state == "answered"
     deployment.answer(second, send=True)
-    deployment.text("order", item="tea")
+    assert "sent 3" in deployment.text("order", item="tea")
+    assert deployment.outcome == "complete"
     assert effects == ["reserved", "charged 3", "sent"]
 
 
@@ -319,12 +304,6 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
     assert "asks the user" in second.text("confirm")
 
 
-def test_the_first_call_of_an_anonymous_caller_without_a_session_reads_no_item():
-    client, operations = recorded(Deployment(server, user=None, capabilities={}))
-    assert "asks the user" in client.text("confirm")
-    assert not {"get", "query"} & {each.name for each in operations}
-
-
 def assert_refused(deployment, tool):
     """Make a call above the limit of one, and check how the client is told."""
     response = deployment.send_call(tool, {"item": "bread"})
@@ -343,19 +322,14 @@ def test_a_question_above_the_limit_is_refused_until_the_parked_call_is_answered
     asked = wait_at_the_limit(deployment)
     assert_refused(deployment, "confirm")
     assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
+    response = deployment.send_call("order", {"item": "tea"})
+    assert effects == ["reserved"]
+    assert "These steps have run, and will run again then: reserve" in response.body
     assert "asks the user" in deployment.by(user="bob").text("confirm")
     assert "asks the user" in deployment.text("confirm"), "the parked call continues"
     deployment.answer(asked, sure=True)
     assert "asks the user" in deployment.text("confirm", item="bread")
-    assert deployment.text("confirm").endswith("True 1")
-
-
-def test_a_refusal_names_the_steps_that_a_new_call_repeats(deployment):
-    wait_at_the_limit(deployment)
-    assert_refused(deployment, "order")
-    assert effects == ["reserved"]
-    response = deployment.send_call("order", {"item": "tea"})
-    assert "These steps have run, and will run again then: reserve" in response.body
+    assert deployment.text("confirm").endswith("True 2")
 
 
 @modern
@@ -541,30 +515,32 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
     assert len(kills) == (5, 8, 7)[crash_in], kills
 
 
-def call_at_once(deployment):
-    """Return the texts of six calls at the same time."""
-    barrier = Barrier(6)
+def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
+    deployment.answer(deployment.text("confirm"), sure=True)
+    client, barrier = deployment.by(stands_still=True), Barrier(6)
 
     def call(_):
         barrier.wait()
-        return deployment.text("confirm")
+        return client.text("confirm")
 
     with ThreadPoolExecutor(6) as threads:
-        return list(threads.map(call, range(6)))
-
-
-def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
-    deployment.answer(deployment.text("confirm"), sure=True)
-    assert set(call_at_once(deployment.by(stands_still=True))) == {"tea True 1"}
+        assert set(threads.map(call, range(6))) == {"tea True 1"}
     assert effects == ["tea True"]
 
 
 def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
-    assert count_operations(deployment, "confirm") == 4, "index; arguments, link, and one transaction"
-    assert count_operations(deployment, "confirm") == 2 + 3, "index and task; three times more as it waits"
+    def count_operations(deployment):
+        client, operations = recorded(deployment)
+        client.post_call("confirm")
+        return [each.name for each in operations]
+
+    assert len(count_operations(deployment)) == 4, "index; arguments, link, and one transaction"
+    assert len(count_operations(deployment)) == 2 + 3, "index and task; three times more as it waits"
     deployment.answer(deployment.text("confirm"), sure=True)
-    assert count_operations(deployment, "confirm") == 7, "index, task; claim, journal; check, step; result"
-    assert count_operations(deployment, "confirm") == 2, "index and task: the result again"
+    assert len(count_operations(deployment)) == 7, "index, task; claim, journal; check, step; result"
+    assert len(count_operations(deployment)) == 2, "index and task: the result again"
+    anonymous = Deployment(server, user=None, capabilities={})
+    assert not {"get", "query"} & {*count_operations(anonymous)}, "without a session"
 
 
 @modern
