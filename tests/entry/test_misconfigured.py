@@ -1,9 +1,7 @@
 """A function whose settings are wrong or missing: what it logs, and how it responds."""
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -47,9 +45,6 @@ def lasting(ctx: Context) -> str:
 @server.tool
 def plain() -> str:
     return ""
-
-
-Lines = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture

@@ -118,14 +118,6 @@ def pay(ctx: Context, to: str, amount: int) -> str:
     return f"{'paid' if paid else 'not paid'}, for {why}"
 
 
-@pytest.mark.parametrize("answers", [{}, {"sure": True}, {"sure": {"value": True}, "why": "rent"}])
-def test_a_model_never_answers_what_only_the_user_may_answer(answers):
-    message = through_model(pay).error_text("pay", to="eve", amount=5000, input_responses=answers)
-    assert "Pay 5000 to eve?" in message
-    assert "Only the user may answer it" in message
-    assert "2026-07-28" in message
-
-
 def test_a_model_answers_no_question_that_follows_a_user_only_one():
     def reckless(ctx: Context) -> str:
         with suppress(MissingClientCapability):

@@ -205,9 +205,7 @@ def test_a_state_is_good_for_its_own_call_only(client, change):
     assert (app_status(refused), refused["isError"]) == ("ended", True)
 
 
-def test_the_state_for_the_view_is_no_state_of_a_call_and_an_anonymous_one_is_a_bearer_token(
-    version, has_table
-):
+def test_the_state_of_a_view_is_none_of_a_call_and_an_anonymous_one_is_a_bearer_token(version, has_table):
     """docs/explanation/security.md says so: a deployment for anonymous callers is for development."""
     client = app(version, has_table=has_table)
     state = client.call("order", item="tea")["_meta"][QUESTIONS]["state"]

@@ -61,12 +61,6 @@ def charges(ctx: Context) -> None:
     ctx.step("ship", lambda: None)
 
 
-@server.tool
-def reserves(ctx: Context) -> str:
-    ctx.step("reserve", lambda: None)
-    return ctx.elicit("address", "Where to?", str)
-
-
 @server.prompt
 def greeting(name: str) -> str:
     return f"Greet {name}"

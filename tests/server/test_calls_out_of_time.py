@@ -4,9 +4,19 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
-from mcp_roundtrip.protocol.constants import META_CLIENT_INFO, TASKS_EXTENSION, UI_EXTENSION
+from mcp_roundtrip.protocol.constants import (
+    LEGACY_VERSION,
+    META_CLIENT_INFO,
+    PROTOCOL_VERSION,
+    TASKS_EXTENSION,
+    UI_EXTENSION,
+)
 from mcp_roundtrip.server.round import META_PARKED_CALL
+from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
+from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
+from support.deployment import Deployment
+from support.messages import META
 
 BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
@@ -99,3 +109,94 @@ def test_a_client_that_answers_none_calls_again(capabilities):
     assert second.structured == 6
     assert META_PARKED_CALL not in second.result["_meta"]
     assert rounds(player) == ["parked", "complete"]
+
+
+STEP_S = 2.5
+STEPS = 24
+CLAUDE = {"io.modelcontextprotocol/clientInfo": {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
+
+server = Server("slow")
+clock = FakeClock()
+ran = []
+
+
+def work(number: int) -> int:
+    clock.advance(STEP_S)
+    ran.append(number)
+    return number
+
+
+@server.tool
+def long_work(ctx: Context, asks: bool = False) -> int:
+    """A minute of steps, and a question after the first of them if it asks."""
+    for number in range(STEPS):
+        ctx.step(f"step-{number}", work, number)
+        if asks and number == 0:
+            ctx.elicit("sure", "Go on?", bool)
+    return len(ran)
+
+
+@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION], ids=["claude.ai", "2025-11-25"])
+def deployment(request, monkeypatch):
+    monkeypatch.setattr("support.client_requests.META", META | CLAUDE)
+    ran.clear()
+    return Deployment(server, clock=clock, capabilities={}, version=request.param)
+
+
+def play(deployment, **arguments):
+    """Make the call until it ends; return the texts before the result."""
+    texts = []
+    while True:
+        response = deployment.text("long_work", **arguments)
+        if response == str(STEPS):
+            return texts
+        texts.append(response)
+        assert len(texts) < 10
+
+
+def test_a_minute_of_steps_ends_after_several_calls_and_each_step_runs_once(deployment):
+    texts = play(deployment)
+    assert ran == list(range(STEPS))
+    assert len(texts) >= 2
+    assert all("it continues where it stopped" in text for text in texts)
+
+
+def test_a_question_in_between_is_asked_on_the_page(deployment):
+    deployment.answer(deployment.text("long_work", asks=True), sure=True)
+    play(deployment, asks=True)
+    assert ran == list(range(STEPS))
+
+
+@pytest.mark.parametrize("killed_call", range(24))
+def test_a_request_that_crashes_repeats_at_most_the_step_that_was_not_recorded(deployment, killed_call):
+    deployment.text("long_work")
+    crashing = CrashingStore(deployment.store, killed_call, is_done=False)
+    with pytest.raises(WorkerKilled):
+        deployment.by(store=crashing).text("long_work")
+    deployment.clock.advance(40)  # the lease
+    for _ in range(3):
+        deployment.text("long_work")
+    assert sorted(set(ran)) == list(range(STEPS))
+    assert len(ran) - STEPS == crashing.killed_at.startswith("put_new J#")
+
+
+class LeaseStore(MemoryStore):
+    """A store that records how long each lease lasts that a request claims or renews."""
+
+    def __init__(self):
+        super().__init__()
+        self.claimed, self.renewed = [], []
+
+    def update(self, pk, sk, change):
+        if "lu" in change.set:
+            leases = self.claimed if "lo" in change.set else self.renewed
+            leases.append(change.set["lu"] - round(clock() * 1_000))
+        return super().update(pk, sk, change)
+
+
+def test_the_lease_lasts_as_long_as_the_request_and_is_not_renewed(deployment):
+    store = LeaseStore()
+    play(deployment.by(store=store))
+    assert len(store.claimed) >= 2
+    assert set(store.claimed) == {deployment.round_ms + MARGIN_MS}
+    assert store.renewed == []

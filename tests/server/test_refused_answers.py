@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, Player
 from support.client_requests import accepted, responses
 
 SECRET = "hunter2"
+
+changes_questions = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")
 
 EXTENDED = {**EVERYTHING, "extensions": {"com.example/approval": {}}}
 
@@ -161,7 +163,7 @@ def test_the_error_after_the_last_round_names_the_question_and_the_reason():
     assert len(refusals(play)) == 9
 
 
-@pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
+@changes_questions
 def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_round():
     changing, minutes = Server("asks"), count(1)
 
@@ -236,3 +238,79 @@ def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(clie
     assert "taken" in str(played.asked or played.result)
     assert refusals(play)
     assert SECRET not in str(refusals(play))
+
+
+def changing(server):
+    """Return a server whose questions change from pass to pass."""
+    passes = count(1)
+
+    @server.tool
+    def by_time(ctx: Context) -> bool:
+        return ctx.elicit("sure", f"It is {next(passes)} o'clock in {SECRET}. Sure?", bool)
+
+    @server.tool
+    def by_field(ctx: Context) -> object:
+        return ctx.elicit("size", "How large?", int if next(passes) % 2 else str)
+
+    @server.tool(task="optional")
+    async def later(ctx: AsyncContext) -> bool:
+        await ctx.run_as_task()
+        return await ctx.elicit("sure", f"It is {next(passes)} o'clock. Sure?", bool)
+
+    @server.tool
+    def one_of_two(ctx: Context) -> list[Any]:
+        return list(ctx.ask(Elicit("name", "Who?", str), Elicit("sure", f"{next(passes)}?", bool)))
+
+    @server.tool
+    def steady(ctx: Context) -> list[Any]:
+        return [ctx.elicit("size", "How large?", int), ctx.elicit("sure", "Sure?", bool)]
+
+    return server
+
+
+def changes(play):
+    events = [fields for event, fields in play.observer.events if event == "question_changed"]
+    assert all(fields["tool"] for fields in events)
+    return [(fields["key"], fields["changed"]) for fields in events]
+
+
+@changes_questions
+@pytest.mark.parametrize(
+    ("tool", "rounds", "logged"),
+    [
+        ("by_time", [{"sure": True}], [("sure", "message")]),
+        ("by_field", [{}], [("size", "form (method or parameters)")]),
+        ("one_of_two", [{"name": "Ann"}, {"sure": True}], [("sure", "message"), ("sure", "message")]),
+        ("steady", [{"size": "many"}, {"size": 2}, {}, {"sure": True}], []),
+    ],
+)
+def test_every_round_with_a_changed_question_is_logged_without_the_text(tool, rounds, logged):
+    """An invalid answer and a new question are no changes."""
+    play = Player(changing(Server("x")))
+    asked = play.call(tool)
+    assert changes(play) == []
+    for answers in rounds:
+        asked = asked.respond(responses(**answers))
+    assert changes(play) == logged
+    assert SECRET not in str(play.observer.events)
+
+
+@changes_questions
+def test_a_discarded_answer_is_logged():
+    server, texts = Server("x"), iter(["10 EUR?", "10 EUR?", "11 EUR?"])
+
+    @server.tool
+    def buy(ctx: Context) -> list[Any]:
+        return list(ctx.ask(Elicit("price", next(texts), bool), Elicit("name", "Who?", str)))
+
+    play = Player(server)
+    again = play.call("buy").respond(responses(price=True)).respond(responses(name="Ann"))
+    assert again.question("price") == "11 EUR?"
+    assert changes(play) == [("price", "message")]
+
+
+@changes_questions
+def test_a_changed_question_of_a_task_is_logged():
+    play = Player(changing(Server("x")), WITH_TASKS)
+    play.call("later").task.respond(responses(sure=True))
+    assert ("sure", "message") in changes(play)
