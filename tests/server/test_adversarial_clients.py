@@ -7,6 +7,7 @@ this client received the question with exactly this text in the state that it re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,14 +27,10 @@ class Terms(BaseModel):
     agreed: bool
 
 
-class Shop:
-    """State of the tools: a price that is in every question, and the confirmations of this request."""
-
-    price = 5
-    confirmed: list[tuple[str, str]]
+shop = SimpleNamespace(price=5, confirmed=[])
+"""State of the tools: a price that is in every question, and the confirmations of this request."""
 
 
-shop = Shop()
 server = Server("shop", channels=("model",))
 
 

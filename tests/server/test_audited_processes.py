@@ -25,17 +25,13 @@ Fault = Callable[[str, Callable[[], Response]], Response]
 """Takes what a request is for and what answers it, and answers in its place."""
 
 
-def unchanged(name: str, answer: Callable[[], Response]) -> Response:
-    return answer()
-
-
 @dataclass
 class AuditedFunction:
     """A function with an effect, and the log of its processes. `fault` changes the answers of the log."""
 
     effects_path: Path
     logs: FakeLogs = field(default_factory=lambda: FakeLogs(lambda group: group == GROUP))
-    fault: Fault = unchanged
+    fault: Fault = lambda name, answer: answer()
     url: str = ""
     pid: int = 0
     requests: list[str] = field(default_factory=list)

@@ -22,11 +22,9 @@ BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
 
 ADA = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
-TASKS_ONLY = {"extensions": {TASKS_EXTENSION: {}}}
-ANSWERS_NONE = [{}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, TASKS_ONLY]
-
-
-NO_OPTIONS = {}
+ANSWERS_NONE = [
+    *({}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, {"extensions": {TASKS_EXTENSION: {}}})
+]
 
 
 def serving(body, **options):
@@ -35,21 +33,16 @@ def serving(body, **options):
     return server
 
 
-def six_steps(clock):
-    """Return a tool of six steps that take ten seconds each; a request has 29."""
+def slow(capabilities=EVERYTHING, tool=None, **given):
+    """Return a client of a tool of six steps that take ten seconds each; a request has 29."""
+    clock = FakeClock()
 
     def work(ctx: Context) -> int:
         for number in range(6):
             ctx.step(f"part {number}", clock.advance, 10)
         return 6
 
-    return work
-
-
-def slow(capabilities=EVERYTHING, tool=NO_OPTIONS, **given):
-    """Return a client of that tool, which has these options."""
-    clock = FakeClock()
-    return Player(serving(six_steps(clock), **tool), capabilities, clock=clock, **given)
+    return Player(serving(work, **(tool or {})), capabilities, clock=clock, **given)
 
 
 def signed_in(capabilities, **tool):

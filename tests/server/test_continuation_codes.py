@@ -47,9 +47,7 @@ def lenient(ctx: Context, item: str) -> str:
     return str(ctx.elicit("count", f"How many {item}?", int))
 
 
-@server.tool
-def add(a: int, b: int) -> int:
-    return a + b
+server.tool(name="adds")(lambda: 3)
 
 
 @pytest.fixture(autouse=True)
@@ -124,18 +122,8 @@ def is_refused(client, result):
 
 
 GUESSES = [
-    "x",
-    "A" * 32,
-    "A" * 31,
-    "A" * 10_000,
-    "../C",
-    "#",
-    "\u0000",
-    "é" * 32,
-    7,
-    True,
-    ["x"],
-    {"$ne": None},
+    *("x", "A" * 32, "A" * 31, "A" * 10_000, "../C", "#", "\u0000", "é" * 32),
+    *(7, True, ["x"], {"$ne": None}),
 ]
 
 
@@ -210,4 +198,4 @@ def test_a_tool_that_asks_nothing_may_have_the_argument_itself_and_otherwise_ref
 
     own = Deployment(made, user=None, capabilities={})
     assert own.text("plain", continuation_code="A" * 32) == "A" * 32
-    assert "unknown argument" in client.error_text("add", a=1, b=2, continuation_code="A" * 32)
+    assert "unknown argument" in client.error_text("adds", continuation_code="A" * 32)

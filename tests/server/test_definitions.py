@@ -147,18 +147,13 @@ def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path):
     assert load_module(path).fetch("") == ""
 
 
-def refused_by_models():
+def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
     server = Server("s")
 
     @server.tool(input_schema={"type": "object", "properties": {"filter[state]": {"type": "string"}}})
     def orders(arguments: dict[str, str]) -> str:
         return arguments["filter[state]"]
 
-    return server
-
-
-def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
-    server = refused_by_models()
     with pytest.warns(DefinitionWarning, match=r"orders: models refuse .*'filter\[state\]'") as caught:
         server.check_definitions()
     [warning] = caught

@@ -96,12 +96,7 @@ def test_a_prompt_a_resource_and_a_completion_may_be_any_callable():
     assert completed["result"]["completion"]["values"] == ["4", "a"]
 
 
-class Service:
-    def bound(self, a: int) -> int:
-        return a
-
-
-NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Service.bound, 42, ["a"], object()]
+NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Adder.method, 42, ["a"], object()]
 
 
 @pytest.mark.parametrize("function", NO_FUNCTIONS, ids=lambda value: type(value).__name__)

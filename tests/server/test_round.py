@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Drift, ProtocolError, Server, ToolError
+from mcp_roundtrip import Context, Drift, Server, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip_testing import FakeClock, Player
@@ -36,15 +36,8 @@ def two_rounds(ctx: Context) -> str:
 
 @server.tool
 def raises(kind: str) -> str:
-    match kind:
-        case "tool error":
-            raise ToolError("No such city: Atlantis")
-        case "protocol error":
-            raise ProtocolError(-32602, "Not that one", {"hint": 1})
-        case "grouped":
-            raise ExceptionGroup("branches", [ExceptionGroup("inner", [ToolError("from a branch")])])
-        case _:
-            raise RuntimeError("secret /var/task/internals.py")
+    error = ToolError("No such city: Atlantis")
+    raise error if kind == "tool error" else ExceptionGroup("branches", [ExceptionGroup("inner", [error])])
 
 
 @server.tool
@@ -147,12 +140,10 @@ def test_the_number_of_rounds_is_a_setting():
     assert asked.answer(one="a").failed
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"), [("tool error", "No such city: Atlantis"), ("grouped", "from a branch")]
-)
-def test_a_tool_error_reaches_the_model_unchanged(kind, said):
+@pytest.mark.parametrize("kind", ["tool error", "grouped"])
+def test_a_tool_error_reaches_the_model_unchanged(kind):
     failed = player().call("raises", {"kind": kind})
-    assert (failed.failed, failed.text) == (True, said)
+    assert (failed.failed, failed.text) == (True, "No such city: Atlantis")
 
 
 def test_drift_names_the_key_in_the_error_and_in_the_log():

@@ -187,10 +187,6 @@ def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(
     assert "nextCursor" not in second
 
 
-def edit(file: Path) -> None:
-    file.write_text("secret")
-
-
 def link_to(target):
     """Return the change that replaces a file by a link; None: to the file itself, outside of the folder."""
 
@@ -209,7 +205,14 @@ def become_a_pipe(file: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [edit, Path.unlink, become_a_pipe, link_to(Path("/dev/zero")), link_to(Path("SKILL.md")), link_to(None)],
+    [
+        lambda file: file.write_text("secret"),
+        Path.unlink,
+        become_a_pipe,
+        link_to(Path("/dev/zero")),
+        link_to(Path("SKILL.md")),
+        link_to(None),
+    ],
     ids=["edited", "removed", "pipe", "device", "link to itself", "link out of the folder"],
 )
 def test_a_file_that_differs_from_the_manifest_is_never_sent(deployment, tmp_path, change):

@@ -31,11 +31,8 @@ def requires_task(ctx: Context) -> str:
 
 
 @server.tool(task="optional")
-def may_start_task(ctx: Context, size: int = 0) -> str:
-    before = ctx.step("before", run_step, "before") if size else ""
+def may_start_task(ctx: Context) -> None:
     ctx.run_as_task()
-    run_step("after")
-    return before
 
 
 @server.tool(task="required")

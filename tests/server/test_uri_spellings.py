@@ -157,11 +157,11 @@ def test_a_uri_whose_value_would_have_dot_segments_is_unknown(uri):
     assert read(SERVER, uri) == "unknown"
 
 
-SEGMENT = st.sampled_from([".", "..", "a", "", "a.", "..."])
-SEPARATOR = st.sampled_from(["/", "\\"])
-
-
-@given(segments=st.lists(SEGMENT, min_size=1, max_size=4), separator=SEPARATOR, data=st.data())
+@given(
+    segments=st.lists(st.sampled_from([".", "..", "a", "", "a.", "..."]), min_size=1, max_size=4),
+    separator=st.sampled_from(["/", "\\"]),
+    data=st.data(),
+)
 def test_no_function_gets_a_value_with_a_dot_segment(segments, separator, data):
     value = separator.join(segments)
     encoded = "".join(data.draw(st.sampled_from([f"%{ord(each):02X}", quote(each)])) for each in value)
