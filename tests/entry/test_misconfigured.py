@@ -96,6 +96,8 @@ def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(ca
     assert reasons(lines("misconfigured")) == [setting, setting]
     notification = {"jsonrpc": "2.0", "method": "notifications/x"}
     assert server.lambda_handler(http_event(notification, headers={}), None)["statusCode"] == 202
+    answer = json.loads(server.lambda_handler(http_event("{"), None)["body"])
+    assert answer["error"]["code"] == -32700
 
 
 def test_an_invalid_setting_of_a_worker_is_logged(start, lines):

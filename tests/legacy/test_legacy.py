@@ -78,48 +78,11 @@ def client(request, through_door):
     return legacy(server, version=request.param, through_door=through_door)
 
 
-@pytest.mark.parametrize(
-    ("requested", "agreed"),
-    [
-        ("2025-11-25", "2025-11-25"),
-        ("2025-06-18", "2025-06-18"),
-        ("2024-11-05", "2025-11-25"),
-    ],
-)
-def test_initialize_negotiates_a_version_and_starts_a_session(requested, agreed):
-    params = {**INITIALIZE, "protocolVersion": requested}
-    client = legacy(server, version=None)
-    assert client.result("initialize", **params) == {
-        "protocolVersion": agreed,
-        "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
-        "serverInfo": {"name": "everything", "version": "1.0.0", "title": "Everything"},
-        "instructions": "Ask me.",
-    }
-    response = client.request("initialize", **params)
-    assert response.headers.keys() == {"content-type", "mcp-session-id"}
-    assert legacy(Server("bare")).result("initialize", **params)["capabilities"] == {"tools": {}}
-
-
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "x", "version": "1"},
 }
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        *({name: value for name, value in INITIALIZE.items() if name != left_out} for left_out in INITIALIZE),
-        {**INITIALIZE, "protocolVersion": 20251125},
-        {**INITIALIZE, "protocolVersion": None},
-        {**INITIALIZE, "capabilities": []},
-        {**INITIALIZE, "clientInfo": "x 1"},
-    ],
-)
-def test_an_incomplete_initialize_is_invalid_params(params):
-    assert legacy(server, version=None).refusal("initialize", **params) == (200, -32602)
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
@@ -132,28 +95,6 @@ def test_a_header_of_an_unknown_version_gets_the_supported_versions(version):
         assert json.loads(response.body)["error"]["data"]["supported"] == versions
     for method in ("initialize", "tools/list"):
         assert legacy(modern).refusal(method) == (400, -32022)
-
-
-@pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
-def test_notifications_are_accepted_pings_answered_and_batches_refused(client, method):
-    response = client.send({"jsonrpc": "2.0", "method": method})
-    assert (response.status, response.body) == (202, "")
-    assert client.result("ping") == {}
-    assert refused(client.send([client.body("ping")])) == (400, -32600)
-
-
-def test_list_items_have_only_members_of_the_legacy_version(client):
-    tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
-    assert set(tools) == {"add", "numbers", "fails", "large", "takes_long", "greet"}
-    assert [name for name, tool in tools.items() if "input_responses" in str(tool)] == ["greet"]
-    assert tools["add"]["outputSchema"]["type"] == "object"
-    assert tools["add"]["annotations"] == {"readOnlyHint": True}
-    assert "outputSchema" not in tools["numbers"], "structured content was an object then"
-    assert not any("execution" in tool for tool in tools.values())
-    assert [prompt["name"] for prompt in client.result("prompts/list")["prompts"]] == ["review"]
-    assert [each["uri"] for each in client.result("resources/list")["resources"]] == ["notes://all"]
-    templates = client.result("resources/templates/list")["resourceTemplates"]
-    assert [each["uriTemplate"] for each in templates] == ["notes://{id}"]
 
 
 def test_tools_are_called(client):
@@ -183,13 +124,6 @@ def test_progress_precedes_the_response(client):
     events = [json.loads(line[6:]) for line in response.body.splitlines() if line]
     assert events[0]["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
     assert_valid("tools/call", events[1])
-
-
-@pytest.mark.parametrize("uri", ["notes://0", "other://x"])
-def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client, uri):
-    error = client.error("resources/read", uri=uri)
-    assert (error["code"], error["data"]) == (-32002, {"uri": uri})
-    assert client.error("resources/read", uri=7)["code"] == -32602
 
 
 OTHERS = [

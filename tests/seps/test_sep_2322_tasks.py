@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context, ProtocolError, Server, ToolError
+from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
     META_CLIENT_CAPABILITIES,
@@ -17,7 +17,7 @@ from mcp_roundtrip.protocol.constants import (
     META_SERVER_INFO,
     PROTOCOL_VERSION,
 )
-from support.client_requests import TASKS, accepted, next_round, responses, text
+from support.client_requests import TASKS, accepted, next_round, text
 from support.deployment import MARGIN_MS, Deployment
 
 
@@ -47,18 +47,6 @@ def provision(ctx: Context, name: str) -> dict[str, int]:
     size = ctx.elicit("size", f"How large is {name}?", int)
     ctx.run_as_task()
     return {"size": size, "copies": ctx.elicit("copies", "How many?", int)}
-
-
-@server.tool(task="required")
-def fails(ctx: Context) -> str:
-    ctx.run_as_task()
-    raise ToolError("no luck")
-
-
-@server.tool(task="required")
-def breaks(ctx: Context) -> str:
-    ctx.run_as_task()
-    raise ProtocolError(-31999, "broken", {"part": "x"})
 
 
 @server.tool(task="optional")
@@ -113,12 +101,6 @@ def respond(deployment, task_id, **responses):
     return deployment.post("tasks/input_response", inputResponses=responses, _meta=related)
 
 
-def resume(deployment, task_id, **answers):
-    """Answer questions of a task, and run its workers."""
-    respond(deployment, task_id, **responses(**answers))
-    deployment.run_workers()
-
-
 FLOW = json.loads(Path(__file__).with_name("echo_task.json").read_text("utf-8"))
 PAIRS = list(zip(FLOW[::2], FLOW[1::2], strict=True))
 
@@ -145,20 +127,6 @@ def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment):
         task_id = task_id or response["result"]["task"]["taskId"]
         assert essence(response, task_id) == expected
         deployment.run_workers()
-
-
-def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment):
-    call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}, "task": {"ttl": 9_000}}
-    asked = deployment.result("tools/call", **call)
-    assert (asked["resultType"], asked["inputRequests"].keys()) == ("input_required", {"size"})
-    assert not deployment.sent
-    created = deployment.post("tools/call", **call, **next_round(asked, size=4))
-    assert created["result"].keys() == {"task"}
-    task_id = created["result"]["task"]["taskId"]
-    deployment.run_workers()
-    assert outcome(deployment, task_id)["inputRequests"].keys() == {"copies"}
-    resume(deployment, task_id, copies=2)
-    assert outcome(deployment, task_id)["structuredContent"] == {"size": 4, "copies": 2}
 
 
 def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deployment):
@@ -248,30 +216,6 @@ def test_a_call_that_completes_at_once_is_a_completed_task(deployment):
     assert outcome(deployment, refused["taskId"])["isError"] is True
 
 
-def test_the_result_has_the_outstanding_requests_until_they_are_answered(deployment):
-    task_id, began = parked(deployment), deployment.clock()
-    first = outcome(deployment, task_id)
-    assert first.keys() == {"resultType", "inputRequests", "_meta"}
-    assert first["resultType"] == "input_required"
-    assert first["_meta"] == {META_RELATED_TASK: {"taskId": task_id}}
-    assert outcome(deployment, task_id) == first
-    assert deployment.clock() == began, "without waiting"
-
-
-def test_a_task_ends_with_the_result_or_the_error_of_its_tool(deployment):
-    task_id = ended(deployment, "compute", label="x")
-    result = outcome(deployment, task_id)
-    assert (deployment.status(task_id), result["resultType"]) == ("completed", "complete")
-    assert result["_meta"][META_RELATED_TASK] == {"taskId": task_id}
-    task_id = ended(deployment, "fails")
-    result = outcome(deployment, task_id)
-    assert (deployment.status(task_id), result["isError"], text(result)) == ("failed", True, "no luck")
-    task_id = ended(deployment, "breaks")
-    assert deployment.status(task_id) == "failed"
-    error = deployment.error("tasks/result", taskId=task_id)
-    assert error == {"code": -31999, "message": "broken", "data": {"part": "x"}}
-
-
 @pytest.mark.parametrize(("is_lost", "waits_s"), [(False, 0.5), (True, 19.5)])
 def test_a_request_for_the_result_waits_and_dispatches_a_lost_worker_again(deployment, is_lost, waits_s):
     task_id = as_task(deployment, "compute", label="x")["taskId"]
@@ -306,15 +250,6 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     assert deployment.status(task_id) == "working"
     assert deployment.status(other) == "input_required"
     assert deployment.error("tasks/input_response", **params)["code"] == -32602
-
-
-def test_a_client_can_cancel_once_instead_of_answering(deployment):
-    task_id = parked(deployment)
-    cancelled = deployment.result("tasks/cancel", taskId=task_id)
-    assert (cancelled["taskId"], cancelled["status"]) == (task_id, "cancelled")
-    assert deployment.poll(task_id) == cancelled
-    for method in ("tasks/result", "tasks/cancel"):
-        assert deployment.error(method, taskId=task_id)["code"] == -32602
 
 
 def test_a_task_is_unknown_in_the_other_dialect(deployment):
@@ -396,7 +331,7 @@ def test_listed_tools_declare_their_task_support(deployment):
     tools = {tool["name"]: tool for tool in result["tools"]}
     support = {name: tool["execution"]["taskSupport"] for name, tool in tools.items() if "execution" in tool}
     assert support == {
-        **dict.fromkeys(("echo", "fails", "breaks"), "required"),
+        "echo": "required",
         **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
     }
     assert deployment.error("tools/list", cursor="x")["code"] == -32602

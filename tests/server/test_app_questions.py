@@ -189,22 +189,6 @@ def test_the_model_of_an_anonymous_caller_gets_the_code_and_continues_with_it():
     assert requests(stands) == requests(again)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"tool": "order_async"},
-        {"arguments": {"item": "gold"}},
-        {"arguments": {}},
-        {"state": ""},
-        {"state": "x" * 300_000},
-    ],
-)
-def test_a_state_is_good_for_its_own_call_only(client, change):
-    asked = client.call("order", item="tea")
-    refused = client.call("answer_questions", **(answer_arguments(asked, count=3) | change))
-    assert (app_status(refused), refused["isError"]) == ("ended", True)
-
-
 def test_the_state_of_a_view_is_none_of_a_call_and_an_anonymous_one_is_a_bearer_token(version, has_table):
     """docs/explanation/security.md says so: a deployment for anonymous callers is for development."""
     client = app(version, has_table=has_table)

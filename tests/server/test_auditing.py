@@ -88,20 +88,6 @@ def brief(record, *names):
     return [record.get(name) for name in names]
 
 
-def test_each_round_has_one_record_with_its_questions_answers_and_steps(log):
-    player(log).call("order", {"card": "1"}, address="Elm Street")
-    assert log.phases == ["begun", "ended", "begun", "ended"]
-    first, second = log.records()
-    assert brief(first, "method", "feature_kind", "feature", "round", "outcome") == [
-        *("tools/call", "tool", "order", 1, "input_required")
-    ]
-    assert first["asked"] == [{"key": "address", "method": "elicitation/create", "via": "client"}]
-    assert second["answered"] == [{"key": "address", "action": "accept", "via": "client"}]
-    assert brief(second, "round", "outcome", "steps") == [2, "complete", ["charge"]]
-    assert first["flow"] == second["flow"]
-    assert first["record"] != second["record"]
-
-
 CHANNELS = {"cursor": "page", "chatgpt": "app", "claude-desktop": "app", "claude-code": "client"}
 
 

@@ -3,15 +3,11 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
     META_CLIENT_INFO,
     PROTOCOL_VERSION,
-    TASKS_EXTENSION,
-    UI_EXTENSION,
 )
-from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
@@ -20,11 +16,6 @@ from support.messages import META
 
 BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
-
-ADA = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
-ANSWERS_NONE = [
-    *({}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, {"extensions": {TASKS_EXTENSION: {}}})
-]
 
 
 def serving(body, **options):
@@ -43,12 +34,6 @@ def slow(capabilities=EVERYTHING, tool=None, **given):
         return 6
 
     return Player(serving(work, **(tool or {})), capabilities, clock=clock, **given)
-
-
-def signed_in(capabilities, **tool):
-    """Return a client whose caller has signed in, so that its calls can be parked."""
-    ports = {"auth": EventAuthenticator(AuthMode.JWT)}
-    return slow(capabilities, {"channels": (), **tool}, ports=ports, authorizer=ADA)
 
 
 def rounds(player):
@@ -75,33 +60,6 @@ def test_a_client_gets_a_round_without_questions_unless_it_breaks_on_such_rounds
     result = played.task.result if expected == ["task"] else played.result
     assert result["structuredContent"] == 6
     assert rounds(player) == expected
-
-
-@pytest.mark.parametrize(("tool", "client"), [({}, WITH_TASKS), ({"task": "optional"}, EVERYTHING)])
-def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(tool, client):
-    def insatiable(ctx: Context) -> str:
-        ctx.step("one", lambda: None)
-        ctx.checkpoint(needs_ms=float("inf"))
-        return "done"
-
-    player = Player(serving(insatiable, **tool), client, meta=BREAKS)
-    ended = player.call("work")
-    assert ended.failed
-    assert "2026-07-28" in ended.text
-    assert rounds(player) == ["out_of_time"]
-
-
-@pytest.mark.parametrize("capabilities", ANSWERS_NONE, ids=str)
-def test_a_client_that_answers_none_calls_again(capabilities):
-    player = signed_in(capabilities)
-    first = player.send_round("tools/call", {"name": "work", "arguments": {}}, None, None)
-    assert not first.failed
-    assert first.result["_meta"][META_PARKED_CALL] == {"status": "working"}
-    assert "structuredContent" not in first.result
-    second = player.send_round("tools/call", {"name": "work", "arguments": {}}, None, None)
-    assert second.structured == 6
-    assert META_PARKED_CALL not in second.result["_meta"]
-    assert rounds(player) == ["parked", "complete"]
 
 
 STEP_S = 2.5

@@ -37,17 +37,6 @@ TOOLS = pytest.mark.parametrize("tool", ["order", "order_later"])
 
 
 @TOOLS
-def test_a_client_without_forms_is_asked_through_the_model_in_2026_too(tool):
-    player = Player(server(channels=("model", "default")), {})
-    asked = player.call(tool, {"item": "apples"})
-    assert not asked.failed
-    assert "How many apples?" in asked.text
-    assert "input_responses" in asked.text
-    answered = player.call(tool, {"item": "apples", "input_responses": {"amount": 3}})
-    assert answered.structured == {"amount": 3, "paid": False}, "the confirmation takes its default"
-
-
-@TOOLS
 @pytest.mark.parametrize("answers", [{"amount": 3, "sure": True}, {"amount": 3, "sure": {"value": True}}])
 def test_a_model_cannot_confirm_for_the_user(tool, answers):
     player = Player(server(channels=("model",)), {})

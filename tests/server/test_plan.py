@@ -1,51 +1,14 @@
 """How a call is asked, and how it continues: the tables, which lists and calls share."""
 
-from itertools import product
-
 import pytest
 
 from mcp_roundtrip.server.plan import (
-    ClientAbilities,
     Plan,
     carrier_of_unfinished,
-    plan_call,
     presenter_of_repeated,
 )
 
 ALL = ("app", "page", "model", "default")
-CLAUDE_CODE = ClientAbilities(forms=True, urls=True, apps=False, state="follows", stores_calls=True)
-CLAUDE_AI = ClientAbilities(forms=False, urls=False, apps=True, state="fails", stores_calls=True)
-NOTHING = ClientAbilities(forms=False, urls=False, apps=False, state="may_follow", stores_calls=True)
-FORMS = ClientAbilities(forms=True, urls=False, apps=True, state="follows", stores_calls=True)
-ANONYMOUS = ClientAbilities(forms=False, urls=False, apps=False, state="may_follow", stores_calls=False)
-CLIENTS = [
-    ClientAbilities(*facts)
-    for facts in product(
-        (True, False), (True, False), (True, False), ("follows", "may_follow", "fails"), (True, False)
-    )
-]
-
-
-@pytest.mark.parametrize(
-    ("client", "fallbacks", "parks"),
-    [
-        (CLAUDE_CODE, ("default",), False),
-        (CLAUDE_AI, ("app", "page", "model", "default"), True),
-        (NOTHING, ("page", "model", "default"), True),
-        (FORMS, ("app", "page", "default"), True),
-        (ANONYMOUS, ("model", "default"), False),
-    ],
-)
-def test_a_tool_with_all_fallbacks_uses_those_that_carry_a_question_of_the_client(client, fallbacks, parks):
-    plan = plan_call(client, ALL, asks=True)
-    assert (plan.fallbacks, plan.parks) == (fallbacks, parks)
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_the_order_of_the_author_stays_and_a_tool_that_asks_nothing_has_no_fallback(client):
-    backwards = plan_call(client, ALL[::-1], asks=True)
-    assert backwards.fallbacks == plan_call(client, ALL, asks=True).fallbacks[::-1]
-    assert plan_call(client, ALL, asks=False) == Plan((), parks=False, state=client.state)
 
 
 @pytest.mark.parametrize(

@@ -239,15 +239,3 @@ def test_notifications_precede_the_messages_or_the_error_on_the_stream(play):
         assert [each["method"] for each in played.notifications] == ["notifications/progress"]
     [refusal] = [fields for event, fields in failing.observer.events if event == "request_refused"]
     assert (refusal["prompt"], refusal["code"]) == ("fails", -32602)
-
-
-def test_a_prompt_that_never_completes_ends_in_an_error():
-    def endless(ctx: Context) -> str:
-        for number in range(100):
-            ctx.elicit(f"q{number}", "And?", str)
-        return "x"
-
-    played = Player(server_of(prompts=[endless])).prompt("endless")
-    for number in range(9):
-        played = played.answer(**{f"q{number}": "x"})
-    assert played.error["code"] == -32603

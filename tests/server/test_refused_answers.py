@@ -199,15 +199,6 @@ def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(tool, answer
     assert task.respond({"q": good}).status == "completed"
 
 
-def test_tasks_update_ignores_malformed_answers_to_questions_that_are_not_open():
-    play = Player(server, WITH_TASKS)
-    task = play.call("form_in_task").task
-    again = task.respond({"q": accepted({"name": SECRET}), "never-issued": SECRET})
-    assert again.asked.keys() == {"q~2"}
-    done = again.respond({"q": SECRET, "q~2": accepted({"name": "ada"})})
-    assert done.status == "completed"
-
-
 def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent():
     play = Player(server, WITH_TASKS)
     again = play.call("form_in_task").task.respond(responses(q={"name": SECRET}))

@@ -1,6 +1,5 @@
 """Resources by URI and by template: contents, caching, questions, and missing resources."""
 
-import base64
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from mcp_roundtrip import (
     AsyncContext,
     Context,
     DefinitionError,
-    ResourceContents,
     ResourceNotFound,
     Server,
 )
@@ -30,14 +28,6 @@ def text() -> str:
 @server.resource("test://bytes", mime_type="image/png")
 def some_bytes() -> bytes:
     return b"\x89PNG"
-
-
-@server.resource("test://several", name="more")
-def several() -> list[ResourceContents]:
-    return [
-        ResourceContents(text="a", uri="test://several/a", meta={"a/b": 1}),
-        ResourceContents(blob=b"b", mime_type="image/gif"),
-    ]
 
 
 @server.resource("repo://{owner}/{number}{?state}")
@@ -76,7 +66,7 @@ def play():
 def test_resources_and_templates_are_listed_separately(play):
     listed = play.request("resources/list")["result"]
     assert [resource["uri"] for resource in listed["resources"]] == [
-        "test://text", "test://bytes", "test://several", "file:///here",
+        "test://text", "test://bytes", "file:///here",
     ]  # fmt: skip
     assert listed["resources"][0] == {
         "uri": "test://text",
@@ -94,16 +84,6 @@ def test_resources_and_templates_are_listed_separately(play):
         "description": "An issue.",
     }
     assert len(templates) == 4
-
-
-def test_text_is_sent_as_text_and_bytes_as_blob(play):
-    [text] = play.read("test://text").contents
-    assert text == {"uri": "test://text", "mimeType": "text/plain", "text": "hello"}
-    [blob] = play.read("test://bytes").contents
-    assert (blob["mimeType"], base64.b64decode(blob["blob"])) == ("image/png", b"\x89PNG")
-    first, second = play.read("test://several").contents
-    assert first == {"uri": "test://several/a", "text": "a", "_meta": {"a/b": 1}}
-    assert (second["uri"], second["mimeType"]) == ("test://several", "image/gif")
 
 
 @pytest.mark.parametrize(

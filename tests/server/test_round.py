@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Drift, Server, ToolError
-from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
+from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip_testing import FakeClock, Player
 from support.client_requests import refused
@@ -146,35 +146,6 @@ def test_a_tool_error_reaches_the_model_unchanged(kind):
     assert (failed.failed, failed.text) == (True, "No such city: Atlantis")
 
 
-def test_drift_names_the_key_in_the_error_and_in_the_log():
-    def build(message: str) -> Server:
-        def tool(ctx: Context) -> str:
-            ctx.elicit("which", message, str)
-            ctx.step("effect", int)
-            return ctx.elicit("more", "More?", str)
-
-        return server_of(tool)
-
-    builds = [build("Which?"), build("Which?"), build("Which one?")]
-    playing = Player(lambda: builds.pop(0))
-    drifted = playing.call("tool").answer(which="a").answer(more="b")
-    assert drifted.error["code"] == -32603
-    assert "'which'" in drifted.error["message"]
-    assert "message" in drifted.error["message"]
-    ((event, error),) = playing.observer.failures
-    assert event == "drift"
-    assert isinstance(error, Drift)
-
-
-@pytest.mark.parametrize(
-    "arguments", [{}, {"a": "hunter2"}, {"a": 1, "c": 2}, {"a": None}, {"a": [1]}, {"a": {"b": 1}}]
-)
-def test_invalid_arguments_are_a_tool_error_for_the_model_that_does_not_repeat_them(arguments):
-    failed = player().call("add", arguments)
-    assert (failed.failed, failed.status) == (True, 200)
-    assert "hunter2" not in failed.text
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -217,42 +188,6 @@ def test_a_state_is_bound_to_the_arguments():
     assert playing.send("confirm", {"amount": 200}, yes, state).error["message"] == INVALID_STATE
     assert playing.send("confirm", {"amount": "2"}, yes, state).error["message"] == INVALID_STATE
     assert playing.send("confirm", {"amount": 2.0}, yes, state).structured == 2
-
-
-def hoarding(characters):
-    """Return a player for a tool with a step result of `characters` characters."""
-
-    def hoards(ctx: Context) -> None:
-        ctx.step("small", lambda: "x")
-        ctx.step("large", lambda: "x" * characters)
-        ctx.elicit("q", "?", bool)
-
-    return player_of(hoards)
-
-
-def test_a_journal_too_large_for_a_state_is_an_internal_error_and_the_log_names_the_step():
-    playing = hoarding(100_000)
-    assert playing.call("hoards").error["code"] == -32603
-    ((event, error),) = playing.observer.failures
-    assert (event, type(error)) == ("state_too_large", StateTooLarge)
-    assert dict(playing.observer.events)["state_too_large"]["largest_step"] == "large"
-
-
-def test_only_a_large_state_causes_a_warning():
-    for characters, warned in ((1_000, False), (16_000, True)):
-        playing = hoarding(characters)
-        state = playing.call("hoards").state
-        assert state is not None
-        warnings = [fields for event, fields in playing.observer.events if event == "state_large"]
-        assert warnings == ([{"tool": "hoards", "characters": len(state)}] if warned else [])
-
-
-def test_notifications_precede_the_response_on_one_stream_and_only_a_log_level_asks_for_messages():
-    for level, expected in (("info", ["progress", "message"]), (None, ["progress"])):
-        played = player(log_level=level).call("reports")
-        methods = [notification["method"] for notification in played.notifications]
-        assert methods == [f"notifications/{each}" for each in expected]
-        assert played.text == "done"
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

@@ -107,16 +107,6 @@ def task():
     return StartedTask()
 
 
-def test_a_killed_worker_is_replaced_by_the_first_poll_after_its_lease(task):
-    task.lose_worker(3)
-    task.clock.advance(LEASE_S)
-    task.deployment.poll(task.id)
-    assert not task.deployment.sent, "its lease may still be renewed"
-    task.clock.advance(1)
-    task.poll_and_run()
-    assert task.status == "completed"
-
-
 def test_of_a_retry_and_a_poll_one_claims_the_task_and_the_attempt_counts_once(task):
     first = task.lose_worker(2)
     task.clock.advance(LEASE_S + 1)

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, ProtocolError, Server, ToolError
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.engine.client_requests import NamespacedRequest
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip_testing.http_requests import read_messages
-from support.client_requests import ASKABLE, FORMS, TASKS, accepted, next_round, refused
+from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.deployment import Deployment
-from support.faulty_store import FaultyStore
 from support.messages import META
 from support.task_tools import meanwhile, ran, run_step, task_server
 
@@ -59,25 +57,6 @@ def samples(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.sample("poem", [{"role": "user", "content": {"type": "text", "text": "A poem"}}], max_tokens=10)
     return "unreached"
-
-
-@server.tool(task="optional")
-def ends(ctx: Context, how: str) -> str:
-    ctx.run_as_task()
-    if how == "tool error":
-        raise ToolError("no luck")
-    if how == "protocol error":
-        raise ProtocolError(-32603, "broken", {"why": "luck"})
-    return how
-
-
-@server.tool(task="optional")
-def provision(ctx: Context, name: str) -> dict[str, Any]:
-    size = ctx.elicit("size", f"How large is {name}?", int)
-    ctx.run_as_task()
-    created = ctx.step("create", run_step, f"create {size}")
-    keep = ctx.elicit("keep", f"Keep {created}?", bool)
-    return {"created": created, "keep": keep, "done": ctx.step("activate", run_step, "activate")}
 
 
 @server.tool(task="required")
@@ -166,22 +145,6 @@ def test_ids_are_unguessable_and_fit_into_a_header(deployment):
         assert max(map(place.count, place)) < 30
 
 
-@pytest.mark.parametrize(
-    ("how", "status", "member"),
-    [
-        ("well", "completed", "result"),
-        ("tool error", "completed", "result"),
-        ("protocol error", "failed", "error"),
-    ],
-)
-def test_a_task_ends_as_a_plain_call_does(deployment, how, status, member):
-    at_once = deployment.by(capabilities=FORMS).post_call("ends", {"how": how})
-    done = deployment.poll(deployment.run_task("ends", how=how))
-    assert (done["status"], done[member]) == (status, at_once[member])
-    assert {"result", "error"} & done.keys() == {member}
-    assert bool(done.get("statusMessage")) is (status == "failed")
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unknown_id_is_invalid_params(deployment, method):
     unknown = ("A" * 32, "", "x", "../../etc", "A" * 32 + "\n", "é" * 32, "A" * 100_000, "M", "a#M")
@@ -207,17 +170,6 @@ def test_a_task_of_another_principal_is_unknown_and_unchanged(deployment, method
     foreign, unknown = (send(deployment.by(user="bob"), method, each) for each in (task_id, "A" * 32))
     assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
     assert deployment.poll(task_id) == before
-
-
-def test_an_ended_task_never_changes(deployment):
-    task_id = deployment.run_task("job", label="x")
-    ended = deployment.poll(task_id)
-    deployment.update(task_id, name=accepted("Ada"))
-    assert "result" in deployment.cancel(task_id)
-    deployment.work({"task": deployment.task(task_id).pk})
-    deployment.clock.advance(3_600)
-    assert deployment.poll(task_id) == ended
-    assert ran == ["x"]
 
 
 def test_a_task_asks_what_was_declared_at_its_creation_and_fails_at_an_unsupported_request(deployment):
@@ -320,42 +272,6 @@ def test_a_task_sends_only_requests_of_the_extension():
     assert isinstance(deployment.observer.failures[-1][1], UsageError)
 
 
-def test_the_extension_is_advertised_if_a_tool_can_become_a_task(deployment):
-    capabilities = deployment.result("server/discover")["capabilities"]
-    assert capabilities["extensions"] == {TASKS_EXTENSION: {}}
-    assert "tasks" not in capabilities, "of 2025-11-25"
-    plain = Deployment(Server("plain"))
-    assert "extensions" not in plain.result("server/discover")["capabilities"]
-    assert plain.error("tasks/get", taskId="x" * 32)["code"] == -32601
-
-
-def test_a_task_started_after_rounds_keeps_their_answers(deployment):
-    asked = deployment.call("provision", name="db")
-    assert asked["resultType"] == "input_required"
-    created = deployment.post_call("provision", {"name": "db"}, **next_round(asked, size=4))["result"]
-    assert created["resultType"] == "task"
-    assert not {"requestState", "inputRequests"} & created.keys()
-    task_id = created["taskId"]
-    assert {**deployment.poll(task_id), "resultType": "task"} == created
-    deployment.run_workers()
-    waiting = deployment.poll(task_id)
-    assert waiting["status"] == "input_required"
-    assert waiting["inputRequests"].keys() == {"keep"}
-    assert "related-task" not in json.dumps([created, waiting])
-    assert deployment.poll(task_id) == waiting, "while the question is open"
-    assert deployment.update(task_id, keep=accepted(True))["result"].keys() == {"resultType", "_meta"}
-    deployment.run_workers()
-    result = deployment.poll(task_id)["result"]
-    assert result["structuredContent"] == {"created": "create 4", "keep": True, "done": "activate"}
-    assert ran == ["create 4", "activate"]
-
-
-def parked(deployment):
-    created = deployment.post_call("provision", {"name": "db"}, inputResponses={"size": accepted(4)})
-    deployment.run_workers()
-    return created["result"]["taskId"]
-
-
 def test_an_answer_that_arrives_during_a_pass_counts(deployment):
     task_id = deployment.run_task("asks_while_it_works")
     deployment.clock.advance(30)
@@ -367,41 +283,6 @@ def test_an_answer_that_arrives_during_a_pass_counts(deployment):
     deployment.poll(task_id)
     deployment.run_workers()
     assert deployment.poll(task_id)["result"]["structuredContent"] == {"asks": "Ada", "works": "work"}
-
-
-def test_a_poll_redispatches_a_task_whose_dispatch_was_lost_and_one_delivery_runs_it(
-    deployment,
-):
-    task_id = deployment.start("job", label="x")
-    deployment.sent.clear()
-    deployment.poll(task_id)
-    assert not deployment.sent, "not at once"
-    deployment.clock.advance(16)
-    deployment.poll(task_id)
-    deployment.poll(task_id)
-    assert len(deployment.sent) == 1
-    deployment.sent.extend(2 * list(deployment.sent))
-    deployment.run_workers()
-    assert (deployment.status(task_id), ran) == ("completed", ["x"])
-
-
-def test_a_task_past_its_ttl_fails_and_is_deleted_later(deployment):
-    task_id = parked(deployment)
-    deployment.clock.advance(3599)
-    assert deployment.status(task_id) == "input_required"
-    deployment.clock.advance(1)
-    failed = deployment.poll(task_id)
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert failed["statusMessage"]
-    assert "result" in deployment.update(task_id, keep=accepted(True))
-    deployment.clock.advance(3600)
-    assert deployment.error("tasks/get", taskId=task_id)["code"] == -32602
-
-
-def test_a_large_result_is_read_completely():
-    text = "".join(chr(33 + (number * 7919) % 90) for number in range(1_500_000))
-    deployment = Deployment(task_server(lambda ctx: text))
-    assert deployment.text_of(deployment.run_task("works")) == text
 
 
 def test_progress_is_the_status_message_while_the_task_works():
@@ -435,40 +316,3 @@ def test_progress_is_the_status_message_while_the_task_works():
         ("working", "two of three"),
         ("completed", None),
     ]
-
-
-def test_a_step_result_over_the_item_limit_fails_the_task_with_a_remedy():
-    deployment = Deployment(task_server(lambda ctx: ctx.step("much", lambda: "x" * 500_000)))
-    failed = deployment.poll(deployment.run_task("works"))
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert deployment.failures == ["task_too_large"]
-
-
-def test_an_answer_over_the_item_limit_is_refused_and_the_question_stays_open(deployment):
-    task_id = parked(deployment)
-    assert deployment.update(task_id, keep=accepted("x" * 500_000))["error"]["code"] == -32602
-    assert deployment.status(task_id) == "input_required"
-
-
-def test_a_store_error_is_an_internal_error_and_the_task_continues_later(deployment):
-    task_id = deployment.start("job", label="x")
-
-    throttled = deployment.by(store=FaultyStore())
-    with pytest.raises(StoreError):
-        throttled.work({"task": deployment.sent[0][1]})
-    assert throttled.error("tasks/get", taskId=task_id)["code"] == -32603
-    assert deployment.failures[-1] == "task_table_unavailable"
-    deployment.run_workers()
-    assert deployment.status(task_id) == "completed"
-
-
-def test_a_worker_that_runs_out_of_time_checkpoints_and_dispatches_the_next():
-    def slow(name):
-        deployment.clock.advance(880)
-        return run_step(name)
-
-    names = ["one", "two", "three"]
-    deployment = Deployment(task_server(lambda ctx: " ".join(ctx.step(name, slow, name) for name in names)))
-    assert deployment.text_of(deployment.run_task("works")) == "one two three"
-    assert ran == names
-    assert deployment.events.count("worker_finished") == 3

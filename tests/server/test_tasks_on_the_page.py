@@ -33,12 +33,6 @@ def rename(ctx: Context) -> str:
     return ctx.step("rename", run_step, name)
 
 
-@server.tool(task="required", channels=("default",))
-def defaults(ctx: Context) -> bool:
-    ctx.run_as_task()
-    return ctx.elicit("keep", "Keep it?", bool, default=False)
-
-
 @server.tool(task="optional")
 def long(ctx: Context) -> str:
     ctx.elicit("go", "Begin?", bool)
@@ -91,12 +85,6 @@ def test_the_task_ends_with_the_link_and_says_that_the_call_continues(deployment
     assert early["resultType"] == "complete"
     assert deployment.token(text(early)) == deployment.token(text(result))
     assert ran == ["created"]
-
-
-def test_a_client_without_tasks_continues_in_requests(deployment):
-    assert deployment.answer(done(deployment, "rename"), name="new") == "stored"
-    assert deployment.by(capabilities={}).text("rename") == "new"
-    assert ran == ["locked", "new"]
 
 
 def test_a_parked_call_that_runs_out_of_time_becomes_a_task(deployment):
@@ -178,21 +166,6 @@ def askable(deployment):
     return deployment.by(capabilities=ASKABLE)
 
 
-def test_a_question_of_a_task_is_asked_twenty_times(askable):
-    task_id = askable.run_task("provision")
-
-    def ask():
-        task = askable.poll(task_id)
-        if task["status"] == "input_required":
-            askable.resume(task_id, **dict.fromkeys(task["inputRequests"], "large"))
-        return task
-
-    asked, task = refused_answers(ask, lambda task: task["status"] != "input_required")
-    assert asked == MAX_ASKED
-    assert task["result"]["isError"] is True
-    assert "'size'" in text(task["result"])
-
-
 def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
     task_id = askable.run_task("naps")
     for _ in range(MAX_ASKED - 1):
@@ -213,11 +186,6 @@ def test_the_task_of_an_anonymous_caller_ends_with_the_link_and_a_code_that_cont
         said = text(last["result"])
     assert (last["status"], said) == ("completed", "size 3")
     assert ran == ["created", "size 3"]
-
-
-def test_without_the_channel_a_question_takes_its_default(deployment):
-    result = deployment.poll(deployment.run_task("defaults"))["result"]
-    assert result["structuredContent"] in (False, {"result": False})
 
 
 def test_a_task_of_an_unlimited_deployment_asks_on_the_page_also_above_a_later_limit():

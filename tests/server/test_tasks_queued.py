@@ -10,14 +10,13 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status, WorkState
-from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
 from support.task_tools import meanwhile, ran, run_step, task_server
-from support.worker_queue import VISIBILITY_S, WorkerQueue, deliver
+from support.worker_queue import WorkerQueue, deliver
 
 HOUR_MS = 3_600_000
 LEASE_S = 60
@@ -28,24 +27,6 @@ def queued(body, ttl_ms=24 * HOUR_MS, **facets):
     """Return a deployment whose tool runs a body as a task, its queue, and the id of its first task."""
     queue = WorkerQueue.of(task_server(body, ttl_ms), **facets)
     return queue.deployment, queue, queue.deployment.start("works")
-
-
-@pytest.mark.parametrize(("ttl_ms", "end"), [(24 * HOUR_MS, Status.COMPLETED), (HOUR_MS, Status.FAILED)])
-def test_a_sleep_over_the_maximum_delay_ends_without_a_poll_or_with_the_lifetime_of_the_task(ttl_ms, end):
-    deployment, queue, task_id = queued(lambda ctx: ctx.sleep("night", 8 * HOUR_MS), ttl_ms)
-    began = deployment.clock()
-    queue.deliver_all()
-    assert deployment.task(task_id).status is end
-    assert end is Status.FAILED or deployment.clock() - began == 8 * HOUR_MS / 1000
-
-
-def test_a_task_that_kills_every_worker_is_abandoned_and_logged():
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("deadly", int))
-    for _ in range(MAX_ATTEMPTS):
-        queue.deliver(crashes_at=2)
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.FAILED
-    assert ("task_abandoned", {"task": task_id}) in deployment.observer.events
 
 
 def test_a_message_received_during_the_lease_of_another_worker_is_redelivered():
@@ -114,25 +95,6 @@ def test_a_message_that_returns_before_the_lease_is_over_returns_again_right_aft
     assert deployment.task(task_id).status is Status.WORKING
     queue.deliver()
     assert deployment.clock() - killed_at == LEASE_S + MARGIN_S
-    assert deployment.task(task_id).status is Status.COMPLETED
-
-
-def test_a_worker_that_may_not_hide_its_message_says_so_and_works():
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("work", int))
-    queue.is_refusing = True
-    queue.deliver(crashes_at=2)
-    killed_at = deployment.clock()
-    queue.deliver()
-    assert deployment.clock() - killed_at == VISIBILITY_S
-    assert deployment.task(task_id).status is Status.COMPLETED
-    assert deployment.events.count("message_not_hidden") == 2
-
-
-def test_a_message_of_the_previous_revision_names_no_queue_and_is_worked_on():
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("work", int))
-    [message] = queue.messages
-    message.body = json.dumps({"task": deployment.task(task_id).pk})
-    queue.deliver_all()
     assert deployment.task(task_id).status is Status.COMPLETED
 
 
@@ -227,20 +189,6 @@ def move(deployment, body, **members):
 
 OF_LAMBDA = {"messageAttributes": {"RequestID": {"stringValue": "request-1", "dataType": "String"}}}
 HERE = {"eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:shop_other_tasks"}
-MOVED = {
-    "an event that Lambda gave up": ({}, {**HERE, **OF_LAMBDA}),
-    "a message of another queue": ({"queue": "https://sqs.test/123456789012/shop_works_tasks"}, HERE),
-}
-
-
-@pytest.mark.parametrize("moved", MOVED)
-def test_a_moved_message_dispatches_the_worker_of_its_task_from_any_queue(moved):
-    members, record = MOVED[moved]
-    deployment, task_id, pk = redriven(lambda ctx: "done")
-    move(deployment, {"task": pk, **members}, **record)
-    assert list(deployment.sent) == [("worker:1", pk)]
-    deployment.run_workers()
-    assert deployment.status(task_id) == "completed"
 
 
 def test_a_moved_wake_up_wakes_its_task_from_any_queue():

@@ -1,8 +1,5 @@
 """The list of tools depends on how the client can be asked."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,29 +67,6 @@ def test_a_tool_that_may_ask_through_a_fallback_or_need_another_call_has_no_outp
     capabilities, signed_in, expected
 ):
     assert with_output(tools(capabilities, signed_in=signed_in)) == expected
-
-
-def test_only_a_client_without_forms_sees_the_argument_for_answers():
-    for capabilities, is_seen in (({}, True), (UI, True), (FORMS, False), (EVERYTHING, False)):
-        listed = tools(capabilities)
-        arguments = {name: tool["inputSchema"].get("properties", {}) for name, tool in listed.items()}
-        seen = {name for name in arguments if "input_responses" in arguments[name]}
-        assert seen == ({"asks_model"} if is_seen else set())
-
-
-@pytest.mark.parametrize("capabilities", [{}, UI, FORMS, EVERYTHING])
-def test_only_an_anonymous_caller_whose_call_may_wait_sees_the_argument_for_its_code(capabilities):
-    for signed_in in (True, False):
-        listed = tools(capabilities, signed_in=signed_in)
-        seen = {name for name, tool in listed.items() if has_code(tool)}
-        waits = listed.keys() - with_output(listed) - {"answer_questions"}
-        assert seen == (set() if signed_in else waits)
-    without_table = Deployment(server(), user=None, capabilities=capabilities, has_table=False)
-    assert not any(map(has_code, without_table.result("tools/list")["tools"]))
-
-
-def has_code(tool: Mapping[str, Any]) -> bool:
-    return "continuation_code" in tool["inputSchema"].get("properties", {})
 
 
 def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms():

@@ -49,17 +49,6 @@ def read(client, uri):
     return content
 
 
-def test_the_list_names_the_views_and_the_answer_tool(client):
-    tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
-    views = {name: tool.get("_meta", {}).get("ui", {}).get("resourceUri") for name, tool in tools.items()}
-    own = "ui://shop/forecast"
-    assert views == {"order": QUESTIONS, "forecast": own, "plain": None, "answer_questions": None}
-    assert tools["order"]["_meta"]["ui/resourceUri"] == QUESTIONS
-    assert tools["answer_questions"]["_meta"]["ui"]["visibility"] == ["app"]
-    assert "outputSchema" not in tools["order"]
-    assert "outputSchema" in tools["forecast"]
-
-
 def test_views_are_read_by_their_uri_and_not_listed(client):
     for uri, start in ((QUESTIONS, "<!doctype html>"), ("ui://shop/forecast", DOCUMENT)):
         content = read(client, uri)
@@ -67,6 +56,7 @@ def test_views_are_read_by_their_uri_and_not_listed(client):
         assert content["text"].startswith(start)
         assert "csp" not in content["_meta"]["ui"]
     assert client.result("resources/list")["resources"] == []
+    assert app(capabilities={}).error("resources/list")["code"] == -32601
     assert client.result("resources/templates/list")["resourceTemplates"] == []
     for uri in ("ui://shop/order", "ui://other/forecast", "ui://", "docs://x"):
         assert client.error("resources/read", uri=uri)["code"] in (-32601, -32602, -32002)
@@ -82,28 +72,6 @@ def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(thr
         assert allowed.result("resources/read", uri=f"ui://scoped/{name}")["cacheScope"] == scope
     refused = allowed.by(scopes=()).error("resources/read", uri="ui://scoped/secret")
     assert refused["message"] == "Insufficient scope"
-
-
-def test_clients_that_show_views_learn_that_the_server_has_them(client, version):
-    if version == PROTOCOL_VERSION:
-        discovered = client.result("server/discover")
-        assert discovered["cacheScope"] == "private"
-    else:
-        discovered = client.initialize()
-    capabilities = discovered["capabilities"]
-    assert capabilities["extensions"]["io.modelcontextprotocol/ui"] == {"elicitation": {}}
-    assert capabilities["resources"] == {}
-
-
-def test_other_clients_see_no_views():
-    client = app(capabilities={})
-    listed = client.result("tools/list")["tools"]
-    assert "answer_questions" not in {tool["name"] for tool in listed}
-    assert [tool for tool in listed if "_meta" in tool] == []
-    discovered = client.result("server/discover")
-    assert "resources" not in discovered["capabilities"]
-    assert discovered["cacheScope"] == "public"
-    assert client.error("resources/list")["code"] == -32601
 
 
 def test_a_view_may_be_a_file(tmp_path):
