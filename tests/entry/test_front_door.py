@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.owners import Catalog
-from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.server.options import PAGE_SIZE
 from support.deployment import Deployment
 
@@ -62,22 +62,6 @@ def test_a_forwarded_call_parses_no_definition():
     assert client.front_door is not None
     parsed = [name for name, entry in client.front_door.catalog.tools.items() if "members" in vars(entry)]
     assert parsed == []
-
-
-def test_tasks_of_all_owners_are_served_by_the_front_door():
-    client = behind_door(plain=plain, lasting=lasting)
-    task_id = client.start("last")
-    found = client.poll(task_id)
-    assert (found["taskId"], found["status"]) == (task_id, "working")
-    client.cancel(task_id)
-    assert client.status(task_id) == "cancelled"
-    assert [owner for owner, *_ in client.forwarded] == ["lasting"]
-
-
-def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door():
-    client = behind_door(lasting=lasting).by(server=lasting)  # whose worker runs the task
-    task = client.task(client.run_task("last"))
-    assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
 def test_the_extension_is_advertised_and_has_its_methods_if_an_owner_has_tasks():

@@ -52,13 +52,6 @@ def serving(*tools, user=None, **options):
     return legacy(server_of(*tools, **options), user=user)
 
 
-@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_could_be_asked(version):
-    message = serving(size, guess).by(version=version).error_text("size", name="db")
-    assert "How large is db?" in message
-    assert "2026-07-28" in message
-
-
 def test_defaults_are_used_unless_the_author_chooses_otherwise():
     for options in ({}, {"channels": ("default",)}):
         client = serving(guess, size, summarize, pay, **options)
@@ -73,21 +66,6 @@ def test_defaults_are_used_unless_the_author_chooses_otherwise():
 
 def through_model(*tools, **options):
     return serving(*tools, channels=("model",), **options)
-
-
-def test_the_model_gets_the_question_and_an_optional_argument_for_the_answers():
-    client = through_model(size)
-    [tool] = client.result("tools/list")["tools"]
-    assert tool["inputSchema"]["properties"].keys() == {"name", "input_responses"}
-    assert tool["inputSchema"]["required"] == ["name"]
-    assert "outputSchema" not in tool, "what asks has no structured content"
-    [own] = client.server.tools.values()
-    assert own.definition()["inputSchema"]["properties"].keys() == {"name"}
-    assert "outputSchema" in own.definition()
-    asked = client.call("size", name="db")
-    assert asked["isError"] is False
-    for part in ("How large is db?", '"size"', "input_responses", '"vcpus"', '"decline"', "do not answer"):
-        assert part in text(asked)
 
 
 @pytest.mark.parametrize(

@@ -59,17 +59,6 @@ def test_two_builds_behind_a_load_balancer_ask_nothing_twice_and_only_for_missin
     assert on(new, second, google_login="g").structured == ["octocat", "m"]
 
 
-def test_a_changed_question_is_asked_again():
-    old = Player(lambda: build("github"))
-    asked = old.call("sign_in")
-
-    def sign_in(ctx: Context) -> list[str]:
-        return [ctx.elicit("github_login", "Who are you on GitHub now?", Login).name]
-
-    again = on(Player(server_of(sign_in), key=old.key, clock=old.clock), asked, github_login="octocat")
-    assert again.question("github_login") == "Who are you on GitHub now?"
-
-
 NOT_REQUESTED = {
     "not_requested_info": {
         "action": "accept",

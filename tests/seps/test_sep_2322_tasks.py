@@ -325,18 +325,6 @@ def test_initialize_declares_tasks_in_the_versions_that_have_them_if_a_tool_has_
         assert deployment.error(method, level="info")["code"] == -32601
 
 
-def test_listed_tools_declare_their_task_support(deployment):
-    result = deployment.result("tools/list")
-    assert result.keys() == {"tools", "_meta"}
-    tools = {tool["name"]: tool for tool in result["tools"]}
-    support = {name: tool["execution"]["taskSupport"] for name, tool in tools.items() if "execution" in tool}
-    assert support == {
-        "echo": "required",
-        **dict.fromkeys(("compute", "provision", "at_once"), "optional"),
-    }
-    assert deployment.error("tools/list", cursor="x")["code"] == -32602
-
-
 def test_a_front_door_serves_the_dialect_for_its_owners():
     owner = Server("owner", legacy_tasks="sep-2322")
     owner.tool(task="required")(echo)

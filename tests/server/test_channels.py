@@ -12,7 +12,7 @@ from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing import Player
-from support.client_requests import FORMS, accepted, text
+from support.client_requests import accepted, text
 from support.deployment import Deployment, legacy
 from support.servers import server_of
 
@@ -45,17 +45,6 @@ def test_a_model_cannot_confirm_for_the_user(tool, answers):
     assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
     client = legacy(server(channels=("model",)))
     assert "Only the user may answer it" in client.error_text(tool, item="apples", input_responses=answers)
-
-
-@TOOLS
-def test_a_client_that_shows_forms_is_asked_itself_and_knows_no_answers_of_a_model(tool):
-    player = Player(server(channels=("model", "default")), FORMS)
-    asked = player.call(tool, {"item": "apples"})
-    assert asked.asked.keys() == {"amount"}
-    assert asked.answer(amount=3).answer(sure=True).structured == {"amount": 3, "paid": True}
-    smuggled = player.call(tool, {"item": "apples", "input_responses": {"amount": 3}})
-    assert smuggled.failed
-    assert "input_responses" in smuggled.text
 
 
 def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions():

@@ -164,51 +164,6 @@ def test_a_missing_capability_is_named_with_its_cause_and_remedy(tool, arguments
     assert "that declares them." in error["message"]
 
 
-def test_a_task_method_names_the_required_extension():
-    refused = Player(asking(), {}).request("tasks/get", taskId="x")["error"]
-    assert refused["code"] == -32601, "a server without tasks"
-    refused = Player(raising(ValueError()), {}).request("tasks/get", taskId="x")["error"]
-    assert refused["message"].startswith("tasks/get needs client capabilities")
-    assert "extensions.io.modelcontextprotocol/tasks" in refused["message"]
-
-
-def too_late(play):
-    return [fields for event, fields in play.observer.events if event == "asked_after_steps"]
-
-
-@pytest.mark.parametrize(
-    ("tool", "ports", "asked", "lost"),
-    [
-        ("order", {}, ["advice"], ["reserve", "when"]),
-        ("branches", NO_TABLE, ["a/q", "b/q"], ["a/work", "b/work"]),
-    ],
-)
-def test_the_log_names_the_steps_lost_with_a_call_that_cannot_ask(tool, ports, asked, lost):
-    play = Player(asking(), {}, ports=ports)
-    error = play.call(tool).error
-    assert "had done part of its work" in error["message"]
-    assert "reserve" not in error["message"]
-    assert too_late(play) == [{"tool": tool, "asked": asked, "after": lost}]
-    kept = Player(asking(), {"elicitation": {}, "sampling": {}})
-    error = kept.call("in_rounds", size=1).error
-    assert ("'advice'" in error["message"], "had done" in error["message"]) == (True, False)
-    assert too_late(kept) == [], "the state of the client has the step"
-
-
-def test_the_log_names_the_lost_steps_of_a_task():
-    server = Server("asks")
-
-    @server.tool(task="required", channels=())
-    def order(ctx: Context) -> None:
-        ctx.run_as_task()
-        ctx.step("reserve", int)
-        ctx.elicit("sure", "Sure?", bool)
-
-    play = Player(server, {"extensions": WITH_TASKS["extensions"]})
-    assert "'sure'" in play.call("order").task.error["message"]
-    assert too_late(play) == [{"tool": "order", "asked": ["sure"], "after": ["reserve"]}]
-
-
 def failing_branches(*kinds):
     """Return a player of a tool with a branch per kind. A branch raises an exception of its kind, or asks."""
 

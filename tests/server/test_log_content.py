@@ -11,8 +11,7 @@ from pydantic import BeforeValidator
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip_testing import DECLINE, Player
+from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from support.client_requests import accepted
 from support.deployment import Deployment
@@ -85,10 +84,6 @@ def playing(capabilities=EVERYTHING, **options):
     return Player(server, capabilities, observer=observer, log_level="debug", meta=meta, **options)
 
 
-def logged(capsys):
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-
 ANSWERS = {
     "address": {"value": SECRETS["answer"]},
     "text": {"role": "assistant", "content": {"type": "text", "text": SECRETS["sampled"]}, "model": "m"},
@@ -158,38 +153,3 @@ def test_an_unreadable_event_of_a_worker_is_redacted(capsys):
     said = capsys.readouterr().out
     assert "worker_failed" in said
     assert SECRETS["argument"] not in said
-
-
-def test_each_request_is_one_log_line_with_flow_round_and_outcome(capsys):
-    playing().call("order", {"card": "x"}, **ANSWERS)
-    lines = [line for line in logged(capsys) if line.get("message") == "request_completed"]
-    assert [(line["round"], line["outcome"]) for line in lines] == [
-        (1, "input_required"), (2, "input_required"), (3, "complete"),
-    ]  # fmt: skip
-    assert len({line["flow"] for line in lines}) == 1
-    assert [line["tool"] for line in lines] == ["order"] * 3
-    assert [line.get("questions", line.get("rounds")) for line in lines] == [[1.0], [1.0], [3.0]]
-    playing().call("order", {"card": "x"}).answer(address=DECLINE)
-    last = logged(capsys)[-1]
-    assert (last["declined"], last["declines"], last["rounds"]) == (1, [1.0], [2.0])
-
-
-def test_the_log_line_of_an_error_has_the_round(capsys):
-    playing({}, ports={"tasks": None}).call("order", {"card": "x"})
-    [line] = [line for line in logged(capsys) if line.get("message") == "request_refused"]
-    assert (line["round"], line["tool"], line["code"], line["refusals"]) == (1, "order", "-32021", [1.0])
-
-
-@pytest.mark.parametrize(
-    ("request_", "outcome"),
-    [
-        (HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource"), "metadata"),
-        (HttpRequest("POST", {}, '{"jsonrpc":"2.0","method":"notifications/initialized"}'), "notification"),
-    ],
-    ids=["metadata", "notification"],
-)
-def test_a_request_without_result_is_one_log_line(capsys, request_, outcome):
-    config = {"authorization_server": "https://id.test"}
-    Deployment(server, user=None, observer=LogObserver(), config=config).respond(request_)
-    [line] = logged(capsys)
-    assert (line["message"], line["outcome"]) == ("request_completed", outcome)

@@ -1,6 +1,5 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from threading import Barrier
@@ -296,34 +295,6 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
     assert "asks the user" in second.text("confirm")
 
 
-def assert_refused(deployment, tool):
-    """Make a call above the limit of one, and check how the client is told."""
-    response = deployment.send_call(tool, {"item": "bread"})
-    body = json.loads(response.body)
-    if deployment.is_legacy:  # the model of such a client reads results only
-        assert response.status == 200
-        assert body["result"]["isError"] is True
-        assert deployment.outcome == "too_many_open_tasks"
-    else:
-        assert (response.status, response.headers["retry-after"]) == (429, "30")
-        assert body["error"]["code"] == 429
-        assert body["error"]["data"] == {"maxOpenTasks": 1, "retryAfterMs": 30_000}
-
-
-def test_a_question_above_the_limit_is_refused_until_the_parked_call_is_answered(deployment):
-    asked = wait_at_the_limit(deployment)
-    assert_refused(deployment, "confirm")
-    assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
-    response = deployment.send_call("order", {"item": "tea"})
-    assert effects == ["reserved"]
-    assert "These steps have run, and will run again then: reserve" in response.body
-    assert "asks the user" in deployment.by(user="bob").text("confirm")
-    assert "asks the user" in deployment.text("confirm"), "the parked call continues"
-    deployment.answer(asked, sure=True)
-    assert "asks the user" in deployment.text("confirm", item="bread")
-    assert deployment.text("confirm").endswith("True 2")
-
-
 @modern
 def test_the_state_of_a_refused_round_stays_valid(deployment):
     """This client can answer forms, and its users can be asked to visit a URL on the page only."""
@@ -518,21 +489,6 @@ def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
     with ThreadPoolExecutor(6) as threads:
         assert set(threads.map(call, range(6))) == {"tea True 1"}
     assert effects == ["tea True"]
-
-
-def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
-    def count_operations(deployment):
-        client, operations = recorded(deployment)
-        client.post_call("confirm")
-        return [each.name for each in operations]
-
-    assert len(count_operations(deployment)) == 4, "index; arguments, link, and one transaction"
-    assert len(count_operations(deployment)) == 2 + 3, "index and task; three times more as it waits"
-    deployment.answer(deployment.text("confirm"), sure=True)
-    assert len(count_operations(deployment)) == 7, "index, task; claim, journal; check, step; result"
-    assert len(count_operations(deployment)) == 2, "index and task: the result again"
-    anonymous = Deployment(server, user=None, capabilities={})
-    assert not {"get", "query"} & {*count_operations(anonymous)}, "without a session"
 
 
 @modern

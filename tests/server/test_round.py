@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip import Context, Drift, Server, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip_testing import FakeClock, Player
-from support.client_requests import refused
 from support.deployment import Deployment
 from support.servers import server_of
 
@@ -146,22 +145,6 @@ def test_a_tool_error_reaches_the_model_unchanged(kind):
     assert (failed.failed, failed.text) == (True, "No such city: Atlantis")
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"name": 7},
-        {"name": "add", "arguments": []},
-        {"name": "greet", "inputResponses": "x"},
-        {"name": "greet", "requestState": {}},
-    ],
-)
-def test_malformed_params_are_invalid_params(params):
-    client = Deployment(server, user=None)
-    mirrored = params["name"] if isinstance(params.get("name"), str) else "x"
-    assert refused(client.send(client.body("tools/call", **params), mcp_name=mirrored)) == (400, -32602)
-
-
 def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model():
     clock = FakeClock()
 
@@ -213,3 +196,23 @@ def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm():
     playing = player_of(listens)
     assert playing.call("listens", say=said).failed
     assert playing.observer.failures == []
+
+
+def test_drift_names_the_key_in_the_error_and_in_the_log():
+    def build(message: str) -> Server:
+        def tool(ctx: Context) -> str:
+            ctx.elicit("which", message, str)
+            ctx.step("effect", int)
+            return ctx.elicit("more", "More?", str)
+
+        return server_of(tool)
+
+    builds = [build("Which?"), build("Which?"), build("Which one?")]
+    playing = Player(lambda: builds.pop(0))
+    drifted = playing.call("tool").answer(which="a").answer(more="b")
+    assert drifted.error["code"] == -32603
+    assert "'which'" in drifted.error["message"]
+    assert "message" in drifted.error["message"]
+    ((event, error),) = playing.observer.failures
+    assert event == "drift"
+    assert isinstance(error, Drift)

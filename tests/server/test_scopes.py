@@ -102,14 +102,6 @@ def test_scopes_are_checked_after_the_name_and_before_capabilities():
     assert writer.call_error("write")["code"] == -32021
 
 
-def test_features_without_scopes_are_available_to_all_callers_and_scopes_are_not_listed():
-    client = caller(NO_SCOPES)
-    assert client.text("ping") == "pong"
-    assert client.result("prompts/get", name="hello")
-    assert client.result("resources/read", uri="db://status")
-    assert "db:" not in json.dumps(client.result("tools/list"))
-
-
 def test_a_refusal_without_an_authorization_server_names_no_metadata():
     answer = Deployment(databases()).send(call("read"))
     assert answer.status == 403

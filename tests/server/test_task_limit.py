@@ -30,11 +30,6 @@ def requires_task(ctx: Context) -> str:
     return ctx.step("work", run_step, "work")
 
 
-@server.tool(task="optional")
-def may_start_task(ctx: Context) -> None:
-    ctx.run_as_task()
-
-
 @server.tool(task="required")
 def asks(ctx: Context) -> str:
     ctx.elicit("size", "How large?", int)
@@ -48,15 +43,6 @@ def observed(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.step("observed", run_step, "observed")
     return ctx.step("after", run_step, "after")
-
-
-@server.tool(task="optional")
-def becomes_task_after_answer(ctx: Context) -> str:
-    reserved = ctx.step("reserve", run_step, "reserve")
-    ctx.elicit("size", "How large?", int)
-    paid = ctx.step("pay", run_step, "pay")
-    ctx.run_as_task()
-    return reserved + paid
 
 
 def at_limit(deployment):
@@ -103,18 +89,6 @@ def test_a_refused_later_round_can_be_retried(deployment):
     assert ran == []
     deployment.cancel(first)
     assert deployment.retry("asks", asked, size=1)["resultType"] == "task"
-
-
-def test_a_refusal_names_the_steps_that_run_again(deployment):
-    asked = deployment.call("becomes_task_after_answer")
-    first, *_ = at_limit(deployment)
-    error = refusal(deployment, "becomes_task_after_answer", **next_round(asked, size=1))
-    assert ran == ["pay"]
-    assert "pay" in error["message"]
-    assert "reserve" not in error["message"], "the state has its result"
-    assert "steps" not in refusal(deployment, "may_start_task")["message"], "none ran"
-    deployment.cancel(first)
-    assert deployment.retry("becomes_task_after_answer", asked, size=1)["resultType"] == "task"
 
 
 def test_a_cancelled_task_counts_until_the_running_step_ends(deployment):

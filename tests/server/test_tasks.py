@@ -3,7 +3,6 @@
 Every result is validated with `support.tasks_schema`: members, types, and values by status.
 """
 
-import json
 import re
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.engine.client_requests import NamespacedRequest
-from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
-from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.deployment import Deployment
 from support.messages import META
@@ -127,15 +125,6 @@ def test_a_request_for_a_task_by_the_client_is_ignored(deployment, params, capab
     assert job.get("ttlMs", 60_000) == 60_000
 
 
-def test_subscriptions_to_tasks_need_the_declaration_and_are_declined(deployment):
-    params = {"notifications": {"taskIds": ["A" * 32]}}
-    error = deployment.by(capabilities=FORMS).error("subscriptions/listen", **params)
-    assert error["code"] == -32021
-    assert TASKS_EXTENSION in error["data"]["requiredCapabilities"]["extensions"]
-    acknowledged, *_ = read_messages(deployment.send(deployment.body("subscriptions/listen", **params)))
-    assert acknowledged["params"]["notifications"] == {}
-
-
 def test_ids_are_unguessable_and_fit_into_a_header(deployment):
     ids = [deployment.start("job", label="x") for _ in range(200)]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{32}", task_id) for task_id in ids)
@@ -233,26 +222,6 @@ def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
     assert deployment.poll(task_id) == before
 
 
-def test_a_task_sends_no_notifications():
-    def body(ctx):
-        ctx.progress(1, 2, "half")
-        ctx.log("error", "trouble")
-        ctx.sleep("a while", 60_000)
-
-    deployment = Deployment(task_server(body))
-    wants = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
-    meta = {**META, META_CLIENT_CAPABILITIES: ASKABLE, **wants}
-
-    def send(method, **params):
-        answer = deployment.send(deployment.body(method, meta=meta, **params))
-        assert answer.headers["content-type"] == "application/json"
-        return json.loads(answer.body)["result"]
-
-    task_id = send("tools/call", name="works", arguments={})["taskId"]
-    deployment.run_workers()
-    assert send("tasks/get", taskId=task_id)["statusMessage"] == "half"
-
-
 RESERVED = ("tasks/approve", "tasks/get", "notifications/tasks", "notifications/tasks/approve")
 
 
@@ -260,16 +229,6 @@ RESERVED = ("tasks/approve", "tasks/get", "notifications/tasks", "notifications/
 def test_reserved_names_are_not_accepted_as_keys(name):
     with pytest.raises(DefinitionError):
         NamespacedRequest("key", name, {})
-
-
-def test_a_task_sends_only_requests_of_the_extension():
-    server = task_server(
-        lambda ctx: ctx.request("approval", "com.example/approval", {}), namespaced_requests=True
-    )
-    declared = {"extensions": {TASKS_EXTENSION: {}, "com.example/approval": {}}}
-    deployment = Deployment(server, capabilities=declared)
-    assert "inputRequests" not in deployment.poll(deployment.run_task("works"))
-    assert isinstance(deployment.observer.failures[-1][1], UsageError)
 
 
 def test_an_answer_that_arrives_during_a_pass_counts(deployment):
