@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 
@@ -102,7 +103,15 @@ def test_a_checkpoint_inside_a_step_is_refused():
         ctx.step("first", int)
         ctx.step("second", lambda: ctx.checkpoint(needs_ms=1e9))
 
-    assert isinstance(error(Passes(body)()), UsageError)
+    async def async_body(ctx: AsyncContext) -> None:
+        async def effect() -> None:
+            await ctx.checkpoint(needs_ms=1e9)
+
+        await ctx.step("first", int)
+        await ctx.step("second", effect)
+
+    for passes in (Passes(body), AsyncPasses(async_body)):
+        assert error(passes(), UsageError)
 
 
 def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time():
@@ -162,12 +171,16 @@ def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last():
     assert ran == ["finally", "finally", "step"]
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit, asyncio.CancelledError])
 def test_the_replay_catches_everything_that_a_tool_raises(kind):
     def body(ctx: Context) -> None:
         raise kind
 
-    assert isinstance(error(Passes(body)()), kind)
+    async def async_body(ctx: AsyncContext) -> None:
+        raise kind
+
+    for passes in (Passes(body), AsyncPasses(async_body)):
+        assert error(passes(), kind)
 
 
 def test_a_suspension_inside_an_exception_group_is_a_suspension():

@@ -259,14 +259,6 @@ def test_a_failed_prefetch_has_no_effect_and_is_retried_after_a_minute(mac_key):
     assert len(mac_key.derivations) == 3
 
 
-def test_failed_derivations_back_off_up_to_a_minute(mac_key):
-    keys = epochs(mac_key)
-    mac_key.failure = "timeout"
-    unavailable(keys, *(START + second for second in range(600)))
-    attempts_s = [0, 1, 3, 7, 15, 31, *range(63, 600, 60)]
-    assert len(mac_key.derivations) == len(attempts_s)
-
-
 def test_tokens_of_two_epochs_share_the_backoff(mac_key):
     keys = epochs(mac_key)
     mac_key.failure = "timeout"

@@ -32,6 +32,7 @@ from mcp_roundtrip.state.jws import (
     kid_of,
     raw_signature,
     renewal_time,
+    retry_pause_s,
 )
 from mcp_roundtrip_testing import FakeClock
 from support.tokens import (
@@ -190,6 +191,10 @@ def test_a_renewal_is_due_late_in_the_lifetime_and_before_its_last_twelfth(start
     assert start + length * 2 / 3 <= moment + 0.001
     assert moment <= start + length * 11 / 12 + 0.001
     assert len({renewal_time(0, 3600, number / 100) for number in range(100)}) == 100
+
+
+def test_pauses_after_failures_grow_up_to_a_minute():
+    assert [retry_pause_s(failures) for failures in (1, 2, 3, 6, 7, 8, 10_000)] == [1, 2, 4, 32, 60, 60, 60]
 
 
 @pytest.fixture
