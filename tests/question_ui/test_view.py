@@ -184,7 +184,7 @@ def test_a_further_question_is_shown_in_the_same_view_and_an_old_result_does_not
     assert "Virtual CPUs" not in log["values"][0]
 
 
-def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(show: Show) -> None:
+def test_the_label_of_a_field_is_its_title_or_its_name_in_words_or_the_message(show: Show) -> None:
     fields = {"size_gb": {"type": "integer", "title": "Size"}, "price_limit": {"type": "number"}}
     log = show(
         ("result", asking({"size": form("How large?", {**fields, "backupPlan": {"type": "boolean"}})})),
@@ -192,6 +192,10 @@ def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(show: Show)
         ("evaluate", "[...document.querySelectorAll('.label-name')].map((each) => each.innerText)"),
     )
     assert log["values"] == [["Size", "Price Limit", "Backup Plan"]]
+    shows = ("evaluate", "document.body.innerText")
+    tree, shown = show(("result", asking({"keep": KEEP})), ("see", "Keep it?"), ("tree",), shows)["values"]
+    assert 'group "orders costs 40 EUR a month. Keep it?"' in tree
+    assert shown.count("Keep it?") == 1
 
 
 def test_a_number_that_does_not_fit_its_field_gets_an_error_of_its_type(show: Show) -> None:
@@ -211,14 +215,6 @@ def test_a_number_that_does_not_fit_its_field_gets_an_error_of_its_type(show: Sh
     assert whole == "Enter a whole number."
     assert ["too large" in error for error in rest] == [True, True, True, False]
     assert "such as 1.5" in rest[-1]
-
-
-def test_the_message_is_the_label_of_a_form_with_one_value(show: Show) -> None:
-    shows = ("evaluate", "document.body.innerText")
-    log = show(("result", asking({"keep": KEEP})), ("see", "Keep it?"), ("tree",), shows)
-    tree, shown = log["values"]
-    assert 'group "orders costs 40 EUR a month. Keep it?"' in tree
-    assert shown.count("Keep it?") == 1
 
 
 def test_the_user_can_decline(show: Show) -> None:
@@ -264,21 +260,30 @@ def test_a_keyboard_is_enough(show: Show) -> None:
     assert answers_of(log["calls"][0]) == {"size": {"vcpus": 8}, "keep": {"value": False}}
 
 
-def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
-    url = "https://bank.example/sign?x=1"
-    question = url_question(url)
+def test_a_url_is_shown_before_the_host_opens_it_and_counts_as_accepted_only_then(show: Show) -> None:
+    question = url_question("https://bank.example/sign?x=1")
     log = show(
-        ("result", asking({"sign": question})),
-        ("see", url),
+        ("result", asking({"sign": question, "keep": KEEP})),
+        ("see", "https://bank.example/sign?x=1"),
+        ("check", "Yes"),
+        SEND,
+        ("see", "Open the link first."),
         ("click", "Open link"),
-        ("click", "Continue"),
+        SEND,
         ("see", "This is not finished yet."),
         ("click", "Continue"),
         GOES_ON,
         answers=[{"result": asking({"sign": question}, "state-2")}, *DONE],
     )
-    assert log["links"] == [url]
-    assert [call["arguments"]["answers"] for call in log["calls"]] == [{"sign": {"action": "accept"}}] * 2
+    assert log["links"] == ["https://bank.example/sign?x=1"]
+    signed = [call["arguments"]["answers"]["sign"] for call in log["calls"]]
+    assert signed == [{"action": "accept"}] * 2
+    log = show(
+        ("result", asking({"sign": url_question("javascript://x/%0aalert(1)")})),
+        ("see", "javascript://x"),
+        ("tree",),
+    )
+    assert "Open link" not in log["values"][0]
 
 
 @pytest.mark.parametrize(
@@ -294,26 +299,6 @@ def test_a_url_is_shown_and_opened_in_ascii_as_a_browser_reads_it(show: Show, ur
     opens = (("see", shown), ("click", "Open link"), ("click", "Continue"), GOES_ON)
     log = show(("result", asking({"sign": url_question(url)})), *opens, answers=DONE)
     assert log["links"] == [shown]
-
-
-def test_a_url_counts_as_accepted_only_after_it_was_opened(show: Show) -> None:
-    question = url_question("https://bank.example/sign")
-    log = show(
-        ("result", asking({"sign": question, "keep": KEEP})),
-        ("check", "Yes"),
-        SEND,
-        ("see", "Open the link first."),
-        ("click", "Open link"),
-        *(SEND, GOES_ON),
-        answers=DONE,
-    )
-    assert log["calls"][0]["arguments"]["answers"]["sign"] == {"action": "accept"}
-
-
-def test_a_url_that_is_not_of_the_web_cannot_be_opened(show: Show) -> None:
-    question = url_question("javascript://x/%0aalert(1)")
-    log = show(("result", asking({"sign": question})), ("see", "javascript://x"), ("tree",))
-    assert "Open link" not in log["values"][0]
 
 
 @pytest.mark.parametrize("refused", ["context", "message"])
@@ -335,21 +320,16 @@ def test_a_host_that_takes_messages_as_the_specification_shows_them_gets_an_obje
     assert [type(message["content"]) for message in log["messages"]] == [list, dict]
 
 
-def test_an_answer_that_could_not_be_sent_can_be_sent_again(show: Show) -> None:
-    log = show(
-        *(ASKED, *ANSWERED),
-        ("see", "The answer was not sent: Too many requests"),
-        *(SEND, GOES_ON),
-        answers=[{"error": {"code": -32603, "message": "Too many requests"}}, *DONE],
-    )
-    assert log["calls"][0] == log["calls"][1]
-
-
-def test_a_call_that_is_still_running_is_waited_for(show: Show) -> None:
+def test_an_answer_that_could_not_be_sent_can_be_sent_again_and_a_running_call_is_waited_for(
+    show: Show,
+) -> None:
+    refused = {"error": {"code": -32603, "message": "Too many requests"}}
     working = {"content": [], "_meta": {META: {"status": "working", "state": "state-2", "retryAfterMs": 1}}}
-    log = show(ASKED, *ANSWERED, GOES_ON, answers=[{"result": working}, *DONE])
-    assert [call["arguments"]["answers"] for call in log["calls"]][1:] == [{}]
-    assert log["calls"][1]["arguments"]["state"] == "state-2"
+    fails = ("see", "The answer was not sent: Too many requests")
+    log = show(ASKED, *ANSWERED, fails, SEND, GOES_ON, answers=[refused, {"result": working}, *DONE])
+    assert log["calls"][0] == log["calls"][1]
+    polled = log["calls"][2]["arguments"]
+    assert (polled["answers"], polled["state"]) == ({}, "state-2")
 
 
 def test_a_result_that_asks_nothing_is_not_shown(show: Show) -> None:
@@ -407,28 +387,15 @@ def test_a_view_that_is_opened_again_shows_the_question_if_the_server_does_not_a
     show(("result", asking({"size": SIZE}, issuedAt=1)), *ANSWERED, GOES_ON, answers=[offline, *DONE])
 
 
-def test_a_user_may_take_longer_than_a_state_lives(show: Show) -> None:
-    log = show(
-        ASKED,
-        ("fill", "Virtual CPUs", "4"),
-        ("evaluate", "renew()"),
-        *(SEND, GOES_ON),
-        answers=[{"result": asking({"size": SIZE}, "state-2")}, *DONE],
-    )
+def test_a_user_may_take_longer_than_a_state_lives_or_answer_elsewhere(show: Show) -> None:
+    renews, fills = ("evaluate", "renew()"), ("fill", "Virtual CPUs", "4")
+    renewed = {"result": asking({"size": SIZE}, "state-2")}
+    log = show(ASKED, fills, renews, SEND, GOES_ON, answers=[renewed, *DONE])
     renewal, answer = (call["arguments"] for call in log["calls"])
     assert (renewal["state"], renewal["answers"]) == ("state-1", {})
     assert (answer["state"], answers_of(log["calls"][1])) == ("state-2", {"size": {"vcpus": 4}})
-
-
-def test_a_question_that_was_answered_elsewhere_leaves_the_view(show: Show) -> None:
-    log = show(
-        ASKED,
-        ("see", "Virtual CPUs"),
-        ("evaluate", "renew()"),
-        ("see", "provision_database has finished."),
-        ("tree",),
-        answers=DONE,
-    )
+    ends = ("see", "provision_database has finished.")
+    log = show(ASKED, ("see", "Virtual CPUs"), renews, ends, ("tree",), answers=DONE)
     assert "Virtual CPUs" not in log["values"][1]
 
 
