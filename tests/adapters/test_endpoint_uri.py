@@ -1,4 +1,7 @@
-"""No part of an endpoint's URI is the caller's choice, through any event source."""
+"""No part of an endpoint's URI is the caller's choice, through any event source.
+
+The member `domainName` is "the same as the incoming Host header".
+"""
 
 from __future__ import annotations
 
@@ -165,8 +168,6 @@ def test_headers_and_the_query_change_nothing(kind: str) -> None:
     assert uri({**event, **queries, "stageVariables": {"audience": EVIL}}) == expected
     assert uri({**event, "body": f'{{"requestContext": {{"domainName": "{EVIL}"}}}}'}) == expected
 
-
-# `domainName` is "the same as the incoming Host header".
 
 AWS = "eu-west-1.amazonaws.com"
 HOSTS = (

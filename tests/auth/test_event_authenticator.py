@@ -185,16 +185,7 @@ def test_a_missing_principal_is_refused(mode: AuthMode, context: Any) -> None:
 
 
 NAMES = [
-    "jwt",
-    "lambda",
-    "iam",
-    "claims",
-    "sub",
-    "iss",
-    "user",
-    "userId",
-    "accountId",
-    "cognitoIdentity",
+    *("jwt", "lambda", "iam", "claims", "sub", "iss", "user", "userId", "accountId", "cognitoIdentity"),
     "scope",
 ]
 CONTEXTS = st.recursive(

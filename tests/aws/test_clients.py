@@ -31,7 +31,6 @@ SNAP_START = {
     "AWS_CONTAINER_AUTHORIZATION_TOKEN": "token",
 }
 WEB_IDENTITY = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}
-"""The variables of a Lambda function, isolated from the files of a developer."""
 
 
 @pytest.mark.parametrize("environment", [FUNCTION, SNAP_START, FUNCTION | WEB_IDENTITY])

@@ -27,7 +27,7 @@ from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
 from mcp_roundtrip.tasks.store import Absent, Change, Update
 from support.aws_clients import EmulatedService, OneClient
-from support.json_values import any_json
+from support.json_values import any_json, places, replaced
 from support.scripted_server import Reply, ScriptedServer, respond, scripted
 from support.tokens import BINDING, NOW, codec, epoch_keys, sealed
 from support.tokens import MAC as MAC_KEY
@@ -138,22 +138,6 @@ def outcome(operation: Operation, client: AwsClient, server: ScriptedServer, rep
         return operation.call(client)
     except operation.error as error:
         return error
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of each value in JSON data, beginning with the whole."""
-    yield path
-    if isinstance(value, (dict, list)):
-        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(child, (*path, name))
-
-
-def replaced(value: Any, path: tuple[Any, ...], by: Any) -> Any:
-    if not path:
-        return by
-    copied = value.copy()
-    copied[path[0]] = replaced(value[path[0]], path[1:], by)
-    return copied
 
 
 JSON = any_json(max_leaves=5) | st.sampled_from(

@@ -120,9 +120,11 @@ def test_a_round_asks_again_before_clients_time_out_also_if_done_is_slow(latency
     assert most_s * 2 / 3 <= page.clock.now - began <= most_s
 
 
-def test_without_polling_done_is_called_once_per_round():
+@pytest.mark.parametrize("may_start_task", [False, True])
+def test_without_polling_done_is_called_once_per_round_and_no_task_starts(may_start_task):
     page = Page(complete_at=20)
-    call = Passes(page.visit(poll_interval_ms=None), clock=page.clock).begun()
+    visit = page.visit(poll_interval_ms=None)
+    call = Passes(visit, clock=page.clock, may_start_task=may_start_task).begun()
     asked(call(page=ACCEPT))
     assert page.polls == [0]
     page.clock.advance(20)
@@ -261,13 +263,6 @@ def test_a_call_that_can_become_a_task_waits_as_a_task_with_its_consent():
     assert outcome.journal.unused_responses == {"page": ACCEPT}
     assert outcome.journal.outstanding.keys() == {"page"}
     assert page.polls == [0]
-
-
-def test_a_page_without_polling_does_not_start_a_task():
-    page = Page()
-    call = Passes(page.visit(poll_interval_ms=None), clock=page.clock, may_start_task=True)
-    asked(call())
-    assert asked(call(page=ACCEPT)).keys() == {"page"}
 
 
 def test_a_task_polls_with_growing_intervals_until_the_page_is_complete():

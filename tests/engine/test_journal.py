@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+import functools
+import operator
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from mcp_roundtrip import Context
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.errors import Drift, StateRejected
+from support.json_values import any_json, places, replaced
 from support.passes import Passes, error
 
 
@@ -31,13 +32,6 @@ def test_a_fingerprint_names_what_changed():
     assert one.describe_changes(Fingerprint("n", "g")).startswith("message and form")
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
-)
-
-
 def everything(ctx: Context) -> Any:
     """Use every kind of entry that a state can have."""
     ctx.now("now")
@@ -49,15 +43,6 @@ def everything(ctx: Context) -> Any:
     ctx.elicit("default", "Default?", int, default=3)
     ctx.sample("answer", "Answer?", max_tokens=1)
     return ctx.sample("other", "Other?", max_tokens=1)
-
-
-def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
-    yield path
-    members = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for name, member in members:
-        yield from places(member, *path, name)
 
 
 def sealed() -> dict[str, Any]:
@@ -72,25 +57,17 @@ SEALED = sealed()
 
 def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
     """Return the sealed journal with `new` at `path`, replaced or added."""
-    if not path:
-        return new
-    whole = json.loads(json.dumps(SEALED))
-    node = whole
-    for name in path[:-1]:
-        node = node[name]
-    last = node[path[-1]]
-    if grow and isinstance(last, list):
-        last.append(new)
-    elif grow and isinstance(last, dict):
-        last["new"] = new
-    else:
-        node[path[-1]] = new
-    return whole
+    found = functools.reduce(operator.getitem, path, SEALED)
+    if grow and isinstance(found, list):
+        return replaced(SEALED, path, [*found, new])
+    if grow and isinstance(found, dict):
+        return replaced(SEALED, path, {**found, "new": new})
+    return replaced(SEALED, path, new)
 
 
 @example(("j", 6, 2), None, False)  # an answer that is no object
 @example(("j", 6, 2, "content"), [{}], False)
-@given(st.sampled_from(list(places(SEALED))), JSON, st.booleans())
+@given(st.sampled_from(list(places(SEALED))), any_json(st.text(max_size=3)), st.booleans())
 def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(path, new, grow):
     data = changed(path, new, grow=grow)
     with suppress(StateRejected):

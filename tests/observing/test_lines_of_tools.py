@@ -177,9 +177,6 @@ def test_a_logger_that_takes_no_keys_is_not_changed(formatter, capsys):
     assert json.loads(capsys.readouterr().out)["correlation_id"] == "request-1"
 
 
-# What a tool does with its logger, and the lines of the package
-
-
 def make_loggers() -> tuple[LogObserver, Logger]:
     """Return the observer in a request, and a tool's logger, which keeps the sys.stdout of this moment."""
     service = f"service-{uuid4()}"

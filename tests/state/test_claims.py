@@ -79,14 +79,15 @@ def test_claims_are_accepted_from_their_creation_until_they_expire(now, offset):
 @given(st.lists(st.integers(1, 600), min_size=1, max_size=30))
 def test_no_sequence_of_rounds_exceeds_the_lifetime_of_the_flow(waits):
     now, first = NOW, None
-    for wait in waits:
-        if now >= NOW + 3600:
-            with pytest.raises(StateRejected):
-                built(now=now, first_issued_at=first)
-            return
+    for wait in [*waits, 3600]:
         claims = built(now=now, first_issued_at=first)
         assert claims["exp"] <= NOW + 3600
         first, now = claims["oiat"], now + wait
+        if now >= NOW + 3600:
+            break
+    with pytest.raises(StateRejected) as refused:
+        built(now=now, first_issued_at=first)
+    assert refused.value.reason == "flow_expired"
 
 
 def test_a_digest_separates_its_parts():

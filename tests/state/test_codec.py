@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state.claims import Limits, OpenState
+from support.json_values import any_json
 from support.tokens import (
     BINDING,
     CONFIGURATIONS,
@@ -60,14 +61,6 @@ def test_the_first_round_starts_the_flow_which_later_ones_keep():
     assert codec(NOW + 101).open(BINDING, token) == OpenState({"a": [1]}, 3, NOW, FLOW_END)
 
 
-def test_a_round_cannot_extend_its_flow():
-    last = codec(NOW + 3599).seal(BINDING, None, round=9, first_issued_at=NOW)
-    assert claims_of(last)["exp"] == NOW + 3600
-    with pytest.raises(StateRejected) as refused:
-        codec(NOW + 3600).seal(BINDING, None, round=10, first_issued_at=NOW)
-    assert refused.value.reason == "flow_expired"
-
-
 def test_a_reduced_flow_limit_applies_to_tokens_minted_earlier():
     token = codec(NOW + 100).seal(BINDING, None, round=2, first_issued_at=NOW)
     assert refusal(token, now=NOW + 100, limits=Limits(flow_ttl_s=100)) == "flow_expired"
@@ -79,15 +72,8 @@ def test_a_flow_continues_on_a_host_whose_clock_is_behind():
     assert codec(NOW - 4).open(BINDING, token).first_issued_at == NOW
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
-    max_leaves=8,
-)
-
-
 @everywhere
-@given(payload=JSON, number=st.integers(0, 50))
+@given(payload=any_json(st.text(), finite=True), number=st.integers(0, 50))
 def test_any_sealed_payload_is_opened_unchanged_in_another_environment(configuration, payload, number):
     token = configuration.codec().seal(BINDING, payload, round=number, first_issued_at=None)
     assert configuration.codec().open(BINDING, token) == OpenState(payload, number, NOW, FLOW_END)

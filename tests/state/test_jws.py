@@ -124,19 +124,12 @@ def test_a_kid_is_a_digest_of_the_public_key_and_a_local_key_trusts_only_itself(
 
 
 @given(SCALARS, SCALARS)
-def test_a_raw_signature_is_r_followed_by_the_lower_s(r, s):
+def test_a_raw_signature_is_r_followed_by_the_lower_of_s_and_its_negation(r, s):
     raw = raw_signature(utils.encode_dss_signature(r, s))
-    lower = int.from_bytes(raw[32:], "big")
     assert len(raw) == 64
     assert int.from_bytes(raw[:32], "big") == r
-    assert lower in (s, P256_ORDER - s)
-    assert lower <= P256_ORDER // 2
-
-
-@given(SCALARS, SCALARS)
-def test_a_signature_with_s_and_one_with_its_negation_have_the_same_raw_form(r, s):
-    negations = (utils.encode_dss_signature(r, value) for value in (s, P256_ORDER - s))
-    assert len({raw_signature(der) for der in negations}) == 1
+    assert int.from_bytes(raw[32:], "big") == min(s, P256_ORDER - s)
+    assert raw_signature(utils.encode_dss_signature(r, P256_ORDER - s)) == raw
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,23 @@ def any_json(
     )
 
 
+def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each value in JSON data, beginning with the whole."""
+    yield path
+    if isinstance(value, (dict, list)):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(child, *path, name)
+
+
+def replaced(value: Any, path: tuple[Any, ...], by: Any) -> Any:
+    """Return JSON data with another value at a place."""
+    if not path:
+        return by
+    copied = value.copy()
+    copied[path[0]] = replaced(value[path[0]], path[1:], by)
+    return copied
+
+
 def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     """Generate values that conform to `schema`, and some near misses."""
 

@@ -102,9 +102,6 @@ def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table):
     assert table.task.lease_until_ms == NOW + 70_000 + MARGIN_MS
 
 
-# what the owner may do without a renewal
-
-
 @pytest.mark.parametrize(
     ("elapsed_ms", "remaining_ms", "calls"),
     [
@@ -210,9 +207,6 @@ def test_a_heartbeat_after_the_pass_does_nothing(table, is_down):
     before = table.task
     assert lease.beat() is None
     assert (table.task, table.store.calls, table.renewed, table.errors) == (before, 0, 0, [])
-
-
-# the thread that renews; the test decides when its waits end
 
 
 def test_the_lease_is_renewed_until_the_pass_ends(table):
