@@ -34,14 +34,13 @@ from mcp_roundtrip.auth.callers import (
     AuthMode,
     Caller,
     EventAuthenticator,
-    IssuerUnavailable,
     Principal,
     Unauthorized,
 )
-from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, SIGNATURE_ALGORITHMS, IssuerKeys
+from mcp_roundtrip.auth.issuer_keys import SIGNATURE_ALGORITHMS
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.token_issuer import ISSUER, JWKS_URI, ONE, RSA, TWO, Documents, Key, authenticator, claims, jwks
+from support.token_issuer import ISSUER, ONE, RSA, TWO, Key, authenticator, claims
 
 CLOCK = FakeClock()
 NOW = CLOCK.now
@@ -424,29 +423,6 @@ def test_a_token_is_read_only_from_the_authorization_header() -> None:
 def test_a_refusal_contains_nothing_of_the_token() -> None:
     refused = refusal(f"Bearer {token_with(aud='secret-audience', sub='secret-subject')}")
     assert "secret" not in f"{refused} {refused.args} {refused.__cause__}"
-
-
-def test_an_unavailable_issuer_does_not_make_a_token_invalid() -> None:
-    documents = Documents({JWKS_URI: IssuerUnavailable("issuer_timeout")}, CLOCK)
-    keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, CLOCK)
-    with pytest.raises(IssuerUnavailable):
-        authenticate(structs.replace(authenticator(CLOCK), verify=keys.verify), token_with())
-
-
-def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> None:
-    clock = FakeClock()
-    documents, failures = Documents({JWKS_URI: jwks(ONE)}, clock), list[IssuerUnavailable]()
-    keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
-    bearer = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({"ES256"}), keys.verify, clock)
-    good, forged = (key.sign(claims(NOW)) for key in (ONE, TWO))
-    assert authenticate(bearer, good).principal == ALICE
-    documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")
-    clock.advance(MIN_REFRESH_INTERVAL_S)
-    for _ in range(20):
-        with pytest.raises(Unauthorized, match="token_unknown_key"):
-            authenticate(bearer, forged)
-        assert authenticate(bearer, good).principal == ALICE
-    assert [failure.reason for failure in failures] == ["issuer_timeout"]
 
 
 @given(st.text(max_size=60))

@@ -64,13 +64,6 @@ def test_every_source_passes_tokens_and_gets_challenges(source: str) -> None:
     assert answer(with_token(drops, good))[:2] == (403, insufficient)
 
 
-@pytest.mark.parametrize("source", ["rest_api", "http_api_1_0", "alb_multi_value"])
-def test_a_request_with_several_tokens_is_refused(source: str) -> None:
-    good = ONE.sign(claims(CLOCK.now))
-    status, challenge, _ = answer(with_token(sent_by(source, call("read")), good, good))
-    assert (status, challenge is not None and 'error="invalid_request"' in challenge) == (400, True)
-
-
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 @pytest.mark.parametrize("path", [ROOT, f"{ROOT}/mcp"])
 def test_every_source_serves_the_metadata_at_both_addresses(source: str, path: str) -> None:

@@ -40,19 +40,9 @@ def test_a_document_is_fetched_with_its_query() -> None:
     assert [(each.method, each.target) for each in seen] == [("GET", "/keys?p=policy"), ("GET", "/")]
 
 
-def test_a_redirect_is_not_followed() -> None:
-    seen: list[str] = []
-
-    def respond(request: Request) -> Response:
-        seen.append(request.target)
-        return Response(302, (("location", "/elsewhere"),))
-
-    with serving(respond) as url:
-        refused = failure(f"{url}/keys")
-    assert (refused.reason, refused.is_answer, seen) == ("issuer_status_302", True, ["/keys"])
-
-
-@pytest.mark.parametrize(("status", "is_answer"), [(404, True), (403, True), (500, False), (503, False)])
+@pytest.mark.parametrize(
+    ("status", "is_answer"), [(302, True), (404, True), (403, True), (500, False), (503, False)]
+)
 def test_a_status_other_than_200_is_an_answer_unless_it_is_a_server_error(
     status: int, is_answer: bool
 ) -> None:

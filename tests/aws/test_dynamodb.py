@@ -55,9 +55,6 @@ def store(dynamodb, table):
     return DynamoStore(dynamodb, table)
 
 
-# lost responses, after which the SDK repeats a request that was executed
-
-
 @pytest.fixture
 def wire(ministack):
     return Wire(ministack)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import (
     CONFIRM_INTERVAL_S,
     MAX_UNCONFIRMED_S,
@@ -23,7 +22,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature, kid_of
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault
-from support.aws_clients import KINDS, REGION
+from support.aws_clients import KINDS
 from support.kms_clients import client, fails_with, mac_key, running, signing_key
 
 
@@ -170,24 +169,6 @@ def test_an_error_contains_nothing_of_the_message_to_sign(strict_kms, signer, ke
     with pytest.raises(KeyServiceError) as failed:
         signer.sign(b"very secret")
     assert "secret" not in f"{failed.value!r} {failed.value.__cause__!r}"
-
-
-@pytest.mark.parametrize(("throttled", "signs"), [(1, True), (2, True), (3, False)])
-def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
-    strict_kms, kms, arn, clock, monkeypatch, throttled, signs, kind
-):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    retrying_client = AwsClients(signs=kind == "signed").client("kms", REGION, kms.meta.endpoint_url)
-    signer = KmsSigner(retrying_client, KmsKey(kms, arn, clock))
-    strict_kms.fail_next(throttled, operation="Sign")
-    if signs:
-        assert signer.sign(b"x")
-    else:
-        with fails_with("ThrottlingException"):
-            signer.sign(b"x")
-    retrying_client.close()
-    assert strict_kms.calls["Sign"] == min(throttled + 1, 3)
 
 
 def test_an_old_public_key_is_confirmed_with_kms_and_again_a_minute_after_a_failure(strict_kms, key, clock):

@@ -8,12 +8,10 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import MAX_RAW_BYTES, KmsKey, KmsSigner
-from mcp_roundtrip.state.certificates import LIFETIME_S
-from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip_testing import FakeClock
 from support.aws_clients import REGION
-from support.kms_clients import client, fails_with, signing_key
-from support.tokens import BINDING, ENCRYPTED
+from support.kms_clients import client, signing_key
+from support.tokens import BINDING
 
 pytest_plugins = ["support.ministack"]
 
@@ -60,42 +58,6 @@ def test_environments_that_share_only_kms_open_each_others_states(states, minist
     assert one.open(BINDING, second).round == 2
     for each in clients:
         each.close()
-
-
-WITHDRAWN = pytest.mark.parametrize(
-    ("withdraw", "reason"),
-    [("disable_key", "DisabledException"), ("schedule_key_deletion", "KMSInvalidStateException")],
-)
-
-
-@WITHDRAWN
-def test_an_environment_opens_its_states_and_seals_until_its_certificate_expires_without_the_key(
-    deployed, clock, states, kms, withdraw, reason
-):
-    codec = states(kms)
-    token = seal(codec, "out")
-    getattr(kms, withdraw)(KeyId=deployed.keys[0])
-    with fails_with(reason):
-        seal(states(kms))
-    assert codec.open(BINDING, token).payload == "out"
-    if deployed.delegated:
-        clock.now += LIFETIME_S - Limits().round_ttl_s
-        seal(codec)
-        clock.now += 1
-    with fails_with(reason):
-        seal(codec)
-
-
-@pytest.mark.parametrize("configuration", ENCRYPTED, ids=str, indirect=True)
-@WITHDRAWN
-def test_a_withdrawn_encryption_key_is_used_until_the_epoch_ends(deployed, states, kms, withdraw, reason):
-    codec = states(kms)
-    token = seal(codec, "out")
-    getattr(kms, withdraw)(KeyId=deployed.mac_keys[0])
-    assert codec.open(BINDING, seal(codec, "in")).payload == "in"
-    for attempt in (seal, lambda codec: codec.open(BINDING, token)):
-        with fails_with(reason):
-            attempt(states(kms))
 
 
 def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):

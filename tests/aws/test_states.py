@@ -199,19 +199,6 @@ def test_disabling_the_root_key_invalidates_its_certificates(deployed, strict_km
         codec.open(BINDING, token)
 
 
-@only(DELEGATED)
-def test_a_certificate_is_revoked_by_its_id(deployed, kms, clock):
-    issued = []
-    first = deployed.environment(kms, clock, on_issued=lambda jti, expires_at: issued.append(jti))
-    leaked, other = seal(first), seal(deployed.environment(kms, clock))
-    codec = replace(deployed, revoked=issued).environment(kms, clock)
-    assert opens(codec, other)
-    for _ in range(2):
-        with pytest.raises(StateRejected) as refused:
-            codec.open(BINDING, leaked)
-        assert refused.value.reason == "certificate_revoked"
-
-
 @only(ENCRYPTED)
 @REASONS
 def test_an_epoch_key_is_used_until_its_epoch_ends_after_the_encryption_key_fails(
@@ -241,21 +228,6 @@ def test_a_prefetched_epoch_key_bridges_an_outage_through_its_epoch(deployed, st
     assert opens(codec, token)
     clock.now = NOW + 2 * EPOCH_S - 1
     assert opens(codec, seal(codec))
-
-
-@only(ENCRYPTED)
-def test_a_failed_derivation_is_not_repeated_for_every_token(deployed, strict_kms, kms, clock):
-    token = seal(deployed.environment(kms, clock))
-    codec, before = deployed.environment(kms, clock), strict_kms.calls["GenerateMac"]
-    strict_kms.fail_next(10_000, operation="GenerateMac")
-    for _ in range(100):
-        with fails_with("ThrottlingException"):
-            codec.open(BINDING, token)
-    assert strict_kms.calls["GenerateMac"] == before + 1
-    clock.now += 1
-    with fails_with("ThrottlingException"):
-        codec.open(BINDING, token)
-    assert strict_kms.calls["GenerateMac"] == before + 2
 
 
 class HangingKms(FakeKms):

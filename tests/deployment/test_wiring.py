@@ -86,16 +86,6 @@ def test_a_state_is_valid_in_another_environment(deployed):
     assert asked["requestState"].count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
 
 
-def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(kms, deployed):
-    warm = deploy(**deployed)
-    asked = warm.call("greet")
-    before = kms.calls.copy()
-    assert resumes(warm, asked)
-    assert kms.calls == before
-    warm.call("greet")
-    assert kms.calls - before == ({"Sign": 1} if deployed["state_signing"] == "direct" else {})
-
-
 def test_only_states_of_trusted_keys_are_accepted(kms, deployed):
     asked = deploy(**deployed).call("greet")
     replaced = deployed | {"state_key_arn": signing_key(kms)}

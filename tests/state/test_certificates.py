@@ -17,7 +17,7 @@ from mcp_roundtrip.state.certificates import (
     TrustedKeys,
 )
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.jws import RENEWAL_RETRY_S, LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 from support.interpreters import run_program
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
@@ -149,24 +149,6 @@ def test_a_certificate_is_renewed_before_it_expires(root, clock):
     second = delegating.signer()
     assert second.certificate != first.certificate
     assert second.key.kid != first.key.kid
-
-
-def test_a_failed_renewal_has_no_effect_while_the_old_certificate_is_valid(root, clock):
-    delegating = delegation(root, clock)
-    first = delegating.signer()
-    root.failure = "ThrottlingException"
-    clock.now = NOW + WINDOW_S * 2 / 3
-    for _ in range(RENEWAL_RETRY_S):
-        assert delegating.signer() is first
-        clock.now += 1
-    assert root.signed == 2
-    assert delegating.signer() is first
-    assert root.signed == 3
-    clock.now = NOW + WINDOW_S
-    assert delegating.signer() is first
-    clock.now += 1
-    with pytest.raises(KeyServiceError):
-        delegating.signer()
 
 
 @pytest.mark.parametrize("seconds", [-86_400, -6, -5])

@@ -132,15 +132,3 @@ def test_of_two_requests_in_every_order_one_creates_the_task(task_store, call, i
     assert [second["taskId"] for second in other] == [task["taskId"]]
     deployment.run_workers()
     assert [account for account, _ in charged] == [deployment.text_of(task["taskId"])]
-
-
-@pytest.mark.parametrize("repetition", range(4))
-def test_of_two_rounds_at_once_one_creates_the_task(threaded_store, repetition):
-    deployment = Deployment(shop, store=threaded_store)
-    client = Client(deployment)
-    rounds = client.asked[1], client.repeat_first()
-    with ThreadPoolExecutor(2) as threads:
-        sent = [threads.submit(deployment.retry, "optional", each, sure=True) for each in rounds]
-        [task_id] = {each.result()["taskId"] for each in sent}
-    deployment.run_workers()
-    assert [account for account, _ in charged] == [deployment.text_of(task_id)]

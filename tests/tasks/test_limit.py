@@ -1,7 +1,6 @@
 """The limit of open tasks is exact for concurrent processes and after crashes, in every store."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from secrets import token_hex
 
@@ -267,22 +266,6 @@ def test_the_list_expires_with_the_last_of_its_tasks(alice, store):
     assert list_of(store, alice)["exp"] == long.expires_s
     longer = alice.create(ttl_ms=20 * TTL_MS)
     assert list_of(store, alice)["exp"] == longer.expires_s
-
-
-def test_concurrent_threads_never_exceed_the_limit(store, clock):
-    alice = Principal(store, clock, limit=8)
-    for task in alice.create_many(8)[:5]:
-        alice.cancel(task)
-
-    def create(_):
-        try:
-            return Principal(store, clock, limit=8).create().pk
-        except TooManyOpenTasks:
-            return None
-
-    with ThreadPoolExecutor(12) as threads:
-        created = [pk for pk in threads.map(create, range(12)) if pk is not None]
-    assert len(set(created)) == 5
 
 
 def test_tasks_and_parked_calls_of_concurrent_processes_never_exceed_the_limit(ministack, ministack_dynamodb):

@@ -1,7 +1,6 @@
 """Links to the questions of tasks and parked calls: what they lead to, and which answers count."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -113,18 +112,6 @@ def test_a_link_expires_or_ends_with_its_task(table, state):
     assert table.found().state == state
     assert table.answer(size=YES, keep=YES) == state
     assert table.responses(table.task) == {}
-
-
-@pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)  # moto loses updates
-def test_of_many_posts_at_once_exactly_one_is_stored(table):
-    def post(number):
-        answer = {"action": "accept", "content": {"value": number}}
-        return table.answer(size=answer, keep=answer)
-
-    with ThreadPoolExecutor(8) as threads:
-        states = list(threads.map(post, range(8)))
-    assert sorted(states) == ["answered"] * 7 + ["stored"]
-    assert table.responses(table.task).keys() == {"size", "keep"}
 
 
 def test_an_answer_that_no_item_can_hold_is_refused_with_its_limit(table):

@@ -14,7 +14,6 @@ from mcp_roundtrip.tasks.items import response_to_item
 from mcp_roundtrip.tasks.model import CLIENT, INPUT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP, PAGE, QuestionLinks
-from mcp_roundtrip_testing.task_table import CrashingStore
 from support.interleavings import Crash, Program, every_order
 from support.question_links import form
 from support.stored_tasks import StoredTasks
@@ -154,28 +153,6 @@ def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(calls, 
         waiting.check_resumed()
         winners.add(ada.result)
     assert winners == {True, False}, "the orders include those in which each of them is first"
-
-
-@pytest.mark.parametrize(
-    ("task_store", "channel", "one", "other"),
-    [*with_stores(["memory"], FORMS), *with_stores(["moto", "ministack"], FORMS[2:])],
-    indirect=["task_store"],
-)
-def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(calls, channel, one, other):
-    """The same on all stores, moto among them, without threads."""
-    for moment in moments():
-        waiting, told = Waiting(calls, channel), list[bool]()
-
-        def send(waiting=waiting, told=told):
-            told.append(other(waiting, BOB)(calls.store))
-
-        store = CrashingStore(calls.store, moment.operation, moment.is_done, on_reached=send)
-        told.append(one(waiting, ADA)(store))
-        if not store.killed_at:
-            break
-        assert waiting.received in (ADA, BOB)
-        assert told == [waiting.received == BOB, waiting.received == ADA]
-    assert moment.operation > 2
 
 
 @pytest.mark.parametrize(("channel", "one", "other"), FORMS, ids=ids)
