@@ -67,6 +67,7 @@ def test_a_signer_names_its_key_and_shares_one_load_of_the_public_key_with_the_c
     keys = KmsPublicKeys([key])
     for _ in range(2):
         public_key = keys.find(signer.key_members["kid"])
+        assert public_key is not None
         assert signer.key_members == {"kid": kid_of(public_key)}
         assert is_valid_signature(signer.sign(b"x"), b"x", public_key)
     assert (strict_kms.calls["GetPublicKey"], strict_kms.calls["Sign"]) == (1, 2)

@@ -1,4 +1,4 @@
-"""States in every configuration with the KMS of ministack."""
+"""Signatures by the KMS of ministack, and states in every configuration with its keys in two regions."""
 
 import hashlib
 from dataclasses import replace
@@ -10,7 +10,7 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import MAX_RAW_BYTES, KmsKey, KmsSigner
 from mcp_roundtrip_testing import FakeClock
 from support.aws_clients import REGION
-from support.kms_clients import client, signing_key
+from support.kms_clients import signing_key
 from support.tokens import BINDING
 
 pytest_plugins = ["support.ministack"]
@@ -23,12 +23,6 @@ SIGNING_KEY = {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
 @pytest.fixture
 def kms(ministack_kms):
     return ministack_kms
-
-
-@pytest.fixture
-def states(deployed, clock):
-    """Return a function that makes the codec of a new execution environment for a client."""
-    return lambda kms: deployed.environment(kms, clock)
 
 
 def seal(codec, payload=None):
@@ -47,17 +41,6 @@ def test_a_signature_covers_the_message_whether_kms_gets_the_message_or_its_dige
         SigningAlgorithm="ECDSA_SHA_256",
     )
     assert answer["SignatureValid"]
-
-
-def test_environments_that_share_only_kms_open_each_others_states(states, ministack):
-    clients = client(ministack), client(ministack)
-    one, other = map(states, clients)
-    opened = other.open(BINDING, seal(one, {"asked": ["size"]}))
-    second = other.seal(BINDING, {"asked": []}, round=2, first_issued_at=opened.first_issued_at)
-    assert opened.payload == {"asked": ["size"]}
-    assert one.open(BINDING, second).round == 2
-    for each in clients:
-        each.close()
 
 
 def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):

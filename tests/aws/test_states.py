@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S, MAX_UNCONFIRMED_S
+from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
@@ -167,25 +167,6 @@ def test_no_request_fails_if_kms_recovers_before_the_certificate_expires(deploye
     clock.now += RENEWAL_RETRY_S
     seal(codec)
     assert issued == [NOW + LIFETIME_S, int(clock.now) + LIFETIME_S]
-
-
-@pytest.mark.parametrize(
-    ("reason", "seconds"),
-    [("ThrottlingException", MAX_UNCONFIRMED_S), ("DisabledException", CONFIRM_INTERVAL_S)],
-)
-@only([Configuration(delegated=False, encrypted=False)])
-def test_opening_works_for_an_hour_without_kms_and_15_minutes_after_the_key_was_disabled(
-    deployed, strict_kms, kms, clock, reason, seconds
-):
-    limits = Limits(round_ttl_s=7200, flow_ttl_s=7200)
-    codec = replace(deployed, limits=limits).environment(kms, clock)
-    token = seal(codec)
-    fail(strict_kms, reason, *deployed.keys)
-    clock.now += seconds - 1
-    assert opens(codec, token)
-    clock.now += 1
-    with fails_with(reason):
-        codec.open(BINDING, token)
 
 
 @only(DELEGATED)

@@ -34,7 +34,7 @@ from support.task_tools import ran, run_step
 
 pytest_plugins = ["support.ministack"]
 
-DAY_MS = 86_400_000
+
 JOBS = Function("Jobs", "app.worker", Path("/"), (), {}, 900, 128, alias="live")
 TIMEOUT_S = 20
 

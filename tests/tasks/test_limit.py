@@ -30,7 +30,7 @@ pytest_plugins = ["support.task_stores"]
 
 LIMIT = 3
 ALICE = caller_binding(VerifiedCaller("jwt", "alice", "https://id.example", "c1"))
-BOB = caller_binding(VerifiedCaller("jwt", "bob", "https://id.example", "c1"))
+
 CALL = TaskCall("tools/call", "order", {}, None, None)
 TTL_MS = 60_000
 JOURNAL = Journal("run", (Entry("step", Kind.STEP, 1),))
