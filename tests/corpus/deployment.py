@@ -31,6 +31,8 @@ from corpus.aws_account import (
     Connection,
 )
 from corpus.clock import Clock
+from mcp_roundtrip.aws import clients
+from mcp_roundtrip.aws.clients import SignedClient
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
@@ -229,5 +231,7 @@ def opened_world() -> Iterator[World]:
     clock = Clock()
     account = Account(clock.sleep)
     connect = patch.object(socket, "create_connection", lambda *address: Connection(account))
-    with clock.installed(), connect:
+    # The pause between two attempts of a call takes no time, and no time of the record either.
+    without_pauses = patch.object(clients, "SignedClient", partial(SignedClient, sleep=lambda seconds: None))
+    with clock.installed(), connect, without_pauses:
         yield World(clock, account)
