@@ -263,14 +263,8 @@ def notified(ctx: Context, subject: str) -> str:
 
 
 FUNCTIONS: Final = (
-    *(
-        one_key_twice,
-        reserved_key,
-        step_in_a_step,
-        question_in_a_step,
-        step_without_json,
-        step_of_another_type,
-    ),
+    *(one_key_twice, reserved_key, step_in_a_step, question_in_a_step),
+    *(step_without_json, step_of_another_type),
     *(nested_form, wrong_default, relative_url, swallowed_question, swallowed_failure, protocol_error),
     *(wrong_result, unknown_log_level, many_questions, asks_what_depends_on_chance, not_awaited),
     *(step_before_an_answer, step_on_an_answer, step_beside_an_answer),

@@ -126,14 +126,9 @@ def _raise(error: Exception) -> Operation:
     return operation
 
 
-def _caught(question: Operation) -> Operation:
-    def operation(ctx: Any, world: World, subject: str) -> Any:
-        def size() -> Any:
-            return Elicit("size", f"How large is {subject}?{world.notes.get('again', '')}", Size)
-
-        return ctx.ask(size(), Elicit("sure", "Are you sure?", bool))
-
-    return operation
+def _two_forms(ctx: Any, world: World, subject: str) -> Any:
+    size = Elicit("size", f"How large is {subject}?{world.notes.get('again', '')}", Size)
+    return ctx.ask(size, Elicit("sure", "Are you sure?", bool))
 
 
 def _pass_time(seconds: float) -> Operation:
@@ -187,7 +182,7 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "roots": lambda ctx, world, subject: ctx.list_roots(),
     "request": lambda ctx, world, subject: ctx.request("approval", "com.example/approval", {"what": subject}),
-    "two forms": _caught(lambda ctx, world, subject: None),
+    "two forms": _two_forms,
     "step": _step("charge"),
     "other step": _step("ship"),
     "slow step": _step("slow", 12),
@@ -234,15 +229,6 @@ OPERATIONS: Mapping[str, Operation] = {
 """Operation -> what the function does, with a Context or an AsyncContext."""
 
 ASKING: Sequence[str] = (
-    *(
-        "form",
-        "default",
-        "confirm",
-        "url",
-        "sampling",
-        "sampling with tools",
-        "roots",
-        "request",
-        "two forms",
-    ),
+    *("form", "default", "confirm", "url", "sampling", "sampling with tools", "roots", "request"),
+    "two forms",
 )

@@ -107,4 +107,10 @@ def call(name: str, /, **arguments: Any) -> Step:
     return ask("tools/call", name=name, arguments=arguments)
 
 
+def complete(prompt: str) -> Step:
+    """Return a step that completes an argument of a prompt."""
+    argument = {"name": "subject", "value": "o"}
+    return ask("completion/complete", ref={"type": "ref/prompt", "name": prompt}, argument=argument)
+
+
 ADD: Final = call("add", a=1)

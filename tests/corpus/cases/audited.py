@@ -13,7 +13,7 @@ from corpus.cases.parked import call as call_again
 from corpus.cases.states import talk
 from corpus.conversation import Conversation
 from corpus.deployment import QUEUED_TASKS, TASKS, World
-from corpus.full_server import ADD, Step, ask, call
+from corpus.full_server import ADD, Step, ask, call, complete
 from corpus.full_server import deployed as deployed_full
 from corpus.recording import Case
 
@@ -40,11 +40,7 @@ FEATURE_STEPS: Final[Mapping[str, Step]] = {
     "a list": ask("tools/list"),
     "a resource": ask("resources/read", uri="docs://guide"),
     "an unknown method": ask("x/y"),
-    "a completion": ask(
-        "completion/complete",
-        ref={"type": "ref/prompt", "name": "play"},
-        argument={"name": "subject", "value": "o"},
-    ),
+    "a completion": complete("play"),
 }
 
 

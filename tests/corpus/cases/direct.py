@@ -11,7 +11,7 @@ from corpus.cases.states import run
 from corpus.client_kinds import KINDS
 from corpus.deployment import TASKS
 from corpus.deviations import DEVIATIONS
-from corpus.full_server import ADD, Step, ask, call, case
+from corpus.full_server import ADD, Step, ask, call, case, complete
 from corpus.recording import Case
 
 STEPS: Final[Mapping[str, Step]] = {
@@ -29,11 +29,7 @@ STEPS: Final[Mapping[str, Step]] = {
     "missing scopes": call("drop", name="x"),
     "an unknown method": ask("x/y"),
     "a subscription": ask("subscriptions/listen"),
-    "a completion": ask(
-        "completion/complete",
-        ref={"type": "ref/prompt", "name": "play"},
-        argument={"name": "subject", "value": "o"},
-    ),
+    "a completion": complete("play"),
     "initialize": raw(body_of(method="initialize", params={"protocolVersion": "2025-11-25"})),
     "an unknown protocol version": raw(body_of({"io.modelcontextprotocol/protocolVersion": "2027-01-01"})),
     "a number as the name": raw(body_of(params={**body_of()["params"], "name": 7})),

@@ -15,7 +15,7 @@ from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation
 from corpus.deployment import TASKS, WORKER, Function, GetPorts, MakeServer, World
 from corpus.features import Feature, make_server
-from corpus.full_server import ADD, Step, ask, call, full_server
+from corpus.full_server import ADD, Step, ask, call, complete, full_server
 from corpus.recording import Case
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip_tools.catalog.catalog import render_servers
@@ -147,16 +147,8 @@ STEPS: Final[Mapping[str, Step]] = {
     "an unknown resource": ask("resources/read", uri="docs://none"),
     "a template": ask("resources/read", uri="play://x"),
     "the view of questions": ask("resources/read", uri="ui://mcp-roundtrip/questions"),
-    "a completion": ask(
-        "completion/complete",
-        ref={"type": "ref/prompt", "name": "play"},
-        argument={"name": "subject", "value": "o"},
-    ),
-    "a completion of nothing": ask(
-        "completion/complete",
-        ref={"type": "ref/prompt", "name": "none"},
-        argument={"name": "subject", "value": "o"},
-    ),
+    "a completion": complete("play"),
+    "a completion of nothing": complete("none"),
     "an unknown method": ask("x/y"),
     "skills": ask("skills/list"),
     "a skill": ask("skills/get", uri="skill://git-workflow/SKILL.md"),

@@ -15,7 +15,12 @@ CLIENT: Final = "answers everything, follows tasks"
 DIALECT: Final = "2025-11-25 with tasks of SEP-2322"
 SIZE: Final = {"action": "accept", "content": {"vcpus": 2}}
 OTHER_SIZE: Final = {"action": "accept", "content": {"vcpus": 3}}
+INVALID: Final = {"action": "accept", "content": {"vcpus": "secret-4711"}}
 YES: Final = {"action": "accept", "content": {"value": True}}
+LARGE: Final = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "x" * 400_000}}
+
+FORM: Final = ("task", "form")
+STEP: Final = ("task", "step")
 
 Act = Callable[["Running"], Any]
 
@@ -92,72 +97,42 @@ def as_bob(running: Running) -> None:
 poll, work, cancel, drop, result = Running.poll, Running.work, Running.cancel, Running.drop, Running.result
 
 STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
-    "ends at once": (("task", "step"), (work, poll, poll)),
-    "is polled while it works": (("task", "step"), (poll, wait(2), poll, work, poll)),
+    "ends at once": (STEP, (work, poll, poll)),
+    "is polled while it works": (STEP, (poll, wait(2), poll, work, poll)),
     "asks, and is answered": (("task", "form", "step"), (work, poll, answer(size=SIZE), poll, work, poll)),
-    "gets the same answer twice": (
-        ("task", "form"),
-        (work, answer(size=SIZE), answer(size=SIZE), work, poll),
-    ),
-    "gets another answer": (("task", "form"), (work, answer(size=SIZE), answer(size=OTHER_SIZE), work, poll)),
-    "gets an answer after its end": (
-        ("task", "form"),
-        (work, answer(size=SIZE), work, answer(size=OTHER_SIZE), poll),
-    ),
+    "gets the same answer twice": (FORM, (work, answer(size=SIZE), answer(size=SIZE), work, poll)),
+    "gets another answer": (FORM, (work, answer(size=SIZE), answer(size=OTHER_SIZE), work, poll)),
+    "gets an answer after its end": (FORM, (work, answer(size=SIZE), work, answer(size=OTHER_SIZE), poll)),
     "gets one of two answers": (
         ("task", "two forms", "step"),
         (work, answer(size=SIZE), work, poll, answer(sure=YES), work, poll),
     ),
     "gets both answers": (("task", "two forms"), (work, answer(size=SIZE, sure=YES), work, poll)),
-    "gets an answer that it did not ask for": (("task", "form"), (work, answer(unasked=YES), poll)),
-    "gets a malformed answer": (("task", "form"), (work, answer(size="secret-4711"), poll)),
-    "gets an invalid answer": (
-        ("task", "form"),
-        (
-            work,
-            answer(size={"action": "accept", "content": {"vcpus": "secret-4711"}}),
-            work,
-            poll,
-            answer(size=SIZE),
-            work,
-            poll,
-        ),
-    ),
+    "gets an answer that it did not ask for": (FORM, (work, answer(unasked=YES), poll)),
+    "gets a malformed answer": (FORM, (work, answer(size="secret-4711"), poll)),
+    "gets an invalid answer": (FORM, (work, answer(size=INVALID), work, poll, answer(size=SIZE), work, poll)),
     "gets twenty invalid answers": (
-        ("task", "form"),
+        FORM,
         (work, *(answer(size={"action": "accept", "content": {}}), work) * 21, poll),
     ),
-    "gets a large answer": (
-        ("task", "sampling"),
-        (
-            work,
-            answer(
-                summary={
-                    "role": "assistant",
-                    "model": "m",
-                    "content": {"type": "text", "text": "x" * 400_000},
-                }
-            ),
-            poll,
-        ),
-    ),
-    "is declined": (("task", "form"), (work, answer(size={"action": "decline"}), work, poll)),
+    "gets a large answer": (("task", "sampling"), (work, answer(summary=LARGE), poll)),
+    "is declined": (FORM, (work, answer(size={"action": "decline"}), work, poll)),
     "asks after it slept": (("task", "sleep", "form"), (work, poll, wait(61), poll, work, poll)),
     "is answered while it sleeps": (
         ("task", "sleep", "form"),
         (work, answer(size=SIZE), wait(61), poll, work, poll),
     ),
-    "belongs to somebody else": (("task", "form"), (work, as_bob, poll)),
-    "is cancelled before it runs": (("task", "step"), (cancel, poll, work, poll)),
-    "is cancelled while it asks": (("task", "form"), (work, cancel, poll, answer(size=SIZE), poll)),
+    "belongs to somebody else": (FORM, (work, as_bob, poll)),
+    "is cancelled before it runs": (STEP, (cancel, poll, work, poll)),
+    "is cancelled while it asks": (FORM, (work, cancel, poll, answer(size=SIZE), poll)),
     "is cancelled while it sleeps": (("task", "sleep"), (work, cancel, poll)),
-    "is cancelled twice": (("task", "step"), (work, cancel, cancel, poll)),
-    "expires before it runs": (("task", "step"), (wait(601), poll, work, poll)),
-    "expires while it asks": (("task", "form"), (work, wait(601), answer(size=SIZE), poll)),
-    "expires while a worker is sent": (("task", "step"), (wait(601), work, poll)),
-    "is forgotten": (("task", "step"), (work, wait(4_300), poll)),
-    "loses its worker before it runs": (("task", "step"), (drop, wait(61), poll, work, poll)),
-    "loses each of its workers": (("task", "step"), (*(drop, wait(700), poll) * 5, poll)),
+    "is cancelled twice": (STEP, (work, cancel, cancel, poll)),
+    "expires before it runs": (STEP, (wait(601), poll, work, poll)),
+    "expires while it asks": (FORM, (work, wait(601), answer(size=SIZE), poll)),
+    "expires while a worker is sent": (STEP, (wait(601), work, poll)),
+    "is forgotten": (STEP, (work, wait(4_300), poll)),
+    "loses its worker before it runs": (STEP, (drop, wait(61), poll, work, poll)),
+    "loses each of its workers": (STEP, (*(drop, wait(700), poll) * 5, poll)),
     "loses every worker in a step": (
         ("task", "step that is always killed"),
         (*(work, wait(70), poll) * 6, poll),
