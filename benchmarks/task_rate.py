@@ -20,13 +20,13 @@ import payloads
 from invocations import LambdaContext
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip_testing.task_table import MemoryStore
-from task_server import deploy, task_table
+from task_server import NullDispatcher, deploy, task_table
 
 WORKER = Path(__file__).with_name("task_worker.py")
 
 
-@dataclass(frozen=True, slots=True)
-class PipeDispatcher:
+@dataclass(frozen=True)
+class PipeDispatcher(NullDispatcher):
     """Dispatch tasks to a process that reads one partition key per line."""
 
     process: subprocess.Popen[str]
@@ -34,9 +34,6 @@ class PipeDispatcher:
     def dispatch(self, worker: str, pk: str) -> None:
         assert self.process.stdin is not None
         print(pk, file=self.process.stdin, flush=True)
-
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        """Do nothing: these tasks do not sleep."""
 
 
 @contextmanager
@@ -50,12 +47,9 @@ def dynamodb() -> Iterator[Server]:
 def memory() -> Iterator[Server]:
     """Yield a server that runs its workers in the same process."""
 
-    class InlineDispatcher:
+    class InlineDispatcher(NullDispatcher):
         def dispatch(self, worker: str, pk: str) -> None:
             server.worker_handler({"task": pk}, LambdaContext())
-
-        def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-            """Do nothing: these tasks do not sleep."""
 
     server = deploy(MemoryStore(), InlineDispatcher()).server
     yield server

@@ -59,13 +59,11 @@ def questions(ctx: Context, count: int) -> int:
 
 
 class NullDispatcher:
-    """Do not dispatch workers: the scripts call the worker themselves."""
+    """Do not dispatch workers: the scripts call the worker themselves. No task sleeps."""
 
-    def dispatch(self, worker: str, pk: str) -> None:
-        """Do nothing."""
+    def dispatch(self, worker: str, pk: str) -> None: ...
 
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        """Do nothing."""
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
