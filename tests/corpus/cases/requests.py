@@ -11,6 +11,8 @@ from corpus.deployment import TASKS
 from corpus.full_server import ADD, FORMS, Step, ask, call, case
 from corpus.recording import Case
 
+LEGACY: Final = "2025-11-25, declares nothing"
+
 
 def raw(body: Any, headers: Mapping[str, str] | None = None, method: str = "POST") -> Step:
     """Return a step that sends a body as it is, with the headers of a conforming call of `add`."""
@@ -92,9 +94,8 @@ def cases() -> Iterator[Case]:
             yield case(f"direct invocation, body with {name}", raw(body), source="direct")
     for name, headers in HEADERS.items():
         origins = {"MCP_ALLOWED_ORIGINS": "https://app.example, https://b.example"}
-        yield case(
-            f"call with {name}", ask("tools/call", headers, name="add", arguments={"a": 1}), settings=origins
-        )
+        step = ask("tools/call", headers, name="add", arguments={"a": 1})
+        yield case(f"call with {name}", step, settings=origins)
     for method in ("GET", "DELETE", "PUT", "HEAD", "OPTIONS"):
         yield case(f"HTTP {method}", raw(None, method=method))
     yield from _limits()
@@ -106,12 +107,7 @@ def _limits() -> Iterator[Case]:
     long = {"name": "add", "arguments": {"a": 1, "text": "x" * 300}}
     few = {"MCP_MAX_BODY_BYTES": "400"}
     yield case("body over the limit", ask("tools/call", **long), settings=few)
-    yield case(
-        "body over the limit of a legacy client",
-        ask("tools/call", **long),
-        settings=few,
-        kind="2025-11-25, declares nothing",
-    )
+    yield case("body over the limit of a legacy client", ask("tools/call", **long), settings=few, kind=LEGACY)
     values = {"MCP_MAX_JSON_VALUES": "20"}
     yield case("JSON values over the limit", call("add", a=1, b=[*range(30)]), settings=values)
     yield case("long URI", ask("resources/read", uri="docs://" + "x" * 9_000))
@@ -146,14 +142,9 @@ def _methods() -> Iterator[Case]:
     yield case("no tool name", ask("tools/call", arguments={}))
     yield case("an unknown tool", call("nothing"))
     yield case("a missing capability", call("drop", name="x"))
-    yield case(
-        "a header that repeats an argument",
-        ask("tools/call", {"mcp_param_region": "eu"}, name="region", arguments={"place": "eu"}),
-    )
-    yield case(
-        "a header that repeats another argument",
-        ask("tools/call", {"mcp_param_region": "us"}, name="region", arguments={"place": "eu"}),
-    )
+    for which, region in {"an": "eu", "another": "us"}.items():
+        step = ask("tools/call", {"mcp_param_region": region}, name="region", arguments={"place": "eu"})
+        yield case(f"a header that repeats {which} argument", step)
     yield case("no header that repeats an argument", call("region", place="eu"))
     for uri in (
         "docs://guide",
@@ -164,7 +155,7 @@ def _methods() -> Iterator[Case]:
         "play://a%20b",
     ):
         yield case(f"read {uri}", ask("resources/read", uri=uri))
-        yield case(f"legacy read {uri}", ask("resources/read", uri=uri), kind="2025-11-25, declares nothing")
+        yield case(f"legacy read {uri}", ask("resources/read", uri=uri), kind=LEGACY)
     yield case("read without a URI", ask("resources/read"))
     completions: dict[str, dict[str, Any]] = {
         "of a prompt": {"ref": {"type": "ref/prompt", "name": "play"}},
@@ -175,20 +166,14 @@ def _methods() -> Iterator[Case]:
     for name, params in completions.items():
         argument = {"name": "subject", "value": "or"}
         yield case(f"completion {name}", ask("completion/complete", argument=argument, **params))
-    yield case(
-        "completion without an argument",
-        ask("completion/complete", ref={"type": "ref/prompt", "name": "play"}),
-    )
+    without = ask("completion/complete", **completions["of a prompt"])
+    yield case("completion without an argument", without)
     yield case("an unknown prompt", ask("prompts/get", name="none"))
     yield case("a prompt without arguments", ask("prompts/get", name="play"))
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         for task in ("x" * 32, "short", 7):
-            yield case(
-                f"{method} of the unknown task {task!r}",
-                ask(method, taskId=task, inputResponses={}),
-                kind="shows forms and URLs, follows tasks",
-                settings=TASKS,
-            )
+            step, kind = ask(method, taskId=task, inputResponses={}), "shows forms and URLs, follows tasks"
+            yield case(f"{method} of the unknown task {task!r}", step, kind=kind, settings=TASKS)
         yield case(f"{method} of a client without tasks", ask(method, taskId="x" * 32), settings=TASKS)
         yield case(f"{method} without a table", ask(method, taskId="x" * 32), kind="only follows tasks")
 
@@ -217,26 +202,18 @@ def _per_client() -> Iterator[Case]:
                 channels=("app", "page", "model", "default"),
             )
     for version in ("2025-03-26", "2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28", "x"):
-        yield case(f"initialize with {version}", _initialize(version), opens=False)
-        yield case(
-            f"initialize with {version}, legacy clients are not served",
-            _initialize(version),
-            opens=False,
-            legacy_clients=False,
-        )
+        step = _initialize(version)
+        yield case(f"initialize with {version}", step, opens=False)
+        name = f"initialize with {version}, legacy clients are not served"
+        yield case(name, step, opens=False, legacy_clients=False)
     for member in ("protocolVersion", "capabilities", "clientInfo"):
         yield case(f"initialize without {member}", _initialize("2025-11-25", member), opens=False)
-    yield case("ping of a legacy client", ask("ping"), kind="2025-11-25, declares nothing")
-    yield case("a foreign session id", _with_session("x"), kind="2025-11-25, declares nothing")
-    yield case("notification of a legacy client", _initialized, kind="2025-11-25, declares nothing")
+    yield case("ping of a legacy client", ask("ping"), kind=LEGACY)
+    yield case("a foreign session id", _with_session("x"), kind=LEGACY)
+    yield case("notification of a legacy client", _initialized, kind=LEGACY)
     yield case("unknown tool of a legacy client", call("nothing"), kind="2025-06-18, declares nothing")
-    yield case(
-        "task methods of a legacy client",
-        ask("tasks/get", taskId="x"),
-        kind="2025-06-18, declares nothing",
-        settings=TASKS,
-        legacy_tasks="sep-2322",
-    )
+    step, kind = ask("tasks/get", taskId="x"), "2025-06-18, declares nothing"
+    yield case("task methods of a legacy client", step, kind=kind, settings=TASKS, legacy_tasks="sep-2322")
 
 
 def _initialize(version: str, missing: str = "") -> Step:
