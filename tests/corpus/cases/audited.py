@@ -8,8 +8,8 @@ from typing import Any, Final
 from corpus.aws_account import Fault
 from corpus.cases import tasks
 from corpus.cases.front_door import FLOW, TASK_FLOW, deployed
-from corpus.cases.parked import Waiting, in_view, page, submit
 from corpus.cases.parked import call as call_again
+from corpus.cases.parked import in_view, page, play_acts, submit
 from corpus.cases.states import talk
 from corpus.conversation import Conversation
 from corpus.deployment import QUEUED_TASKS, TASKS, World
@@ -62,7 +62,9 @@ def cases() -> Iterator[Case]:
     ):
         for acts in ((page, submit, call_again, call_again), (in_view, call_again), (submit, submit)):
             names = ", ".join(act.__name__ for act in acts)
-            yield Case(f"audit: parked call of the client {client}, {names}", _parked, acts, client, audit)
+            options: dict[str, Any] = {"client": client, "channels": ("app", "page"), "settings": audit}
+            name = f"audit: parked call of the client {client}, {names}"
+            yield Case(name, play_acts, ("form", "step"), acts, **options)
     for name in (
         "asks, and is answered",
         "is cancelled while it asks",
@@ -104,17 +106,9 @@ def _step(
     step(deployed_full(world, mode=auth, settings=audit, person=person))
 
 
-def _parked(acts: Any, client: str, audit: Mapping[str, str], world: World) -> None:
-    waiting = Waiting(world, ("form", "step"), client=client, channels=("app", "page"), settings=dict(audit))
-    for act in acts:
-        act(waiting)
-
-
 def _failing(operation: str, code: str, skip: int, audit: Mapping[str, str], world: World) -> None:
     conversation = talk(world, "step", "form", mode="jwt", settings=dict(audit))
-    world.account.faults += [
-        Fault("logs", operation, code, skip=skip if number == 0 else 0) for number in range(3)
-    ]
+    world.account.faults += [Fault("logs", operation, code, skip=number) for number in (skip, 0, 0)]
     conversation.run()
     world.account.faults.clear()
     conversation.run()

@@ -32,13 +32,8 @@ def _per_source() -> Iterator[Case]:
                 )
     for source in ("alb", "alb_multi_value", "direct"):
         derived = {"MCP_AUDIENCE": "", "MCP_ISSUER": ""}
-        yield case(
-            f"audience from {source}",
-            ADD,
-            ask("prompts/get", name="play", arguments={"subject": "x"}),
-            source=source,
-            settings=derived,
-        )
+        steps = ADD, ask("prompts/get", name="play", arguments={"subject": "x"})
+        yield case(f"audience from {source}", *steps, source=source, settings=derived)
     for name, event in {
         "an empty event": {},
         "a list": [],
@@ -66,18 +61,13 @@ def _unknown_event(event: Any, world: World) -> None:
 
 
 def _authorization() -> Iterator[Case]:
+    steps = ask("tools/list"), call("drop", name="x"), call("play", subject="x")
+    scopes = {"db:admin": ["db:write"], "db:write": ["db:read"]}
     for mode in ("bearer", "jwt", "lambda", "iam"):
         yield case(f"no caller with {mode}", ADD, ask("tools/list"), mode=mode, person=None)
         for hides in (False, True):
-            yield case(
-                f"scopes with {mode}{', hidden' if hides else ''}",
-                ask("tools/list"),
-                call("drop", name="x"),
-                call("play", subject="x"),
-                mode=mode,
-                scopes={"db:admin": ["db:write"], "db:write": ["db:read"]},
-                hide_unauthorized=hides,
-            )
+            name = f"scopes with {mode}{', hidden' if hides else ''}"
+            yield case(name, *steps, mode=mode, scopes=scopes, hide_unauthorized=hides)
     wrong: dict[str, dict[str, Any]] = {
         "of another issuer": {"iss": "https://other.example"},
         "for another audience": {"aud": "https://other.example"},
@@ -97,9 +87,8 @@ def _authorization() -> Iterator[Case]:
     yield case("access token, keys from the metadata", _with_discovery, mode="bearer")
     yield case("unavailable issuer", _without_issuer, mode="bearer")
     yield case("scope prefix", call("drop", name="x"), mode="bearer", settings={"MCP_SCOPE_PREFIX": "api/"})
-    yield case(
-        "sessions of a role", call("play", subject="x"), mode="iam", settings={"MCP_IAM_PRINCIPAL": "session"}
-    )
+    settings = {"MCP_IAM_PRINCIPAL": "session"}
+    yield case("sessions of a role", call("play", subject="x"), mode="iam", settings=settings)
 
 
 def _with_token(**claims: Any) -> Step:
@@ -129,13 +118,8 @@ def _documents() -> Iterator[Case]:
     )
     for path in paths:
         for mode in ("none", "bearer"):
-            yield case(
-                f"GET {path} with {mode}",
-                _get(path),
-                mode=mode,
-                person=None,
-                settings={"MCP_SERVER_CARD": "com.example/corpus"},
-            )
+            settings = {"MCP_SERVER_CARD": "com.example/corpus"}
+            yield case(f"GET {path} with {mode}", _get(path), mode=mode, person=None, settings=settings)
 
 
 def _get(path: str) -> Step:
@@ -161,9 +145,6 @@ def _settings() -> Iterator[Case]:
         yield case(f"settings with {name}", *steps, settings=settings)
     yield case("an unknown log level", ADD, settings={"POWERTOOLS_LOG_LEVEL": "LOUD"})
     yield case("log level ERROR", ADD, call("nothing"), settings={"POWERTOOLS_LOG_LEVEL": "ERROR"})
-    yield case(
-        "a service name and a namespace",
-        call("nothing"),
-        settings={"POWERTOOLS_SERVICE_NAME": "shop", "POWERTOOLS_METRICS_NAMESPACE": "ns"},
-    )
+    names = {"POWERTOOLS_SERVICE_NAME": "shop", "POWERTOOLS_METRICS_NAMESPACE": "ns"}
+    yield case("a service name and a namespace", call("nothing"), settings=names)
     yield case("an X-Ray trace", ADD, settings={"_X_AMZN_TRACE_ID": "Root=1-67890abc-def;Parent=1;Sampled=1"})
