@@ -17,6 +17,15 @@ MAKEFILES = {"repository": ROOT / "Makefile", "application": OF_APPLICATION}
 CLIENTS = ROOT / "tests/clients"
 
 
+def run_make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run make in a folder, with an environment and without what an outer make has set."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    env = {**variables, **environment}
+    return subprocess.run(
+        ["make", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
 def make(
     folder: Path, *arguments: str, makefile: Path = ROOT / "Makefile", **environment: str
 ) -> subprocess.CompletedProcess[str]:
@@ -24,11 +33,7 @@ def make(
     shutil.copy(makefile, folder)
     (folder / "pyproject.toml").touch()
     shutil.copytree(CLIENTS, folder / CLIENTS.relative_to(ROOT), dirs_exist_ok=True)
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    command = ["make", "--dry-run", *arguments]
-    return subprocess.run(
-        command, cwd=folder, env={**variables, **environment}, capture_output=True, text=True, check=False
-    )
+    return run_make(folder, "--dry-run", *arguments, **environment)
 
 
 def interpreter(path: Path, version: str) -> Path:
@@ -85,11 +90,7 @@ def lint(folder: Path, program: str, **environment: str) -> list[str]:
     for name in ("ruff", "mypy", "python"):
         interpreter(folder / "other/bin" / name, program.format(name=name))
     (folder / "other/.dev").touch()
-    command = ["make", "lint", "VENV=other", "--old-file=other/.dev", "--silent"]
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    done = subprocess.run(
-        command, cwd=folder, env={**variables, **environment}, capture_output=True, text=True, check=False
-    )
+    done = run_make(folder, "lint", "VENV=other", "--old-file=other/.dev", "--silent", **environment)
     return done.stdout.splitlines()
 
 
