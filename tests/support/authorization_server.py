@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from support.token_issuer import ONE, Key, jwks
+from support.token_issuer import ONE, Key, claims, jwks
 
 PATH = "/tenant"
 MACHINE = b64encode(b"app:secret").decode()
@@ -45,18 +45,8 @@ class AuthorizationServer:
 
     def token(self, resource: str, **changes: Any) -> str:
         """Return an access token for a resource. None removes a claim."""
-        now = int(time.time())
-        given = {
-            "iss": self.issuer,
-            "aud": resource,
-            "sub": "alice",
-            "client_id": "app",
-            "iat": now,
-            "exp": now + 300,
-            **changes,
-        }
-        claims = {name: value for name, value in given.items() if value is not None}
-        return self.keys[0].sign(claims, typ="at+jwt")
+        given = {"iss": self.issuer, "aud": resource, "scope": None, **changes}
+        return self.keys[0].sign(claims(time.time(), **given), typ="at+jwt")
 
     def respond(self, request: Request) -> Response:
         path = urlsplit(request.target).path
