@@ -156,7 +156,10 @@ class InvokeService:
         return members
 
 
-_INVOKE_HEADERS: Final = {"InvocationType": "X-Amz-Invocation-Type", "ClientContext": "X-Amz-Client-Context"}
+_INVOKE_HEADERS: Final = {
+    "InvocationType": "X-Amz-Invocation-Type",
+    "ClientContext": "X-Amz-Client-Context",
+}
 
 
 def _base64(value: bytes) -> str:

@@ -68,7 +68,10 @@ def _modules(own: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 MODULES: Final[Mapping[Function, tuple[str, ...]]] = MappingProxyType(
-    {"front_door": _modules(), "server": (*_modules(_SERVER), *_PYDANTIC)}
+    {
+        "front_door": _modules(),
+        "server": (*_modules(_SERVER), *_PYDANTIC),
+    }
 )
 """Each costs a first request some milliseconds."""
 

@@ -25,7 +25,10 @@ _NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = MappingProxyType(
             ("state_key_arn", "state_encryption_key_arn", "audience"),
             "{} cannot ask, nor continue a call that is out of time",
         ),
-        "page": (("task_table",), "{} cannot ask users whose client has neither elicitation nor MCP Apps"),
+        "page": (
+            ("task_table",),
+            "{} cannot ask users whose client has neither elicitation nor MCP Apps",
+        ),
         "scopes": (("scope_context_key",), "no caller has the scopes that {} requires"),
     }
 )

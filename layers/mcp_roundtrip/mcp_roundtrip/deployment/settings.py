@@ -130,7 +130,8 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
     task_worker: Annotated[
         str | None,
         _text(
-            r"arn:[a-z-]+:lambda:.+|https?://.+", "must be the ARN of a Lambda function or the URL of a queue"
+            r"arn:[a-z-]+:lambda:.+|https?://.+",
+            "must be the ARN of a Lambda function or the URL of a queue",
         ),
     ] = None
     task_queue: Annotated[str | None, _text("https?://.+", "must be the URL of a queue")] = None

@@ -225,7 +225,12 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
         ),
         max_open=settings.max_open_tasks,
     )
-    return TaskPort(tasks, settings.worker_address, settings.task_lease_s * 1000, dispatcher.hide_message)
+    return TaskPort(
+        tasks,
+        settings.worker_address,
+        settings.task_lease_s * 1000,
+        dispatcher.hide_message,
+    )
 
 
 def _audit_log(settings: Settings, audit: Audit, clients: Callable[[], AwsClients]) -> AuditLog:

@@ -25,7 +25,12 @@ from contextvars import Context, copy_context
 from functools import cache
 from typing import Any, Final, NoReturn, TypeVar
 
-from mcp_roundtrip.engine.missing_await import ContextCall, MethodCall, UnawaitedCalls, outcome_with_unawaited
+from mcp_roundtrip.engine.missing_await import (
+    ContextCall,
+    MethodCall,
+    UnawaitedCalls,
+    outcome_with_unawaited,
+)
 from mcp_roundtrip.engine.replay import Done, Failed, Outcome, suspended_outcome
 from mcp_roundtrip.engine.run import Run, running_function
 

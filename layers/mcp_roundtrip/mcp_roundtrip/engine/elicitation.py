@@ -94,7 +94,11 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
         return self._form().is_confirmation if self.user_only is None else self.user_only
 
     def params(self) -> dict[str, Any]:
-        return {"mode": "form", "message": self.message, "requestedSchema": self._form().requested_schema}
+        return {
+            "mode": "form",
+            "message": self.message,
+            "requestedSchema": self._form().requested_schema,
+        }
 
     def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ELICITATION_FORM,)

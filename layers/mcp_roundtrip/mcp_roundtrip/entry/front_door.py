@@ -39,7 +39,11 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
-from mcp_roundtrip.server.endpoint import Endpoint, has_views, make_endpoint
+from mcp_roundtrip.server.endpoint import (
+    Endpoint,
+    has_views,
+    make_endpoint,
+)
 from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.model import CallParams, Handler, RequestContext
 from mcp_roundtrip.server.options import (

@@ -16,7 +16,11 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
-from mcp_roundtrip.server.endpoint import Endpoint, has_views, make_endpoint
+from mcp_roundtrip.server.endpoint import (
+    Endpoint,
+    has_views,
+    make_endpoint,
+)
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,

@@ -51,7 +51,9 @@ def discover(
 
 
 def input_required(
-    server_info: Mapping[str, Any], input_requests: Mapping[str, Mapping[str, Any]], request_state: str
+    server_info: Mapping[str, Any],
+    input_requests: Mapping[str, Mapping[str, Any]],
+    request_state: str,
 ) -> dict[str, Any]:
     """Build an InputRequiredResult. Without `inputRequests`, the client retries at once."""
     requests = {"inputRequests": input_requests} if input_requests else {}

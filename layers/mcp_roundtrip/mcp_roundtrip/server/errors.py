@@ -132,7 +132,10 @@ def describe_open_questions(run: Run) -> str:
 
 
 def unsealed_state_error(
-    call: FeatureCall, error: StateRejected | StateTooLarge, requests: WireInputRequests, journal: Journal
+    call: FeatureCall,
+    error: StateRejected | StateTooLarge,
+    requests: WireInputRequests,
+    journal: Journal,
 ) -> ClientError:
     """Return the error of a call whose flow has expired, or whose state is too large.
 

@@ -177,7 +177,10 @@ def _result(context: RequestContext) -> Reply:
     task = _wait_for_task(_in_dialect(context))
     match task.visible_status:
         case Status.INPUT_REQUIRED:
-            result: dict[str, Any] = {"resultType": "input_required", "inputRequests": task.client_requests}
+            result: dict[str, Any] = {
+                "resultType": "input_required",
+                "inputRequests": task.client_requests,
+            }
         case Status.COMPLETED:
             result = call_tool_result(task.result)
         case Status.FAILED if task.error is not None:

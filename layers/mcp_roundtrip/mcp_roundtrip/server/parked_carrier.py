@@ -18,7 +18,12 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.questions import Channel, ClientInputs
-from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
+from mcp_roundtrip.internal_errors import (
+    ItemTooLarge,
+    KeyServiceError,
+    SettingsError,
+    StoreError,
+)
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import presenters, state_carrier, task_carrier
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
@@ -87,7 +92,12 @@ def save(
     resumption = _Resumption(call)
     try:
         task = resumption.calls.create(
-            resumption.caller, task_call_of(call), journal, requests, channel or "client", flow_of(this_round)
+            resumption.caller,
+            task_call_of(call),
+            journal,
+            requests,
+            channel or "client",
+            flow_of(this_round),
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.

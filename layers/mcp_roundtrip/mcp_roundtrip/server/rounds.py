@@ -42,7 +42,13 @@ from mcp_roundtrip.server.errors import (
 )
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import carrier_of_questions
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round, channels_of, new_run, run_pass
+from mcp_roundtrip.server.round import (
+    TASK_TTL_MS,
+    Round,
+    channels_of,
+    new_run,
+    run_pass,
+)
 from mcp_roundtrip.state.claims import OpenState
 
 

@@ -35,7 +35,13 @@ _TYPES: Mapping[str, type] = {**COMMON_TYPES, "cnf": dict}
 
 
 def issue(
-    root: Signer, public_key: EllipticCurvePublicKey, *, issuer: str, audience: str, issued_at: int, jti: str
+    root: Signer,
+    public_key: EllipticCurvePublicKey,
+    *,
+    issuer: str,
+    audience: str,
+    issued_at: int,
+    jti: str,
 ) -> str:
     """Issue a certificate for `public_key`, valid for LIFETIME_S.
 

@@ -96,7 +96,11 @@ class RequestStateCodec(Struct, frozen=True):
             signed,
             STATE_TYP,
             lambda members: self.trusted_keys.find(
-                members, issuer=binding.issuer, audience=binding.audience, now=now, skew_s=self.limits.skew_s
+                members,
+                issuer=binding.issuer,
+                audience=binding.audience,
+                now=now,
+                skew_s=self.limits.skew_s,
             ),
         )
         state = claims.check(content, binding, now=now, limits=self.limits)

@@ -27,7 +27,17 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.model import TASK, Task, WorkState
-from mcp_roundtrip.tasks.store import Absent, Below, Change, Equals, Item, TaskStore, Update, all_of, any_of
+from mcp_roundtrip.tasks.store import (
+    Absent,
+    Below,
+    Change,
+    Equals,
+    Item,
+    TaskStore,
+    Update,
+    all_of,
+    any_of,
+)
 
 OPEN_TASKS: Final = "O"
 """The sort key of the item."""

@@ -32,7 +32,15 @@ from mcp_roundtrip.tasks.items import (
     with_result,
 )
 from mcp_roundtrip.tasks.limit import Owner, TaskLimit, TooManyOpenTasks
-from mcp_roundtrip.tasks.model import CLIENT, RETENTION_MS, TASK, Status, Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.model import (
+    CLIENT,
+    RETENTION_MS,
+    TASK,
+    Status,
+    Task,
+    WorkState,
+    task_partition_key,
+)
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.watchdog import Dispatcher, OnEnding, Watchdog
 
@@ -120,7 +128,12 @@ class Tasks(Struct, frozen=True):
         return task
 
     def _create_first(
-        self, owner: Owner, task: Task, call: TaskCall, journal: Journal, flow: Flow | None
+        self,
+        owner: Owner,
+        task: Task,
+        call: TaskCall,
+        journal: Journal,
+        flow: Flow | None,
     ) -> None:
         """Write a task that continues no parked call. Raises as `create`."""
         naming = [] if flow is None else [name_task(flow.index_key, task)]

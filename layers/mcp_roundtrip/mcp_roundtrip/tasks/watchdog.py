@@ -33,7 +33,10 @@ OnEnding = Callable[[Task, EndReason], Callable[[bool], None]]
 It takes whether the task has ended for this reason, by this process or by another one at the same time.
 """
 
-_EXPIRED: Final = {"code": INTERNAL_ERROR, "message": "The task did not finish within its time to live."}
+_EXPIRED: Final = {
+    "code": INTERNAL_ERROR,
+    "message": "The task did not finish within its time to live.",
+}
 _ABANDONED: Final = {
     "code": INTERNAL_ERROR,
     "message": "The task was abandoned because its workers failed repeatedly.",

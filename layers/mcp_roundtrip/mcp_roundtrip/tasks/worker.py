@@ -17,7 +17,13 @@ from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.questions import InputRequest
 from mcp_roundtrip.engine.replay import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, LeaseLost, SettingsError, StoreError
+from mcp_roundtrip.internal_errors import (
+    ItemTooLarge,
+    KeyServiceError,
+    LeaseLost,
+    SettingsError,
+    StoreError,
+)
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskHistory, put_result, read_task
