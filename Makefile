@@ -314,14 +314,14 @@ clean:  ## remove everything that the other commands created, including the virt
 # modules that are used: compiling all of them takes half of the time of an installation.
 
 # $(call pip,ENVIRONMENT,NAME,REQUIREMENTS) says what is installed, and how long it took.
-pip = @echo "Installing $(2) into $(1) …"; began=$$(date +%s); \
+pip = @echo "Installing $(2) into $(1) …" >&2; began=$$(date +%s); \
     $(if $(WITH_UV),$(UV) pip install --quiet --python $(1)/bin/python,\
         $(1)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check) $(3) \
-    && echo "Installed $(2) in $$(($$(date +%s) - began)) s"
+    && echo "Installed $(2) in $$(($$(date +%s) - began)) s" >&2
 
 %/bin/python: | $(if $(WITH_UV),$(UV))
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
-	@echo "Creating the virtual environment $* …"
+	@echo "Creating the virtual environment $* …" >&2
 	@$(if $(WITH_UV),$(UV) venv --quiet --seed --python "$(PYTHON)",$(PYTHON) -m venv) $*
 
 $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
