@@ -23,8 +23,6 @@ from support.documents import code_blocks
 from support.json_values import any_json
 from support.servers import server_of
 
-CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-
 
 class Size(BaseModel):
     vcpus: int
@@ -294,19 +292,6 @@ def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
 
     assert serving(late).error_text("late")
     assert ran == ["made"]
-
-
-def test_a_client_that_says_it_opens_no_urls_is_sent_to_none():
-    client = connecting(Page())
-    params = {"name": "connect", "arguments": {"account": "bank"}}
-    for declared, is_sent in (
-        ({"elicitation": {}}, False),
-        ({"elicitation": {"url": {}}}, True),
-        ({}, False),
-    ):
-        answer = client.post("tools/call", **params, _meta={CAPABILITIES: declared})
-        assert ("error" in answer) is is_sent
-    assert "error" in client.post("tools/call", **params), "it may have declared URLs"
 
 
 def test_the_example_of_the_guide_is_asked_through_the_model_and_answered_as_shown():

@@ -192,3 +192,19 @@ def test_errors_of_several_branches_are_joined_and_different_ones_are_a_failed_t
     play = failing_branches(ToolError, RuntimeError)
     assert play.call("tool").failed
     assert play.observer.failures[0][0] == "tool_raised"
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+def test_a_task_of_an_async_tool_cannot_end_the_environment(kind):
+    async def ends() -> None:
+        async def task() -> None:
+            raise kind
+
+        await asyncio.create_task(task())
+
+    async def innocent() -> str:
+        return "fine"
+
+    play = Player(server_of(ends, innocent))
+    assert play.call("ends").failed
+    assert play.call("innocent").text == "fine"

@@ -350,17 +350,6 @@ def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook):
     assert [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once")] == ["nobody's"] * 2
 
 
-def test_an_async_hook_runs_around_async_and_plain_tools():
-    async def open_later(call: Call) -> AsyncIterator[None]:
-        yield
-        seen.append(call.outcome)
-
-    player = Player(shop(open_later))
-    player.call("order_later", sure=True)
-    player.call("order")
-    assert seen == ["input_required", "complete", "input_required"]
-
-
 @pytest.mark.parametrize("error", [CLOSED, SystemExit()], ids=["ToolError", "SystemExit"])
 def test_an_async_hook_refuses_and_the_next_call_runs(error):
     is_closed = [True]

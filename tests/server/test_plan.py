@@ -4,31 +4,10 @@ import pytest
 
 from mcp_roundtrip.server.plan import (
     Plan,
-    carrier_of_unfinished,
     presenter_of_repeated,
 )
 
 ALL = ("app", "page", "model", "default")
-
-
-@pytest.mark.parametrize(
-    ("state", "parks", "in_app", "task", "way"),
-    [
-        ("follows", True, True, True, "state"),
-        ("follows", True, False, True, "state"),
-        ("may_follow", True, False, True, "task"),
-        ("may_follow", True, False, False, "parked"),
-        ("may_follow", False, False, False, "state"),
-        ("fails", True, False, True, "task"),
-        ("fails", True, False, False, "parked"),
-        ("fails", False, False, False, None),
-    ],
-)
-def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
-    state, parks, in_app, task, way
-):
-    plan = Plan((), parks, state)
-    assert carrier_of_unfinished(plan, is_in_app=in_app, may_start_task=task) == way
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_SERVER_INFO, SKILLS_EXTENSION
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_SERVER_INFO
 from mcp_roundtrip.server.skills import manifest_path
 from mcp_roundtrip_tools.catalog.skill_folders import skill_entries
 from support.audit_lines import AuditLines
@@ -66,23 +66,6 @@ def read(deployment, uri):
     """Return the only contents of a resource."""
     [contents] = deployment.result("resources/read", uri=uri)["contents"]
     return contents
-
-
-def test_discovery_declares_the_extension_and_resources(deployment):
-    declared = deployment.result("server/discover")["capabilities"]
-    assert declared["extensions"] == {SKILLS_EXTENSION: {"directoryRead": True}}
-    assert declared["resources"] == {}
-    plain = Deployment(Server("plain"))
-    for method in ("skills/list", "skills/get", "resources/directory/read"):
-        assert plain.error(method, uri=OPEN)["code"] == -32601
-    assert "extensions" not in plain.result("server/discover")["capabilities"]
-
-
-def test_the_list_of_resources_has_each_skill_file_for_clients_without_the_extension(deployment):
-    listed = {each["uri"]: each for each in deployment.result("resources/list")["resources"]}
-    assert list(listed) == ["skill://acme/refunds/live", OPEN, NESTED, ADMIN]
-    about = {"name": "refunds", "description": "Refund an order.", "mimeType": "text/markdown"}
-    assert listed[OPEN] == {"uri": OPEN, **about}
 
 
 def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deployment):

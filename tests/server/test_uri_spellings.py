@@ -13,7 +13,7 @@ from mcp_roundtrip.protocol.resource_uris import UriTemplate
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_lists
 from support.client_requests import refused
 from support.deployment import Deployment
-from support.uri_spellings import detours, spelled, spellings
+from support.uri_spellings import spelled, spellings
 
 ADMIN = "admin"
 
@@ -130,12 +130,6 @@ def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensit
     assert read(SERVER, "docs:%2F%2Fplan") == "unknown"
     for value in ("...", "..a", "a..", ".a", "a.b", "v1..v2", "a%2F...%2Fb"):  # dots that are no segment
         assert read(SERVER, f"docs://{value}") == f"docs://{{name}} name={unquote(value)}"
-
-
-@each_uri
-@given(uri=st.sampled_from([*CLOSED, *OPEN]), data=st.data())
-def test_a_uri_with_dot_segments_is_unknown(uri, data):
-    assert read(SERVER, data.draw(detours(uri))) == "unknown"
 
 
 @pytest.mark.parametrize(
