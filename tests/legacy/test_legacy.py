@@ -9,8 +9,7 @@ from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Serv
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.client_requests import refused, text
 from support.deployment import legacy
-from support.legacy_schema import assert_valid
-from support.messages import call, message
+from support.messages import message
 
 server = Server("everything", title="Everything", instructions="Ask me.")
 
@@ -116,14 +115,6 @@ def test_tools_are_called(client):
     result = client.call("numbers", region="us")
     assert "structuredContent" not in result
     assert json.loads(text(result)) == [1, 2]
-
-
-def test_progress_precedes_the_response(client):
-    response = client.send(call("add", {"a": 1, "b": 2}, meta={"progressToken": "t"}))
-    assert response.headers["content-type"] == "text/event-stream"
-    events = [json.loads(line[6:]) for line in response.body.splitlines() if line]
-    assert events[0]["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
-    assert_valid("tools/call", events[1])
 
 
 OTHERS = [

@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from mcp_roundtrip import (
-    Context,
-    ElicitUrl,
-    MissingClientCapability,
-    Sampled,
-    Server,
-)
+from mcp_roundtrip import Context, ElicitUrl, MissingClientCapability, Sampled, Server
 from support.client_requests import text
 from support.deployment import legacy
 from support.documents import code_blocks

@@ -11,7 +11,7 @@ from mcp_roundtrip import AsyncContext, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_JSON_VALUES
-from support.client_requests import APPS, QUESTIONS, accepted, answer_arguments, app_status, code_in, text
+from support.client_requests import APPS, QUESTIONS, answer_arguments, app_status, code_in, text
 from support.deployment import Deployment
 
 server = Server("shop", scopes={"shop:all": ["shop:write"]})
@@ -156,17 +156,6 @@ def test_an_invalid_answer_is_asked_again_with_the_reason_which_is_not_for_the_m
         assert "not accepted" not in text(result)
     [key] = requests(refused)
     assert text(client.answer_in_app(refused, **{key: {"name": "ada"}})) == "ada"
-
-
-def test_forms_name_their_view_for_a_client_that_can_show_them_there():
-    ui = {"extensions": {name: {**each, "elicitation": {}} for name, each in APPS["extensions"].items()}}
-    client = app(capabilities={**ui, "elicitation": {}})
-    asked = client.call("order", item="tea")
-    view = {"ui": {"resourceUri": "ui://mcp-roundtrip/questions"}}
-    assert asked["inputRequests"]["count"]["params"]["_meta"] == view
-    answered = {"requestState": asked["requestState"], "inputResponses": {"count": accepted(2)}}
-    again = client.post_call("order", {"item": "tea"}, **answered)["result"]
-    assert list(again["inputRequests"]) == ["sure"]
 
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])

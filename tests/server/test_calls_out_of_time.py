@@ -3,11 +3,7 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.constants import (
-    LEGACY_VERSION,
-    META_CLIENT_INFO,
-    PROTOCOL_VERSION,
-)
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_INFO, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
@@ -18,28 +14,17 @@ BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
 
 
-def serving(body, **options):
-    server = Server("long")
-    server.tool(name="work", **options)(body)
-    return server
-
-
-def slow(capabilities=EVERYTHING, tool=None, **given):
+def slow(capabilities, tool, meta):
     """Return a client of a tool of six steps that take ten seconds each; a request has 29."""
-    clock = FakeClock()
+    server, clock = Server("long"), FakeClock()
 
+    @server.tool(**tool)
     def work(ctx: Context) -> int:
         for number in range(6):
             ctx.step(f"part {number}", clock.advance, 10)
         return 6
 
-    return Player(serving(work, **(tool or {})), capabilities, clock=clock, **given)
-
-
-def rounds(player):
-    """Return the outcomes of all calls."""
-    completed = [fields for event, fields in player.observer.events if event == "request_completed"]
-    return [fields["outcome"] for fields in completed if "outcome" in fields]
+    return Player(server, capabilities, clock=clock, meta=meta)
 
 
 @pytest.mark.parametrize(
@@ -55,11 +40,12 @@ def rounds(player):
 def test_a_client_gets_a_round_without_questions_unless_it_breaks_on_such_rounds(
     meta, capabilities, tool, expected
 ):
-    player = slow(capabilities, tool, meta=meta)
+    player = slow(capabilities, tool, meta)
     played = player.call("work")
     result = played.task.result if expected == ["task"] else played.result
     assert result["structuredContent"] == 6
-    assert rounds(player) == expected
+    completed = [fields for event, fields in player.observer.events if event == "request_completed"]
+    assert [fields["outcome"] for fields in completed if "outcome" in fields] == expected
 
 
 STEP_S = 2.5
@@ -78,12 +64,10 @@ def work(number: int) -> int:
 
 
 @server.tool
-def long_work(ctx: Context, asks: bool = False) -> int:
-    """A minute of steps, and a question after the first of them if it asks."""
+def long_work(ctx: Context) -> int:
+    """A minute of steps."""
     for number in range(STEPS):
         ctx.step(f"step-{number}", work, number)
-        if asks and number == 0:
-            ctx.elicit("sure", "Go on?", bool)
     return len(ran)
 
 
@@ -110,12 +94,6 @@ def test_a_minute_of_steps_ends_after_several_calls_and_each_step_runs_once(depl
     assert ran == list(range(STEPS))
     assert len(texts) >= 2
     assert all("it continues where it stopped" in text for text in texts)
-
-
-def test_a_question_in_between_is_asked_on_the_page(deployment):
-    deployment.answer(deployment.text("long_work", asks=True), sure=True)
-    play(deployment, asks=True)
-    assert ran == list(range(STEPS))
 
 
 @pytest.mark.parametrize("killed_call", range(24))

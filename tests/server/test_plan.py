@@ -2,10 +2,7 @@
 
 import pytest
 
-from mcp_roundtrip.server.plan import (
-    Plan,
-    presenter_of_repeated,
-)
+from mcp_roundtrip.server.plan import Plan, presenter_of_repeated
 
 ALL = ("app", "page", "model", "default")
 

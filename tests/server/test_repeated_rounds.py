@@ -14,15 +14,7 @@ from mcp_roundtrip.server import plan
 from mcp_roundtrip.tasks.model import RETENTION_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
-from support.charging_shop import (
-    Client,
-    charge,
-    charged,
-    clocks,
-    concurrent,
-    finish,
-    server,
-)
+from support.charging_shop import Client, charge, charged, clocks, concurrent, finish, server
 from support.client_requests import APPS, FORMS, TASKS, app_status, next_round, text
 from support.deployment import Deployment
 

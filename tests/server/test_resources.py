@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import (
-    AsyncContext,
-    Context,
-    DefinitionError,
-    ResourceNotFound,
-    Server,
-)
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, ResourceNotFound, Server
 from mcp_roundtrip_testing import Player
 
 server = Server("resources")

@@ -22,12 +22,6 @@ def add(a: int, b: int = 1) -> int:
 
 
 @server.tool
-def greet(ctx: Context) -> str:
-    """Ask for a name and greet it."""
-    return f"Hello, {ctx.elicit('name', 'What is your name?', str)}!"
-
-
-@server.tool
 def two_rounds(ctx: Context) -> str:
     one = ctx.elicit("one", "1?", str)
     return one + ctx.elicit("two", "2?", str)
@@ -74,18 +68,6 @@ def player_of(*tools, **options):
 def test_arguments_may_be_absent_or_null():
     for given in ({}, {"arguments": None}):
         assert player().request("tools/call", name="reports", **given)["result"]["isError"] is False
-
-
-def test_a_question_ends_the_round_and_its_answer_completes_the_call():
-    asked = player().call("greet")
-    assert asked.result["resultType"] == "input_required"
-    assert asked.asked.keys() == {"name"}
-    assert asked.state
-    assert asked.answer(name="Ada").text == "Hello, Ada!"
-    first = player().call("two_rounds")
-    second = first.answer(one="a")
-    assert first.state != second.state
-    assert second.answer(two="b").text == "ab"
 
 
 def test_an_endless_call_ends_before_clients_give_up():
