@@ -55,12 +55,7 @@ class Deployment:
 
     def jwt(self, token: Token) -> Caller:
         """Return the caller from the context that API Gateway's authorizer passes on."""
-        by_api = structs.replace(
-            self.settings,
-            auth_mode=AuthMode.JWT,
-            token_audience=(),
-            token_type="any",
-        )
+        by_api = structs.replace(self.settings, auth_mode=AuthMode.JWT, token_audience=(), token_type="any")
         claims = {name: flattened(value) for name, value in token.issued_at(time.time()).items()}
         return self.authenticator(by_api).authenticate({}, {"jwt": {"claims": claims, "scopes": None}})
 

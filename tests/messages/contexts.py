@@ -209,9 +209,7 @@ mistakes(
 mistakes(
     __name__,
     DuplicateKey,
-    {
-        "a key twice": lambda: run(lambda ctx: [ctx.step("pay", pay, amount) for amount in (1, 2)]),
-    },
+    {"a key twice": lambda: run(lambda ctx: [ctx.step("pay", pay, amount) for amount in (1, 2)])},
 )
 
 

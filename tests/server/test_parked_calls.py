@@ -299,10 +299,7 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
 def test_the_state_of_a_refused_round_stays_valid(deployment):
     """This client can answer forms, and its users can be asked to visit a URL on the page only."""
     client, asked = deployment.by(capabilities=FORMS), wait_at_the_limit(deployment)
-    round_2 = {
-        "inputResponses": {"sure": accepted(True)},
-        "requestState": client.call("buy")["requestState"],
-    }
+    round_2 = {"inputResponses": {"sure": accepted(True)}, "requestState": client.call("buy")["requestState"]}
     assert client.send_call("buy", **round_2).status == 429
     deployment.answer(asked, sure=True)
     assert "Sign in." in text(client.post_call("buy", **round_2)["result"])

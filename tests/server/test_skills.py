@@ -87,12 +87,12 @@ def test_a_directory_has_its_direct_children_with_their_mime_types(deployment, t
     assert root["resultType"] == "complete"
     files = deployment.result("resources/directory/read", uri="skill://acme/refunds/files")
     assert [(each["name"], each.get("mimeType")) for each in files["resources"]] == [
-        *(("a.png", "image/png"), ("audit", "inode/directory"), ("b c.unknown", None)),
+        *(("a.png", "image/png"), ("audit", "inode/directory"), ("b c.unknown", None))
     ]
     uris = (OPEN, PICTURE, "skill://acme/refunds/files/b%20c.unknown")
     contents = [read(deployment, uri) for uri in uris]
     assert [(each["mimeType"], "blob" in each) for each in contents] == [
-        *(("text/markdown", False), ("image/png", True), ("text/plain", False)),
+        *(("text/markdown", False), ("image/png", True), ("text/plain", False))
     ]
 
 
