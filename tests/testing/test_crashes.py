@@ -180,22 +180,15 @@ def test_a_single_crash_can_be_played():
     assert 60 < play.clock() - began < 90, "the lease of the lost worker has expired"
 
 
-def test_lambdas_retry_replaces_a_killed_worker_without_a_poll():
+@pytest.mark.parametrize(("is_retried", "dispatches"), [(True, 1), (False, 2)])
+def test_lambdas_retry_or_a_poll_replaces_a_killed_worker(is_retried, dispatches):
     play = Player(server, WITH_TASKS)
-    play.workers.crash = Crash(3, is_done=True)
+    play.workers.crash = Crash(3, is_done=True, is_retried=is_retried)
     began = play.clock()
     assert play.call("pay").task.text == "charged"
     assert CHARGES == ["charge"]
-    assert play.clock() - began == 61
-    assert play.table.dispatcher.count == 1, "no poll has dispatched a worker"
-
-
-def test_a_poll_replaces_a_killed_worker_without_a_retry():
-    play = Player(server, WITH_TASKS)
-    play.workers.crash = Crash(3, is_done=True, is_retried=False)
-    assert play.call("pay").task.text == "charged"
-    assert CHARGES == ["charge"]
-    assert play.table.dispatcher.count == 2
+    assert play.clock() - began == 61 or not is_retried
+    assert play.table.dispatcher.count == dispatches
 
 
 @pytest.mark.parametrize(

@@ -180,14 +180,11 @@ def test_a_refresh_token_is_used_once_and_adds_no_scopes(client):
     ],
 )
 def test_a_token_request_that_does_not_fit_its_code_is_refused(client, changes, error):
-    response = client.redeem(client.decide()["code"], **changes)
-    assert (response.status_code, response.json()["error"]) == (400, error)
-
-
-def test_a_code_is_used_once(client):
     code = client.decide()["code"]
-    assert client.redeem(code, code_verifier="w" * 43).status_code == 400
-    assert client.redeem(code).json()["error"] == "invalid_grant"
+    response = client.redeem(code, **changes)
+    assert (response.status_code, response.json()["error"]) == (400, error)
+    if changes.keys() == {"code_verifier"}:  # a code is used once
+        assert client.redeem(code).json()["error"] == "invalid_grant"
 
 
 @pytest.mark.parametrize(
@@ -325,10 +322,12 @@ def test_a_program_gets_no_token_for_a_user_who_does_not_exist(client, user):
 
 
 def test_clients_in_browsers_may_read_tokens_and_metadata(client):
-    asked = client.http.options(f"{client.issuer.url}/token", headers={"origin": "http://localhost:6274"})
-    assert asked.headers["access-control-allow-origin"] == "*"
-    metadata = client.http.get(f"{client.issuer.url}/.well-known/{METADATA[0]}")
-    assert metadata.headers["access-control-allow-origin"] == "*"
+    url, origin = client.issuer.url, {"origin": "http://localhost:6274"}
+    for answer in (
+        client.http.options(f"{url}/token", headers=origin),
+        client.http.get(f"{url}/.well-known/{METADATA[0]}"),
+    ):
+        assert answer.headers["access-control-allow-origin"] == "*"
 
 
 def test_if_the_port_is_in_use_the_issuer_selects_another_one(client):
