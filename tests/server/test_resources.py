@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, DefinitionError, ResourceNotFound, Server
+from mcp_roundtrip import AsyncContext, Context, ResourceNotFound, Server
 from mcp_roundtrip_testing import Player
 
 server = Server("resources")
@@ -131,13 +131,3 @@ def test_a_fixed_uri_takes_precedence_over_a_template_whose_path_keeps_its_slash
     assert play.read("file:///there").contents[0]["text"] == "there"
     assert play.read("file:///a/b%20c.txt").contents[0]["text"] == "a/b c.txt"
     assert play.request("resources/read", uri="file:///" + "a" * 10_000)["error"]["code"] == -32602
-
-
-def test_invalid_options_are_refused_at_definition():
-    for wrong in ({"ttl_ms": 1.5}, {"cache_scope": "shared"}, {"name": 5}, {"name": ""}):
-        with pytest.raises(DefinitionError):
-            Server("other").resource("b://x", **{"name": "y", **wrong})(lambda: "y")
-    of_text = ("version", "title", "instructions", "description")
-    for wrong in ({"page_size": "10"}, {"list_ttl_ms": -5}, *({name: 1} for name in of_text)):
-        with pytest.raises(DefinitionError):
-            Server("other", **wrong)

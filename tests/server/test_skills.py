@@ -78,24 +78,6 @@ def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deploy
     assert opened["resources"] == {}
 
 
-def test_a_directory_has_its_direct_children_with_their_mime_types(deployment, tmp_path):
-    root = deployment.result("resources/directory/read", uri="skill://acme/refunds")
-    assert root["resources"] == [
-        {"uri": OPEN, "name": "SKILL.md", "mimeType": "text/markdown"},
-        {"uri": "skill://acme/refunds/files", "name": "files", "mimeType": "inode/directory"},
-    ]
-    assert root["resultType"] == "complete"
-    files = deployment.result("resources/directory/read", uri="skill://acme/refunds/files")
-    assert [(each["name"], each.get("mimeType")) for each in files["resources"]] == [
-        *(("a.png", "image/png"), ("audit", "inode/directory"), ("b c.unknown", None))
-    ]
-    uris = (OPEN, PICTURE, "skill://acme/refunds/files/b%20c.unknown")
-    contents = [read(deployment, uri) for uri in uris]
-    assert [(each["mimeType"], "blob" in each) for each in contents] == [
-        *(("text/markdown", False), ("image/png", True), ("text/plain", False))
-    ]
-
-
 REFUSED = {
     "resources/directory/read": [
         *("skill://acme", "skill://", "skill:", "x", "", OPEN, f"{OPEN}/", "skill://acme/refunds/"),
