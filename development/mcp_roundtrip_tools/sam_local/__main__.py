@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip s
 
 def _serve(given: argparse.Namespace) -> None:
     template, parameters = given.template, dict(given.parameter)
-    # No web page knows the name, so it protects what has no access key (sdk_servers, browser_protection).
+    # No web page knows the name, so it protects what has no access key (serving, browser_protection).
     host = f"mcp-roundtrip-{secrets.token_hex(8)}"
     is_prepared = threading.Event()
     with serve(

@@ -28,6 +28,7 @@ TEMPLATE = """
         Properties:
           Handler: app.handler
           CodeUri: f
+          Timeout: 20
           Environment: {Variables: {MODE: !Ref AuthMode, OTHER: !Ref Other}}
           Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
     """

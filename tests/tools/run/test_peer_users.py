@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run.http import browser_protection as peer_users
+from mcp_roundtrip_tools.run.http import browser_protection
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_other_users, socket_owner
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from support.sam_applications import ONE_FUNCTION, write_application
@@ -29,7 +29,7 @@ def test_the_owner_of_the_client_s_socket_decides(host, monkeypatch):
         assert refuse_other_users(*addresses) is None
         client.shutdown(socket.SHUT_WR)  # it waits for the response
         assert refuse_other_users(*addresses) is None
-        monkeypatch.setattr(peer_users, "socket_owner", lambda *_: OTHER)
+        monkeypatch.setattr(browser_protection, "socket_owner", lambda *_: OTHER)
         assert refuse_other_users(*addresses) is not None
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_refused_on_a_system_that_does_not_tell_owners(monkeypatch):
         raise PermissionError
 
     address = ("127.0.0.1", 1)
-    monkeypatch.setattr(peer_users, "socket_owner", refuse)
+    monkeypatch.setattr(browser_protection, "socket_owner", refuse)
     assert refuse_other_users(address, address) is None
     monkeypatch.undo()
     monkeypatch.setattr(platform, "system", lambda: "Darwin")

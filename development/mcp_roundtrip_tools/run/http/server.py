@@ -45,7 +45,7 @@ class HttpServer:
     """Listen at once; answer requests with `respond` from `start` until `close`.
 
     A request whose Host is none of `names` gets 421 (see `browser_protection`), and one of another user of
-    this computer 403 (see `peer_users`). `port` 0 selects a free port. A request with a body over `max_body`
+    this computer 403. `port` 0 selects a free port. A request with a body over `max_body`
     bytes reaches `respond` without it, marked `too_large`. Raises OSError if the port is in use.
     """
 
