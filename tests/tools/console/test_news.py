@@ -128,11 +128,8 @@ def test_news_leaves_a_user_alone_who_is_elsewhere(console, size, elsewhere):
         ("evaluate", "window.before === document.activeElement"),
         options=window(size),
     ).seen
-    [before, after], is_same = (
-        [seen for seen in before_and_after if isinstance(seen, list)],
-        before_and_after[-1],
-    )
-    assert is_same
+    [before, after] = [seen for seen in before_and_after if isinstance(seen, list)]
+    assert before_and_after[-1]
     # The browser itself scrolls by what is new above the place at which the user reads.
     assert after[0] == before[0] or after[1] == pytest.approx(before[1], abs=1)
     assert after[2] == before[2]
@@ -206,16 +203,8 @@ def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):
 def test_a_page_that_was_opened_or_loaded_again_begins_at_its_heading(console):
     visit = console(
         "#/tools/hostile",
-        *(
-            CALL,
-            ASKED,
-            RECORDED,
-            ROUND,
-            ("open", "#/tools/large"),
-            ("open", "#/tools/hostile"),
-            ASKED,
-            FOCUSED,
-        ),
+        *(CALL, ASKED, RECORDED, ROUND),
+        *(("open", "#/tools/large"), ("open", "#/tools/hostile"), ASKED, FOCUSED),
         *(("evaluate", "scrollY"), ("reload",), ("evaluate", "document.activeElement.tagName")),
         options=window((400, 700)),
     )
