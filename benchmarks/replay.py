@@ -30,7 +30,7 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import Channels, ClientInputs
+from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Done, NeedsInput, replay
 from mcp_roundtrip.engine.run import Run, RunServices
 from mcp_roundtrip.state.claims import Limits

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from mcp_roundtrip.engine.questions import Channel
+from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip.protocol.constants import RESOURCES_READ, TOOLS_CALL, TOOLS_LIST, UI_MIME_TYPE
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, META_QUESTIONS

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.questions import Channel
+from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
     describe_result,

@@ -19,7 +19,7 @@ from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.type_adapters import type_adapter
-from mcp_roundtrip.server.model import Parameters
+from mcp_roundtrip.server.request_types import Parameters
 
 
 class Size(BaseModel):

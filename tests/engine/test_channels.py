@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
 from mcp_roundtrip.engine.journal import Kind
-from mcp_roundtrip.engine.questions import ORDER, Channel, Channels, ClientInputs, Question
+from mcp_roundtrip.engine.question_channels import ORDER, Channel, Channels, ClientInputs, Question
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.protocol.capabilities import declares, missing_capabilities
 from mcp_roundtrip.server.options import Fallback

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.entry.owners import Catalog
+from mcp_roundtrip.entry.forwarding import Catalog
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.server.options import PAGE_SIZE
 from support.deployment import Deployment

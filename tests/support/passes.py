@@ -16,7 +16,7 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import Channels, ClientInputs
+from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.server.options import Fallback

@@ -14,8 +14,8 @@ from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.resource_uris import spelling_key
-from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.prompts_and_resources import Resource
+from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_testing.environments import load_module, servers_in
 from mcp_roundtrip_tools.catalog.skill_folders import skill_rows

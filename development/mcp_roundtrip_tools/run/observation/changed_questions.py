@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any, Final
 
-from mcp_roundtrip.engine.questions import own_message
+from mcp_roundtrip.engine.question_channels import own_message
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import (

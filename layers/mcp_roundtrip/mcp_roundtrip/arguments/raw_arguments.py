@@ -14,7 +14,6 @@ from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.bounds import check_cost
 from mcp_roundtrip.schema.input_reader import input_text
 from mcp_roundtrip.schema.json_schema_errors import input_problems
 from mcp_roundtrip.schema.patterns import pattern_problem
@@ -24,6 +23,7 @@ from mcp_roundtrip.schema.subschemas import (
     patterns_of,
     subschemas,
 )
+from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
-from mcp_roundtrip.arguments.json_types import JsonReader
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
+from mcp_roundtrip.arguments.plain_types import JsonReader
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
 

@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, quote
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.aws.client_check import is_commercial
+from mcp_roundtrip.aws.client_choice import is_commercial
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.services import (
     SERVICES,

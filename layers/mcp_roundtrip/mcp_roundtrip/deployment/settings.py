@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from msgspec import Meta, Struct, ValidationError, convert
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.aws.client_check import check_signed_client
+from mcp_roundtrip.aws.client_choice import check_signed_client
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES

@@ -10,9 +10,9 @@
 - A response that does not validate is rejected: the question is asked again with the reason in its message.
   One that is no result of the request fails the pass with -32602, because the client can send it again. If
   that would lose an effect of this pass, or the response is stored, the question is asked again.
-- A question goes to the first channel that can carry it (`engine.questions`). If that is its default, the
-  journal records that. A response that a model passed on counts for a question of the channel "model" only,
-  before the first effect.
+- A question goes to the first channel that can carry it (`engine.question_channels`). If that is its
+  default, the journal records that. A response that a model passed on counts for a question of the channel
+  "model" only, before the first effect.
 - Consent to a URL becomes an answer once `done` returns True. `elicitation` has the rules.
 """
 
@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Sample
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, Elicit, ElicitUrl, Poll, poll
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.questions import Channel, Question
+from mcp_roundtrip.engine.question_channels import Channel, Question
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.steps import Step
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
 from mcp_roundtrip.engine.missing_await import returns_context_call
-from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import Run, running
 from mcp_roundtrip.errors import ElicitationDeclined
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import UNSET as ABSENT
 from msgspec import Meta, Struct, UnsetType, ValidationError, convert, field
 
-from mcp_roundtrip.engine.questions import UNSET, Question, Unset
+from mcp_roundtrip.engine.question_channels import UNSET, Question, Unset
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath

@@ -19,7 +19,7 @@ from typing_extensions import is_typeddict  # pydantic needs this one before Pyt
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.questions import (
+from mcp_roundtrip.engine.question_channels import (
     DEFAULT_POLL_INTERVAL_MS,
     UNSET,
     Channel,

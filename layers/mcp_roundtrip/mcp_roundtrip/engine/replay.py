@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.questions import Channel
+from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import MissingClientCapability, ToolError
 

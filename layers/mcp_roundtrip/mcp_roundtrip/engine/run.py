@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, History, Journal, Kind
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import ClientInputs, InputRequests
+from mcp_roundtrip.engine.question_channels import ClientInputs, InputRequests
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.entry.forwarding import Catalog, CatalogEntry, forward, forwarding_failed, owner_response
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.entry.owners import Catalog, CatalogEntry, forward, forwarding_failed, owner_response
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.protocol.capabilities import shows_apps
@@ -45,7 +45,6 @@ from mcp_roundtrip.server.endpoint import (
     make_endpoint,
 )
 from mcp_roundtrip.server.lists import FeatureList
-from mcp_roundtrip.server.model import CallParams, Handler, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -55,6 +54,7 @@ from mcp_roundtrip.server.options import (
     declared_members,
     make_server_info,
 )
+from mcp_roundtrip.server.request_types import CallParams, Handler, RequestContext
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.resource_uris import UriIndex

@@ -21,7 +21,6 @@ from mcp_roundtrip.server.endpoint import (
     has_views,
     make_endpoint,
 )
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     DEFAULT_CHANNELS,
@@ -34,7 +33,8 @@ from mcp_roundtrip.server.options import (
     make_server_info,
 )
 from mcp_roundtrip.server.registry import Registry
-from mcp_roundtrip.server.rounds import run_call
+from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
+from mcp_roundtrip.server.run_round import run_call
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.server.views import find_answered_call, read_own_view, with_status
 

@@ -4,7 +4,7 @@
 - Accepted values: for plain types (`pydantic_core_schemas`), `input_reader` asks pydantic alone. For others,
   `json_schema_validator` runs jsonschema-rs, then `pydantic_validator` makes the typed value.
   `json_schema_errors` has the reasons of a refusal, in the words of `error_texts`.
-- Bounds: `bounds` and `patterns` for JSON Schemas; `unusable_types` are refused at definition.
+- Bounds: `validation_cost` and `patterns` for JSON Schemas; `unusable_types` are refused at definition.
 - Values as JSON: `type_adapters`.
 
 Only `json_schema_validator` and `patterns` import jsonschema-rs.

@@ -11,9 +11,9 @@ from pydantic_core import PydanticOmit, core_schema
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.bounds import check_cost
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.subschemas import all_patterns, nodes
+from mcp_roundtrip.schema.validation_cost import check_cost
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""

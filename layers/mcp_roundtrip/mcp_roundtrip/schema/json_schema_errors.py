@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.bounds import MAX_WORK
 from mcp_roundtrip.schema.error_texts import (
     EXAMPLES,
     MAX_PROBLEMS,
@@ -24,6 +23,7 @@ from mcp_roundtrip.schema.error_texts import (
     type_names,
 )
 from mcp_roundtrip.schema.subschemas import escaped, resolve
+from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator

@@ -17,16 +17,16 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.bounds import (
+from mcp_roundtrip.schema.error_texts import WORDS
+from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
+from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes, patterns_of
+from mcp_roundtrip.schema.validation_cost import (
     MAX_WORK,
     TOO_MUCH_WORK,
     schema_cost,
     text_lengths,
     value_size,
 )
-from mcp_roundtrip.schema.error_texts import WORDS
-from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
-from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes, patterns_of
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property

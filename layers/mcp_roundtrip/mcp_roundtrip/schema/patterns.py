@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from mcp_roundtrip.schema.bounds import text_lengths
+from mcp_roundtrip.schema.validation_cost import text_lengths
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""

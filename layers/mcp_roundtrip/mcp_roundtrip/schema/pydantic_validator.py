@@ -29,7 +29,6 @@ from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError,
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values
-from mcp_roundtrip.schema.bounds import value_size
 from mcp_roundtrip.schema.error_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     JSON_KINDS,
@@ -39,6 +38,7 @@ from mcp_roundtrip.schema.pydantic_core_schemas import (
     transform,
     with_definitions,
 )
+from mcp_roundtrip.schema.validation_cost import value_size
 
 _FAIL_FAST: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 

@@ -38,8 +38,8 @@ from mcp_roundtrip.protocol.request_validation import (
     validate_request,
 )
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY, Invocation
-from mcp_roundtrip.server.model import FeatureCall, Handler, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.request_types import FeatureCall, Handler, RequestContext
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.resource_uris import UriIndex

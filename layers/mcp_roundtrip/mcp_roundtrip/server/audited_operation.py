@@ -43,8 +43,8 @@ from mcp_roundtrip.protocol.http import HttpRequest, RequestEnd, body_within_lim
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import ValidRequest, trace_context, validate_request
 from mcp_roundtrip.server.invocation import Invocation, internal_error
-from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.items import TaskCall

@@ -24,7 +24,6 @@ from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
-from mcp_roundtrip.server.model import Parameters
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
@@ -33,6 +32,7 @@ from mcp_roundtrip.server.options import (
     Fallback,
     TaskSupport,
 )
+from mcp_roundtrip.server.request_types import Parameters
 from mcp_roundtrip.server.tools import Tool, View
 
 CONTEXTS: Final = (ContextBase,)

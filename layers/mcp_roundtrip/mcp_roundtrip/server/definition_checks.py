@@ -16,7 +16,7 @@ from typing import Any, Final
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.subschemas import nodes
-from mcp_roundtrip.server.model import Feature
+from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 
 _SCHEMAS: Final = ("inputSchema", "outputSchema")

@@ -42,9 +42,9 @@ from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource, require_capabilities
 from mcp_roundtrip.server.lists import FeatureList, ListedTool, ListItem, ToolList
-from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.plan import ClientAbilities, Plan
+from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.views import view_capabilities
 
 if TYPE_CHECKING:

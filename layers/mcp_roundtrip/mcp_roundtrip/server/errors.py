@@ -34,7 +34,7 @@ from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.model import FeatureCall, WireInputRequests
+    from mcp_roundtrip.server.request_types import FeatureCall, WireInputRequests
 
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""

@@ -23,7 +23,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Principal
-    from mcp_roundtrip.server.model import FeatureCall
+    from mcp_roundtrip.server.request_types import FeatureCall
 
 
 MAX_FIELDS: Final = 16

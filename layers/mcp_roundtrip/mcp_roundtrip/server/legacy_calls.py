@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Journal, Kind
-from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.question_channels import ClientInputs
 from mcp_roundtrip.engine.replay import NeedsInput, Outcome
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.server.errors import asked_after_steps, cannot_ask_error
-from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import Round, Visits, asked_through, channels_of, new_run
 
 URL_ELICITATION_REQUIRED: Final = -32042

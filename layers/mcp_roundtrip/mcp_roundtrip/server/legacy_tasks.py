@@ -29,7 +29,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.task_methods import run_task_operation, task_members
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks

@@ -21,7 +21,6 @@ from msgspec import Struct, field
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json, digest
-from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     CONTINUATION_CODE,
@@ -31,6 +30,7 @@ from mcp_roundtrip.server.options import (
     TaskSupport,
 )
 from mcp_roundtrip.server.plan import ClientAbilities, Plan, plan_call
+from mcp_roundtrip.server.request_types import Reply, RequestContext
 
 
 class Listable(Protocol):

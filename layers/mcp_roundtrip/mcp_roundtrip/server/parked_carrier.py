@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.questions import Channel, ClientInputs
+from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
@@ -26,9 +26,9 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import presenters, state_carrier, task_carrier
-from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.presenters import Repetition
+from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import creation_error, flow_of, parked_caller, task_call_of

@@ -15,7 +15,7 @@ from msgspec import Struct
 from mcp_roundtrip.protocol.capabilities import answers_input_requests, breaks_on_state_only_rounds
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.questions import Channel
+    from mcp_roundtrip.engine.question_channels import Channel
     from mcp_roundtrip.protocol.request_validation import RequestMeta
 
 # -- facts --------------------------------------------------------------------------------------------------

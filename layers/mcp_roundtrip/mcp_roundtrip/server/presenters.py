@@ -19,15 +19,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.elicitation_form import SINGLE_FIELD
-from mcp_roundtrip.engine.questions import own_message
+from mcp_roundtrip.engine.question_channels import own_message
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError, CallAborted
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.errors import ClientError
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
+from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ from mcp_roundtrip.server.admission import (
 from mcp_roundtrip.server.decorator_options import CONTEXTS, check_context
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.lists import FeatureList
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import Fallback
+from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Handler, Reply, RequestContext
 
 CacheScope = Literal["public", "private"]
 

@@ -19,7 +19,6 @@ from mcp_roundtrip.server.decorator_options import (
     feature_name,
     required_capabilities,
 )
-from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     DEFAULT_CHANNELS,
@@ -27,6 +26,7 @@ from mcp_roundtrip.server.options import (
     TaskSupport,
     declared_members,
 )
+from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:

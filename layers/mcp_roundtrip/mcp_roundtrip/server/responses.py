@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.http import (
     payload_size,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
-from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.request_types import Reply, RequestContext
 
 _STATUS_HEADERS: Final = {
     401: {"www-authenticate": "Bearer"},

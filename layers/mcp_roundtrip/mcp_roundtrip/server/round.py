@@ -13,7 +13,7 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import Channels, ClientInputs
+from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Run, RunServices, TaskOptions
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
@@ -21,7 +21,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.errors import ClientError, client_error
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
-from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.state.claims import OpenState
 
 # -- run ----------------------------------------------------------------------------------------------------

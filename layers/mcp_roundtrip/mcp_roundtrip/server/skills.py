@@ -33,7 +33,7 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.resource_uris import spelling_key
 from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
 from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 DIRECTORY_MIME_TYPE: Final = "inode/directory"
 """The MIME type of a directory resource (SEP-2640)."""

@@ -38,7 +38,7 @@ from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
-from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Task
 
 MAX_REQUEST_ID: Final = 128

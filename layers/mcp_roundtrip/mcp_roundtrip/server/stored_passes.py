@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import Channels, ClientInputs
+from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.errors import ProtocolError, ToolError
@@ -31,8 +31,8 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server import presenters, task_carrier
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.presenters import Repetition
+from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
 from mcp_roundtrip.server.tools import Tool, ToolMethods

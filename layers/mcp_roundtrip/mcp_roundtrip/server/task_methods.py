@@ -14,7 +14,7 @@ from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.protocol.results import MalformedInputResponse
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 

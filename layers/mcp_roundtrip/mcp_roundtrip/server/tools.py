@@ -14,7 +14,6 @@ from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Parameters, RequestContext
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
@@ -24,6 +23,7 @@ from mcp_roundtrip.server.options import (
     ServerOptions,
     TaskSupport,
 )
+from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Parameters, RequestContext
 
 
 class View(Struct, frozen=True):

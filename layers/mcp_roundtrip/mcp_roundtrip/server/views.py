@@ -24,8 +24,8 @@ from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.server.admission import UnknownResource, authorize, unknown_item
-from mcp_roundtrip.server.model import CallParams, Feature, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS, QUESTIONS_URI
+from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.tools import Tool

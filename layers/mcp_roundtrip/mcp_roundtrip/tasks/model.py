@@ -85,7 +85,8 @@ class OutstandingRequest(Struct, frozen=True):
     """A request that waits for the client's response.
 
     `key` and `fingerprint` are the engine's, `request` is what the user is asked, `order` is the position of
-    the response in the journal. `channel` is the way in which the user is asked (see `engine.questions`).
+    the response in the journal. `channel` is the way in which the user is asked (see
+    `engine.question_channels`).
     """
 
     key: str

@@ -1,7 +1,7 @@
 """Run one round of a call: load its journal, run one pass, and reply; or save the journal, and ask.
 
-`engine.questions` chooses the channel of a question among those that `server.plan` leaves. The channel
-decides where the journal waits, the carrier, and what the result says, the presenter:
+`engine.question_channels` chooses the channel of a question among those that `server.plan` leaves. The
+channel decides where the journal waits, the carrier, and what the result says, the presenter:
 
 =======  ====================================================  ==========================================
 channel  where the journal waits                               how the answer comes
@@ -25,7 +25,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.questions import Channel, ClientInputs
+from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
@@ -40,8 +40,8 @@ from mcp_roundtrip.server.errors import (
     too_many_rounds,
     unaskable_error,
 )
-from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import carrier_of_questions
+from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import (
     TASK_TTL_MS,
     Round,

@@ -40,7 +40,7 @@ from mcp_roundtrip.state.claims import Binding
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.signature import Signature
-    from mcp_roundtrip.engine.questions import Channel
+    from mcp_roundtrip.engine.question_channels import Channel
 
 
 class Parameters(Protocol):

@@ -21,8 +21,8 @@ from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
-from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
+from mcp_roundtrip.server.request_types import Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response
 
 _NAMES: Final = {"json": "definition", "view_uri": "view"}
