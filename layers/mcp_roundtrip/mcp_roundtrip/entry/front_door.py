@@ -40,9 +40,13 @@ from mcp_roundtrip.server.admission import (
     unknown_item,
 )
 from mcp_roundtrip.server.endpoint import (
+    RESOURCE_METHODS,
+    SKILL_METHODS,
     Endpoint,
+    created_at_first_use,
     has_views,
     make_endpoint,
+    with_views,
 )
 from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.options import (
@@ -120,10 +124,9 @@ class FrontDoor:
                 "task methods": [name for name, each in catalog.tools.items() if each.task],
                 "forwarding": sorted(catalog.owners),
             },
-            read_view=self._forward,
-            make_skills=self._make_skills if catalog.skills else None,
+            skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if catalog.skills else {},
             serves_legacy=self._legacy_clients,
-            dialect_call=None if self._legacy_tasks is None else lambda _, call: self._forward_feature(call),
+            dialect_call=None if self._legacy_tasks is None else self._forward_feature,
             owner_response=partial(owner_response, catalog, options, self._find_feature),
         )
 
@@ -138,22 +141,37 @@ class FrontDoor:
                 PROMPTS_GET: self._forward_feature,
             }
         if catalog.resources or catalog.templates:
-            features["resources"] = {
-                RESOURCES_LIST: self._list("resources", catalog.resources),
-                RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
-                RESOURCES_READ: self._forward_feature,
-            }
-        elif catalog.skills:
-            features["resources"] = {}
+            features["resources"] = self._resource_handlers()
+        if catalog.skills:
+            features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
-        return features
+        return with_views(features, catalog.tools, self._forward)
 
-    def _make_skills(self, methods: type[SkillMethods], resources: Mapping[str, Handler]) -> SkillMethods:
-        def forward_skill(entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
-            return self._forward(entry, context)
+    def _resource_handlers(self) -> dict[str, Handler]:
+        catalog = self.catalog
+        return {
+            RESOURCES_LIST: self._list("resources", catalog.resources),
+            RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
+            RESOURCES_READ: self._forward_feature,
+        }
 
-        return methods(self.catalog.skills, forward_skill, resources, self.catalog.resources)
+    def _resources_with_skills(self) -> Mapping[str, Handler]:
+        return self._skill_methods.resource_handlers()
+
+    def _skill_handlers(self) -> Mapping[str, Handler]:
+        return self._skill_methods.handlers()
+
+    @cached_property
+    def _skill_methods(self) -> SkillMethods:
+        from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
+
+        catalog = self.catalog
+        resources = self._resource_handlers() if catalog.resources or catalog.templates else {}
+        return SkillMethods(catalog.skills, self._forward_skill, resources, catalog.resources)
+
+    def _forward_skill(self, entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
+        return self._forward(entry, context)
 
     def _list(self, member: str, items: Mapping[str, CatalogEntry]) -> Handler:
         return FeatureList(member, items, is_constant=True)

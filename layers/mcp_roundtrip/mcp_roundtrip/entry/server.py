@@ -17,9 +17,13 @@ from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import (
+    RESOURCE_METHODS,
+    SKILL_METHODS,
     Endpoint,
+    created_at_first_use,
     has_views,
     make_endpoint,
+    with_views,
 )
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
@@ -39,7 +43,6 @@ from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.server.views import find_answered_call, read_own_view, with_status
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.discovery import CallTool
     from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.codec import Link
 
@@ -121,11 +124,10 @@ class Server(Registry):
         return make_endpoint(
             self.options,
             self.tools,
-            self._features(),
+            with_views(self._features(), self.tools, read_own_view),
             self.options.hierarchy.narrowest(required) if initial is None else initial,
             needs=self._needs(),
-            read_view=read_own_view,
-            make_skills=self._make_skills if self.skill_folders else None,
+            skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if self.skill_folders else {},
             serves_legacy=self.legacy_clients,
             dialect_call=None if self.legacy_tasks is None else self._call_tool_of_dialect,
         )
@@ -139,17 +141,24 @@ class Server(Registry):
         }
 
     def _call_tool(self, context: RequestContext) -> Reply:
-        return self._answer(context) or run_call(self._tool_methods.find_call(context))
+        if self._is_answer(context):
+            return self._answer(context)
+        return run_call(self._tool_methods.find_call(context))
 
-    def _call_tool_of_dialect(self, call_tool: CallTool, context: RequestContext) -> Reply:
-        return self._answer(context) or call_tool(self._tool_methods, run_call, context)
+    def _is_answer(self, context: RequestContext) -> bool:
+        return context.params.get("name") == ANSWER_TOOL and has_views(self.tools)
 
-    def _answer(self, context: RequestContext) -> Reply | None:
-        """Return the reply to a call of the answer tool; None for other tools."""
-        if context.params.get("name") != ANSWER_TOOL or not has_views(self.tools):
-            return None
+    def _answer(self, context: RequestContext) -> Reply:
         call = find_answered_call(self.tools, context)
         return call if isinstance(call, Reply) else with_status(run_call(call))
+
+    def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
+        if self._is_answer(context):
+            return self._answer(context)
+        from mcp_roundtrip.server import legacy_tasks  # off by default
+
+        call = legacy_tasks.find_call(self._tool_methods, context)
+        return legacy_tasks.adapt_reply(call, run_call(call))
 
     def _features(self) -> dict[str, dict[str, Handler]]:
         """Return the handlers by capability."""
@@ -157,12 +166,27 @@ class Server(Registry):
         if self.prompts or self.resources:
             features |= self.prompts_and_resources.handlers(run_call)
         if self.skill_folders:
-            features.setdefault("resources", {})
+            features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         return features
 
-    def _make_skills(self, methods: type[SkillMethods], resources: Mapping[str, Handler]) -> SkillMethods:
-        listed = self.prompts_and_resources.static if self.resources else {}
-        return methods.of_folders(self.skill_folders, resources, listed)
+    def _resources_with_skills(self) -> Mapping[str, Handler]:
+        return self._skill_methods.resource_handlers()
+
+    def _skill_handlers(self) -> Mapping[str, Handler]:
+        return self._skill_methods.handlers()
+
+    @cached_property
+    def _skill_methods(self) -> SkillMethods:
+        from mcp_roundtrip.server.skills import (  # a call needs none
+            SkillMethods,
+            answer_for_own,
+            read_manifests,
+        )
+
+        others = self.prompts_and_resources if self.resources else None
+        resources = {} if others is None else others.handlers(run_call)["resources"]
+        listed = {} if others is None else others.static
+        return SkillMethods(read_manifests(self.skill_folders), answer_for_own, resources, listed)
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
         """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.

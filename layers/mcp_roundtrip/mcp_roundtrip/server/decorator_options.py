@@ -149,9 +149,9 @@ def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> V
         )
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VIEW:
         raise DefinitionError(f"{tool}: the view has more than {MAX_VIEW} bytes; use a smaller one")
-    # urllib.parse.quote takes 2 ms to import.
-    host = re.sub(rb"[^A-Za-z0-9_.~-]", lambda found: b"%%%02X" % ord(found[0]), server.encode()).decode()
-    return View(f"ui://{host}/{tool}", text)
+    from urllib.parse import quote  # 2 ms, and few tools have a view of their own
+
+    return View(f"ui://{quote(server, safe='')}/{tool}", text)
 
 
 def feature_name(decorator: str, name: str | None, function: Any) -> str:

@@ -12,9 +12,9 @@ have. They are served without sessions: see `protocol.session_id`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,11 +44,8 @@ from mcp_roundtrip.server.admission import UnknownResource, require_capabilities
 from mcp_roundtrip.server.lists import FeatureList, ListedTool, ListItem, ToolList
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.plan import ClientAbilities, Plan
-from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.views import view_capabilities
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.tools import ToolMethods  # a front door has none
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
@@ -58,11 +55,6 @@ TASK_IDS: Final = "taskIds"
 
 _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
-
-
-CallTool = Callable[["ToolMethods", Callable[[FeatureCall], Reply], RequestContext], Reply]
-DialectCall = Callable[[CallTool, RequestContext], Reply | HttpResponse]
-"""Takes `legacy_tasks.call_tool`, and a request."""
 
 
 class Discovery(Struct, frozen=True):
@@ -89,15 +81,16 @@ class Discovery(Struct, frozen=True):
             TOOLS_LIST: ToolList(self.tools, self.is_constant),
         }
 
-    def legacy_handlers(self, dialect_call: DialectCall | None) -> dict[str, Handler]:
+    def legacy_handlers(self, dialect_call: Handler | None) -> dict[str, Handler]:
         """Return the handlers for earlier versions; `dialect_call`: see `make_endpoint`."""
         later = {method: each for methods in self.features.values() for method, each in methods.items()}
         tasks: Mapping[str, Handler] = {}
         if dialect_call is not None:
-            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS, call_tool  # off by default
+            later[TOOLS_CALL] = dialect_call
+            if self.has_task_tools:
+                from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
 
-            later[TOOLS_CALL] = partial(dialect_call, call_tool)
-            tasks = TASK_HANDLERS if self.has_task_tools else {}
+                tasks = TASK_HANDLERS
         lists = (_LegacyToolList(self.tools), _LegacyToolList(self.tools, knows_tasks=bool(tasks)))
         return {
             **{method: partial(_adapt, handler) for method, handler in later.items()},

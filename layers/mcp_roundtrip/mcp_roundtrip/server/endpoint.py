@@ -37,13 +37,12 @@ from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response, log_fault, result_response
-from mcp_roundtrip.server.views import ReadView, find_view
+from mcp_roundtrip.server.views import ReadView, read_view
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.discovery import DialectCall, Discovery
+    from mcp_roundtrip.server.discovery import Discovery
     from mcp_roundtrip.server.lists import ListedTool
     from mcp_roundtrip.server.public_documents import PublicDocuments
-    from mcp_roundtrip.server.skills import SkillMethods
 
 ToolWithView = TypeVar("ToolWithView", bound="ListedTool")
 
@@ -167,22 +166,20 @@ def has_views(tools: Mapping[str, ListedTool]) -> bool:
 
 def make_endpoint(
     options: ServerOptions,
-    tools: Mapping[str, ToolWithView],
+    tools: Mapping[str, ListedTool],
     features: Mapping[str, Mapping[str, Handler]],
     scopes: Sequence[str],
     *,
     needs: Mapping[str, Sequence[str]],
-    read_view: ReadView[ToolWithView],
-    make_skills: Callable[[type[SkillMethods], Mapping[str, Handler]], SkillMethods] | None,
+    skills: Mapping[str, Handler],
     serves_legacy: bool,
-    dialect_call: DialectCall | None,
+    dialect_call: Handler | None,
     owner_response: OwnerResponse | None = None,
 ) -> Endpoint:
     """Create the endpoint with the handlers of these capabilities, and those that every server has.
 
     `tools` stay the same until the next deployment on a front door, which has an `owner_response`.
-    `read_view` reads the view of a tool. `make_skills` takes the handlers of other resources; None if there
-    are no skills. Clients that open with `initialize` have no methods of SEP-2640.
+    `skills`: the handlers of the methods of SEP-2640, which clients that open with `initialize` do not have.
     `dialect_call`: calls a tool in the dialect of tasks; None if the server does not have it.
     """
 
@@ -191,33 +188,19 @@ def make_endpoint(
         from mcp_roundtrip.server.discovery import Discovery  # a call needs none
 
         is_constant = owner_response is not None
-        return Discovery(options, served, tools, has_views(tools), make_skills is not None, is_constant)
-
-    @cache
-    def skill_methods() -> SkillMethods:
-        from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
-
-        assert make_skills is not None
-        return make_skills(SkillMethods, features["resources"])
+        return Discovery(options, features, tools, has_views(tools), bool(skills), is_constant)
 
     def tasks() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.task_methods import TASK_HANDLERS  # most servers have no tasks
 
         return TASK_HANDLERS
 
-    skills: dict[str, Handler] = {}
-    served = features
-    if make_skills is not None:
-        skills = created_at_first_use(lambda: skill_methods().handlers(), *SKILL_METHODS)
-        files = created_at_first_use(lambda: skill_methods().resource_handlers(), *RESOURCE_METHODS)
-        served = {**features, "resources": files}
-    served = _with_views(served, tools, read_view)
     has_tasks = any(each.task for each in tools.values())
     on_page = [name for name, each in tools.items() if each.asks and "page" in each.channels]
     handlers = created_at_first_use(
         lambda: discovery().handlers(), DISCOVER, SUBSCRIPTIONS_LISTEN, TOOLS_LIST
     )
-    for methods in (*served.values(), skills):
+    for methods in (*features.values(), skills):
         handlers |= methods
     if has_tasks:
         handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
@@ -241,7 +224,7 @@ def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: 
     return dict.fromkeys(methods, handle)
 
 
-def _with_views(
+def with_views(
     features: Mapping[str, Mapping[str, Handler]],
     tools: Mapping[str, ToolWithView],
     read: ReadView[ToolWithView],
@@ -273,7 +256,7 @@ def _read_resource(
     """Read a view, or another resource, if there are any."""
     uri = context.params.get("uri")
     if isinstance(uri, str) and uri.startswith("ui://"):
-        view = find_view(tools, context, uri, read)
+        view = read_view(tools, context, uri, read)
         if view is not None:
             return view
     if read_other is None:

@@ -7,7 +7,7 @@ basic/utilities/tasks).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -61,16 +61,11 @@ MAX_PAUSE_MS: Final = 4_000
 # -- tools/call -----------------------------------------------------------------------------------------
 
 
-def call_tool(
-    methods: ToolMethods, run_call: Callable[[FeatureCall], Reply], context: RequestContext
-) -> Reply:
-    """Call a tool: the client decides whether the call becomes a task."""
-    call = _find_call(methods, context)
-    return _adapt_reply(call, run_call(call))
+def find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
+    """Return the call that a `tools/call` asks for: the client decides whether it becomes a task.
 
-
-def _find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
-    """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
+    Raises ProtocolError or InsufficientScope.
+    """
     meta, tool = context.request.meta, find_by_name(methods.tools, context)
     if _is_for_task(context):
         ttl_ms = _ttl_ms(context.params["task"])
@@ -88,7 +83,7 @@ def _find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
     return replace(call, context=_with_capabilities(context, meta.capabilities), takes_rounds=True)
 
 
-def _adapt_reply(call: FeatureCall, reply: Reply) -> Reply:
+def adapt_reply(call: FeatureCall, reply: Reply) -> Reply:
     """Return the reply to a call: a task if the client asked for one, also if the call has ended."""
     context = call.context
     if not _is_for_task(context) or isinstance(reply.body, ProtocolError):

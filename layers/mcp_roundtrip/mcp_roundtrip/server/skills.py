@@ -192,16 +192,6 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     resources: Mapping[str, Handler]
     listed: Mapping[str, Listable]
 
-    @classmethod
-    def of_folders(
-        cls,
-        folders: Mapping[Path, tuple[str, ...]],
-        resources: Mapping[str, Handler],
-        listed: Mapping[str, Listable],
-    ) -> SkillMethods:
-        """Serve the skills in these folders, by required scopes. Raises DefinitionError."""
-        return cls(read_manifests(folders), answer_for_own, resources, listed)
-
     def handlers(self) -> dict[str, Handler]:
         return {
             SKILLS_LIST: FeatureList(

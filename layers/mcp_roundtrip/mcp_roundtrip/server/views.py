@@ -44,7 +44,7 @@ ToolWithView = TypeVar("ToolWithView", bound=HasView)
 ReadView = Callable[[ToolWithView, RequestContext], Reply | HttpResponse]
 
 
-def find_view(
+def read_view(
     tools: Mapping[str, ToolWithView], context: RequestContext, uri: str, read: ReadView[ToolWithView]
 ) -> Reply | HttpResponse | None:
     """Return the result with a view, or None for another URI. `read`: reads a tool's own view.
