@@ -281,6 +281,15 @@ def test_prompts_read_the_type_that_a_generic_alias_names() -> None:
     assert StringArguments.from_function(prompt, (Context,)).validate({"count": "3"}) == {"count": 3}
 
 
+def test_a_refused_text_of_a_prompt_names_the_alternatives_by_their_types() -> None:
+    def prompt(when: int | date): ...
+
+    with pytest.raises(ArgumentsError) as caught:
+        StringArguments.from_function(prompt, (Context,)).validate({"when": "soon"})
+    places = [line.partition(":")[0] for line in str(caught.value).splitlines()]
+    assert places == ["arguments.when.int", "arguments.when.date"]
+
+
 def test_null_counts_as_left_out_for_an_argument_of_a_prompt_with_a_default() -> None:
     def prompt(name: str, count: int = 3, when: date | None = None): ...
 

@@ -98,6 +98,8 @@ def read(annotation: Any, value: Any) -> Any:
         (int | float, 2, 2),
         (float | int, 2, 2),
         (int | str, 2.0, 2),
+        (datetime | int, 2.0, 2),
+        (timedelta | int, 2.0, 2),
         (int | str, "2", "2"),
         (Any, 2.0, 2.0),
         (float, 2, 2.0),

@@ -51,6 +51,9 @@ _HASHED: Final = {
 _ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"})
 """Types of keys of which each has one name in JSON."""
 
+_ALSO_NUMBERS: Final = frozenset({"date", "datetime", "time", "timedelta"})
+"""Types of which pydantic reads numbers, too: it would take 1.0 for a datetime in `datetime | int`."""
+
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
 Accepts = Callable[[Any], bool]
@@ -97,7 +100,7 @@ class _Changes(Struct, frozen=True):
                 return _before(_whole_number, schema)
             case "literal" if self.is_json:
                 return self._booleans_apart(schema)
-            case "union" if self.is_json:
+            case "union":
                 schema["choices"] = self._checked_choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
@@ -125,7 +128,7 @@ class _Changes(Struct, frozen=True):
     def _checked_choices(self, changed: Mapping[str, Any], union: CoreSchema) -> list[tuple[Any, str]]:
         """Return the changed choices of a union, each for those values only that its JSON Schema accepts.
 
-        A choice stays as it is if no other reads its values.
+        A choice stays as it is if no other reads its values, and without `is_json`.
         """
         choices = [choice for _, choice in children(union)]
         labels = [each[1] if isinstance(each, tuple) else _label(each) for each in union["choices"]]
@@ -135,7 +138,7 @@ class _Changes(Struct, frozen=True):
         for number, choice in enumerate(choices):
             others = {kind for other, kind in enumerate(kinds) if other != number}
             is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
-            if is_ambiguous:
+            if is_ambiguous and self.is_json:
                 found[number] = _refuse_unless(
                     partial(_is_chosen, self._accepts(choice), whole, len(choices)),
                     found[number],
@@ -160,7 +163,7 @@ class _Changes(Struct, frozen=True):
         """Return the kind of JSON that a choice reads, or "" for any."""
         if choice["type"] == "definition-ref":
             choice = self.definitions[choice["schema_ref"]]
-        return JSON_KINDS.get(choice["type"], "")
+        return "" if choice["type"] in _ALSO_NUMBERS else JSON_KINDS.get(choice["type"], "")
 
     def _refuse_one_key_twice(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         keys = original.get("keys_schema")
