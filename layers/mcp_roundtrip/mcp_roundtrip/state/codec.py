@@ -138,7 +138,6 @@ class Links(Struct, frozen=True):
     contains no personal data. `principal` here identifies the user without the OAuth client
     (`auth.callers.user_binding`), because the page has another client id than the MCP client.
 
-
     `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.
     """
 

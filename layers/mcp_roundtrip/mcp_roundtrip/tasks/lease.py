@@ -28,7 +28,8 @@ end of its invocation: after that, its owner no longer exists.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
 - **An event loop that is blocked** does not block the thread. Code that holds the interpreter's lock does,
-  and the owner then renews before its next write."""
+  and the owner then renews before its next write.
+"""
 
 from __future__ import annotations
 
