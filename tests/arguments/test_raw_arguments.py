@@ -170,6 +170,14 @@ def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_neve
         assert "long numbers" in refusal(schema, {"a": [number] * 10_000})[0]
 
 
+def test_an_enum_of_many_integers_bounds_the_numbers_that_are_compared_with_each_of_them():
+    schema = {"type": "object", "properties": {"a": {"items": {"type": "integer", "enum": [*range(9_000)]}}}}
+    assert raw(schema).validate({"a": [8_999] * 9_000})
+    assert raw(schema).validate({"a": [8_999.0] * 100})
+    for number in (8_999.0, 1e300, 2**64):
+        assert "long numbers" in refusal(schema, {"a": [number] * 9_000})[0]
+
+
 def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
     pattern = {"pattern": r"\w{1,100}-"}
     schema = {"type": "object", "$defs": {"p": pattern}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -115,10 +116,28 @@ def test_numbers_beyond_the_range_of_floats_can_be_multiples() -> None:
         {"dependentRequired": {"a": ["b"]}},
         {"dependentSchemas": {"a": {"required": ["b"]}}},
         {"dependencies": {"a": ["b"]}, "$schema": "http://json-schema.org/draft-07/schema#"},
+        {"dependencies": {"a": {"required": ["b"]}}, "$schema": "http://json-schema.org/draft-07/schema#"},
     ],
 )
 def test_a_member_that_others_require_is_named(schema: dict[str, Any]) -> None:
     assert refusal({"a": 1}, **schema) == "arguments.b: Field required"
+
+
+def test_a_limit_that_draft_4_excludes_is_named() -> None:
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}
+    assert list(explain(SchemaValidator.compile(schema), 1)) == [((), "Input should be more than 1")]
+
+
+def test_the_reasons_copy_no_long_text() -> None:
+    text = "a" * 1_000_000
+    schema = {"anyOf": [{"type": "string", "maxLength": 1, "const": "b", "format": "date"}] * 20}
+    validator = SchemaValidator.compile(schema)
+    tracemalloc.start()
+    try:
+        assert list(explain(validator, text))
+        assert tracemalloc.get_traced_memory()[1] < len(text)
+    finally:
+        tracemalloc.stop()
 
 
 def deep(levels: int, name: str = "child") -> Any:
@@ -213,6 +232,6 @@ def test_common_patterns_match_anywhere_in_a_text(pattern: str, text: str) -> No
 def test_the_formats_of_pydantic_for_base64_are_asserted() -> None:
     schema = {"format": "base64"}
     assert raw(properties={"a": schema}).validate({"a": "e30="})
-    assert (
-        refusal({"a": "%%"}, properties={"a": schema}) == 'arguments.a: Input should have the format "base64"'
-    )
+    for beside in ({}, {"pattern": "^%"}):
+        refused = refusal({"a": "%%"}, properties={"a": {**schema, **beside}})
+        assert refused == 'arguments.a: Input should have the format "base64"'

@@ -63,6 +63,9 @@ WORDS: Final[Mapping[str, str]] = {
 }
 """What a keyword demands. Its value refers to no other schema."""
 
+EXCLUSIVE: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
+"""The keyword that, if it is true, excludes the limit itself in draft 4."""
+
 EXAMPLES: Final[Mapping[str, str]] = {
     "date-time": "2026-07-28T14:30:00Z",
     "date": "2026-07-28",

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema.error_texts import (
     EXAMPLES,
+    EXCLUSIVE,
     MAX_PROBLEMS,
     WORDS,
     has_type,
@@ -154,6 +155,8 @@ class _Explanation(Struct, eq=False):
                 for name, names in operand.items():
                     if name in value and isinstance(names, list):
                         yield from _missing(names, place)
+                for part in self._parts(place, keyword):
+                    yield from self.problems(part)
             case "propertyNames" if isinstance(value, dict):
                 for name in value:
                     for _, problem in self.problems(_Place(f"{place.pointer}/{keyword}", operand, name, ())):
@@ -175,8 +178,9 @@ class _Explanation(Struct, eq=False):
                 branch = "then" if self._is_valid(place.within("if", operand)) else "else"
                 yield place.within(branch, place.schema.get(branch, True))
             case "dependentSchemas" | "dependencies" if isinstance(value, dict):
-                for name in operand.keys() & value.keys():
-                    yield place.within(f"{keyword}/{escaped(name)}", operand[name])
+                for name, schema in operand.items():
+                    if name in value and not isinstance(schema, list):
+                        yield place.within(f"{keyword}/{escaped(name)}", schema)
             case "properties" if isinstance(value, dict):
                 for name, schema in operand.items():
                     if name in value:
@@ -267,4 +271,6 @@ def _text(keyword: str, schema: Mapping[str, Any]) -> str:
     if keyword in ("enum", "const"):
         return f"Input should be {options_text(operand if keyword == 'enum' else [operand])}"
     example = EXAMPLES.get(operand) if keyword == "format" else None
-    return f"Input should {WORDS[keyword].format(quote(operand))}{f', such as {example}' if example else ''}"
+    strict = EXCLUSIVE.get(keyword, "")
+    words = WORDS[strict if schema.get(strict) is True else keyword]
+    return f"Input should {words.format(quote(operand))}{f', such as {example}' if example else ''}"

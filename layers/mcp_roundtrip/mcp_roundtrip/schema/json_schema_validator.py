@@ -1,8 +1,8 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
-Its own errors are used for single keywords only. Those of alternatives within alternatives take exponential
-time, and each error has a copy of the value (1.5 GB for 300 missing members of an object with 20,000 values).
-`json_schema_errors` finds the reasons of a refusal.
+Its own errors are not used. Those of alternatives within alternatives take exponential time, and each error
+has a copy of the value (1.5 GB for 300 missing members of an object with 20,000 values). `json_schema_errors`
+finds the reasons of a refusal.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.error_texts import WORDS
+from mcp_roundtrip.schema.error_texts import EXCLUSIVE, WORDS
 from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
 from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes, patterns_of
 from mcp_roundtrip.schema.validation_cost import (
     MAX_WORK,
     TOO_MUCH_WORK,
+    has_uncommon_number,
     schema_cost,
     text_lengths,
     value_size,
+    weight_of_comparing,
 )
 
 
@@ -64,7 +66,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         matches = max(1, self._pattern_cost / sum(sizes.values())) if sizes else 0
         if matches * matching(sizes, value) > MAX_MATCHING:
             return TEXT_TOO_LONG
-        return TOO_MUCH_WORK if self._cost * value_size(value) > MAX_WORK else None
+        return TOO_MUCH_WORK if self._checks(value) > MAX_WORK else None
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """Return an object without those of the named members that the property of their name refuses."""
@@ -84,15 +86,22 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     def refused_by(self, pointer: str, schema: Mapping[str, Any], value: Any) -> set[str]:
         """Return those keywords without subschemas, of the subschema at a pointer, that refuse JSON data."""
         if pointer not in self._assertions:
-            own = {keyword: schema[keyword] for keyword in schema.keys() & _ASSERTIONS}
-            self._assertions[pointer] = _compile({"$schema": dialect_of(self.schema), **own})
-        found = {error.kind.name for error in self._assertions[pointer].iter_errors(value)}
-        return found if found <= schema.keys() else found | {"format"}  # see _with_base64
+            dialect = {"$schema": dialect_of(self.schema)}
+            rules = {keyword: _rule(keyword, schema) for keyword in schema.keys() & _ASSERTIONS}
+            self._assertions[pointer] = {
+                keyword: _compile({**dialect, **rule}) for keyword, rule in rules.items() if rule
+            }
+        validators = self._assertions[pointer]
+        return {keyword for keyword in validators if not validators[keyword].is_valid(value)}
 
     def work(self, value: Any) -> int:
         """Return how much work it is at most to explain one refusal, of `MAX_WORK` in a second."""
         texts = sum(text_lengths(value)) if self.patterns else 0
-        return self._step + self._cost * value_size(value) + self._pattern_cost * texts // _PER_WORK
+        return self._step + self._checks(value) + self._pattern_cost * texts // _PER_WORK
+
+    def _checks(self, value: Any) -> int:
+        is_compared = self._cost < self._cost_of_comparing and has_uncommon_number(value)
+        return (self._cost_of_comparing if is_compared else self._cost) * value_size(value)
 
     @cached_property
     def patterns(self) -> Mapping[str, int]:
@@ -109,6 +118,10 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         return schema_cost(self.schema)
 
     @cached_property
+    def _cost_of_comparing(self) -> int:
+        return schema_cost(self.schema, weight_of_comparing)
+
+    @cached_property
     def _step(self) -> int:
         return _STEP + _COMPILING * sum(1 for _ in nodes(self.schema))
 
@@ -117,7 +130,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         return {}
 
     @cached_property
-    def _assertions(self) -> dict[str, jsonschema_rs.Validator]:
+    def _assertions(self) -> dict[str, dict[str, jsonschema_rs.Validator]]:
         return {}
 
     @cached_property
@@ -143,6 +156,15 @@ def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validat
         offline=True,
         **options,
     )
+
+
+def _rule(keyword: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a keyword as a schema, in draft 4 with what excludes its limit; nothing for the latter."""
+    if keyword in EXCLUSIVE.values() and isinstance(schema[keyword], bool):
+        return {}
+    strict = EXCLUSIVE.get(keyword, "")
+    names = [keyword, strict] if isinstance(schema.get(strict), bool) else [keyword]
+    return {each: schema[each] for each in names}
 
 
 def _with_base64(schema: Mapping[str, Any]) -> dict[str, Any]:

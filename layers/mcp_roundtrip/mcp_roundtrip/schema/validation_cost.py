@@ -33,7 +33,7 @@ _WEIGHTS: Final = {
     "uniqueItems": 20,
     "format": 50,
 }
-"""Keywords that cost more than others; a number or container in an `enum` costs 20."""
+"""Keywords that cost more than others; a number, array or object in an `enum` costs 20."""
 
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _MAPS: Final = frozenset({"patternProperties", "dependentSchemas", "dependentRequired", "dependencies"})
@@ -45,7 +45,7 @@ def check_cost(schema: Mapping[str, Any]) -> None:
     if schema_cost(schema) > MAX_COST:
         raise DefinitionError(
             f"the schema makes more than {MAX_COST} checks of one value; use fewer alternatives, and fewer "
-            'arrays and objects in an enum, and write "type": "integer" beside an enum of integers'
+            "numbers, arrays and objects in an enum"
         )
 
 
@@ -62,6 +62,14 @@ def schema_cost(root: Mapping[str, Any], weigh: Callable[[Mapping[str, Any]], in
 def value_size(value: Any) -> int:
     """Return the number of values and names in JSON data. Numbers that take long to compare count as more."""
     return sum(map(_size, _parts(value)))
+
+
+def has_uncommon_number(value: Any) -> bool:
+    """Return whether JSON data has a number that is compared with each integer of an `enum`."""
+    return any(
+        isinstance(each, float) or (isinstance(each, int) and each.bit_length() > 63)
+        for each in _parts(value)
+    )
 
 
 def text_lengths(value: Any) -> list[int]:
@@ -133,14 +141,18 @@ class _Costs:
         return self.of([*operand.values()] if keyword in _MAPS and isinstance(operand, dict) else operand)
 
 
-def _weight(schema: Mapping[str, Any]) -> int:
-    """Return the cost of a schema without its subschemas."""
+def weight_of_comparing(schema: Mapping[str, Any]) -> int:
+    """Return the cost of a schema without its subschemas for a number that is not common."""
+    return _weight(schema, looked_up=(str,))
+
+
+def _weight(schema: Mapping[str, Any], looked_up: tuple[type, ...] = (str, int)) -> int:
+    """Return the cost of a schema without its subschemas, in which options of some types are looked up."""
     weight = 1 + sum(cost * _size(schema[each]) for each, cost in _WEIGHTS.items() if each in schema)
     options = schema["enum"] if isinstance(schema.get("enum"), list) else []
     options = [*options, *([schema["const"]] if "const" in schema else ())]
-    kinds = {*map(type, options)}
-    if kinds <= {str} or (kinds <= {int} and schema.get("type") == "integer"):
-        return weight  # looked up
+    if any({*map(type, options)} <= {each} for each in looked_up):
+        return weight
     return weight + sum(
         20 * _size(each) if isinstance(each, (int, float, list, dict)) else 1 for each in options
     )
