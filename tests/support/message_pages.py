@@ -22,8 +22,8 @@ A `DefinitionError` is shown with the definition, and says what to write instead
 imported or [its definitions are checked](api/check-definitions.md), by `make run`, `Player` and `make
 catalog`, or when a question is asked. A deployed function omits the tool and logs `definition_failed`.
 
-The sections below have the beginnings of other messages, without the name of the function or question,
-and with `…` for a value. The full message says what to write instead."""
+The sections below have the beginnings of other messages, with `…` for values and with names of
+examples, such as `find`."""
 
 SUBJECT = re.compile(r"^(@server\.\w+|\w+|[a-z]+ \w+|[a-z ]+ '[^']*'): ")
 """The name of what has the mistake, at the beginning of a message."""
