@@ -178,6 +178,16 @@ def test_an_enum_of_many_integers_bounds_the_numbers_that_are_compared_with_each
         assert "long numbers" in refusal(schema, {"a": [number] * 9_000})[0]
 
 
+@pytest.mark.parametrize("items", [{"uniqueItems": True}, {"items": {"uniqueItems": True}}])
+def test_unique_integers_are_bounded_if_each_is_compared_with_each_other(items):
+    schema = {"type": "object", "properties": {"a": items}}
+    wrap = (lambda values: [values]) if "items" in items else list
+    assert raw(schema).validate({"a": wrap([2**62 + n for n in range(9_000)])})
+    assert raw(schema).validate({"a": wrap([2**64 + n for n in range(300)])})
+    for values in ([2**64 + n for n in range(2_000)], [10**3_000 + n for n in range(200)]):
+        assert "long numbers" in refusal(schema, {"a": wrap(values)})[0]
+
+
 def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
     pattern = {"pattern": r"\w{1,100}-"}
     schema = {"type": "object", "$defs": {"p": pattern}}

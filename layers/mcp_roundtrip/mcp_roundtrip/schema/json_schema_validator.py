@@ -21,6 +21,7 @@ from mcp_roundtrip.schema.error_texts import EXCLUSIVE, WORDS
 from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
 from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes, patterns_of
 from mcp_roundtrip.schema.validation_cost import (
+    MAX_COST,
     MAX_WORK,
     TOO_MUCH_WORK,
     has_uncommon_number,
@@ -28,6 +29,7 @@ from mcp_roundtrip.schema.validation_cost import (
     text_lengths,
     value_size,
     weight_of_comparing,
+    work_of_pairs,
 )
 
 
@@ -101,7 +103,9 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def _checks(self, value: Any) -> int:
         is_compared = self._cost < self._cost_of_comparing and has_uncommon_number(value)
-        return (self._cost_of_comparing if is_compared else self._cost) * value_size(value)
+        cost = self._cost_of_comparing if is_compared else self._cost
+        pairs = self._searches and self._searches * work_of_pairs(value)
+        return cost * value_size(value) + pairs
 
     @cached_property
     def patterns(self) -> Mapping[str, int]:
@@ -120,6 +124,12 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     @cached_property
     def _cost_of_comparing(self) -> int:
         return schema_cost(self.schema, weight_of_comparing)
+
+    @cached_property
+    def _searches(self) -> int:
+        """How often one array is searched for equal items. Other checks are fewer than `MAX_COST`."""
+        found = schema_cost(self.schema, lambda node: MAX_COST * (node.get("uniqueItems") is True))
+        return found // MAX_COST
 
     @cached_property
     def _step(self) -> int:

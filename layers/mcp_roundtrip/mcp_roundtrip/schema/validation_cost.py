@@ -64,6 +64,13 @@ def value_size(value: Any) -> int:
     return sum(map(_size, _parts(value)))
 
 
+def work_of_pairs(value: Any) -> int:
+    """Return the work of `uniqueItems`, which compares each two integers beyond 63 bits in JSON data."""
+    bits = [each.bit_length() for each in _parts(value) if isinstance(each, int)]
+    each_pair = [14 + count**2 // 15_000 for count in bits if count > 63]
+    return len(each_pair) * sum(each_pair)
+
+
 def has_uncommon_number(value: Any) -> bool:
     """Return whether JSON data has a number that is compared with each integer of an `enum`."""
     return any(

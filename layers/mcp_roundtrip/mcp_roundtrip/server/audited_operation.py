@@ -22,7 +22,7 @@ from mcp_roundtrip.auth.callers import (
 )
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
-from mcp_roundtrip.engine.run import Run  # a front door has no engine
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.audit_records import (
     Answer,
