@@ -109,6 +109,16 @@ def test_other_values_are_refused_as_by_a_strict_tool(given: Mapping[str, Any]) 
         assert str(refused.value) == str(strict.value)
 
 
+def test_the_values_in_all_texts_of_a_call_have_one_limit() -> None:
+    lists = {"type": "object", "properties": {name: {"type": "array"} for name in ("first", "second")}}
+    parameters = lenient(RawArguments.from_function(raw_tool, (), lists))
+    text, values = json.dumps([0] * (MAX_PARSED_VALUES - 1)), [0] * (MAX_PARSED_VALUES - 1)
+    one = {"first": text, "second": []}
+    assert parameters.validate(one) == {"arguments": {"first": values, "second": []}}
+    with pytest.raises(ArgumentsError):
+        parameters.validate({"first": text, "second": "[0]"})
+
+
 @given(st.data())
 def test_a_lenient_tool_reads_what_a_strict_one_accepts_alike(data: st.DataObject) -> None:
     value = data.draw(st.one_of(st.integers(), st.text(), st.booleans(), st.none(), st.floats(0, 9)))
@@ -136,6 +146,12 @@ def test_a_lenient_tool_drops_all_unknown_arguments() -> None:
     assert lenient(typed).known({"name": "a", "other": 1}) == {"name": "a"}
     assert lenient(raw).known({"name": "a", "other": 1}) == {"name": "a"}
     assert lenient(open_tool).known({"name": "a", "other": 1}) == {"name": "a", "other": 1}
+
+
+def test_a_lenient_tool_keeps_arguments_that_only_a_pattern_of_its_schema_names() -> None:
+    schema = {"type": "object", "patternProperties": {"^x-": {}}, "additionalProperties": False}
+    by_pattern = RawArguments.from_function(raw_tool, (), schema)
+    assert lenient(by_pattern).known({"x-size": 1}) == {"x-size": 1}
 
 
 class Contact(BaseModel):

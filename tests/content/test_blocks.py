@@ -162,6 +162,12 @@ def contents_of(value):
     return resource_contents("r", value, URI, None)
 
 
+def test_contents_keep_the_uri_and_the_media_type_that_their_function_gave_them():
+    given = ResourceContents(text="a", uri="file:///own", mime_type="text/css")
+    own = {"uri": "file:///own", "mimeType": "text/css", "text": "a"}
+    assert resource_contents("r", given, URI, "text/plain") == [own]
+
+
 def test_contents_are_written_as_json():
     held = ResourceContents(text="a", meta=MappingProxyType({"a/on": date(2026, 7, 28)}))
     assert contents_of(held) == [{"uri": URI, "text": "a", "_meta": {"a/on": "2026-07-28"}}]

@@ -117,6 +117,10 @@ def test_tools_are_called(client):
     assert json.loads(text(result)) == [1, 2]
 
 
+def test_a_resource_that_its_function_does_not_find_has_the_code_of_these_versions(client):
+    assert client.refusal("resources/read", uri="notes://0") == (200, -32002)
+
+
 OTHERS = [
     *("server/discover", "subscriptions/listen", "resources/subscribe", "logging/setLevel", "tasks/get"),
     "tasks/list",

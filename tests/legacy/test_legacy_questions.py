@@ -206,6 +206,17 @@ def test_answers_before_the_url_are_part_of_what_was_agreed_to():
     assert client.call_error("pay", input_responses=changed)["code"] == -32042
 
 
+def test_an_elicitation_has_another_id_after_other_answers():
+    def pay(ctx: Context) -> None:
+        amount = ctx.elicit("amount", "How much?", int)
+        ctx.elicit_url("pay", "Pay", "https://x.test/pay", done=lambda: not amount)
+
+    client = through_model(pay, user="ada")
+    errors = [client.call_error("pay", input_responses={"amount": amount}) for amount in (5, 5, 5_000)]
+    first, same, other = (error["data"]["elicitations"][0]["elicitationId"] for error in errors)
+    assert first == same != other
+
+
 def test_the_page_is_not_waited_for_before_the_client_has_shown_it():
     looks: list[float] = []
 

@@ -42,6 +42,12 @@ def raises_with_values(ctx: Context) -> None:
     raise PermissionError(f"{ctx.principal.subject} may not, with {ctx.client['name']}")
 
 
+@server.tool(task="required")
+def raises_later(ctx: Context) -> None:
+    ctx.run_as_task()
+    raises_with_values(ctx)
+
+
 def strict(value: Any) -> Any:
     raise LookupError(value)
 
@@ -116,6 +122,14 @@ def test_caller_and_client_in_an_exception_are_redacted_in_the_log(capsys):
     said = capsys.readouterr().out
     assert "PermissionError: [redacted] may not, with [redacted]" in said
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
+
+
+def test_the_caller_in_an_exception_of_a_worker_is_redacted_in_the_log(capsys):
+    client = Deployment(server, user=SECRETS["bearer"], observer=LogObserver())
+    client.run_task("raises_later")
+    said = capsys.readouterr().out
+    assert "PermissionError: [redacted] may not" in said
+    assert SECRETS["bearer"] not in said
 
 
 SECRET = {"card": SECRETS["argument"]}

@@ -11,6 +11,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.public_documents import is_at
+from support.audit_lines import AuditLines
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, event_of
 from support.faulty_store import FaultyStore, Operation
@@ -170,6 +171,17 @@ def test_a_table_that_cannot_be_written_gives_the_form_back(page):
     assert again.named("0.0")[0].attributes["value"] == "4"
     assert page.post(again.body()).status == 303
     assert page.calls.responses(task) == ACCEPTED
+
+
+def test_an_answer_that_could_not_be_stored_is_none_in_its_audit_record():
+    log = AuditLines()
+    page = served(audit=log)
+    token, _ = ask_size(page)
+    body = page.form(token, "4").body()
+    failing(page, StoreError("timeout"), at_writes=True).post(body)
+    page.post(body)
+    answered = [{"key": "size", "action": "accept", "via": "page"}]
+    assert [record.get("answered") for record in log.records()] == [None, answered]
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,16 @@ def test_before_a_step_one_request_renews_an_old_lease_and_notices_a_cancellatio
     assert table.store.calls == 1
 
 
+def test_before_a_step_a_lease_that_ends_during_the_request_is_renewed(table):
+    def stop(operation: object) -> None:
+        table.now_ms += LEASE_MS + 1
+
+    lease = table.claimed()
+    table.faults.before, table.faults.times = stop, 1
+    assert lease.verify()
+    assert table.task.lease_until_ms == table.now_ms + LEASE_MS
+
+
 def test_a_heartbeat_renews_the_lease_and_its_message(table):
     lease = table.claimed()
     table.now_ms += 20_000
