@@ -11,9 +11,10 @@ SITE = Path(__file__).with_name("site")
 def run_program(
     program: str, *arguments: str, stdin: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program in a new interpreter, which has these environment variables and PATH."""
+    """Run a program in a new interpreter, which has these environment variables, PATH and PYTHONPATH."""
     command = [sys.executable, "-c", program, *arguments]
-    environment = {"PATH": os.environ["PATH"], **variables}
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    environment = {**inherited, **variables}
     done = subprocess.run(command, env=environment, input=stdin, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done
