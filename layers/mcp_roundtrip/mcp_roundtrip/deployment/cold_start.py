@@ -43,7 +43,7 @@ _EVERY_FUNCTION: Final = (
 )
 _SERVER: Final = (
     # arguments, results and steps
-    *("content.structured_output", "engine.async_replay", "schema.json_schema_validator"),
+    *("content.structured_output", "engine.async_replay", "engine.steps", "schema.json_schema_validator"),
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "server.presenters"),
     "deployment.state_codec_factory",

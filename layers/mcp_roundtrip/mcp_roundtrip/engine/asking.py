@@ -30,7 +30,6 @@ from mcp_roundtrip.engine.elicitation import ConsentedUrl, Elicit, ElicitUrl, Po
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.question_channels import Channel, Question
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.engine.steps import Step
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
@@ -43,7 +42,7 @@ _REFUSALS: Final = (ElicitationDeclined, ElicitationCancelled)
 
 
 class Questions(Struct, frozen=True):
-    """The questions of a context, whose branch has this prefix, and the class of its steps."""
+    """The questions of a context, whose branch has this prefix."""
 
     run: Run
     prefix: str
@@ -54,7 +53,6 @@ class Questions(Struct, frozen=True):
     sample: ClassVar = Sample
     list_roots: ClassVar = ListRoots
     namespaced: ClassVar = NamespacedRequest
-    step: ClassVar = Step
 
     def ask(self, questions: Sequence[Question[Any]]) -> Generator[Poll, bool | None, list[Any] | None]:
         """Return the answers in order; None if a request is outstanding and the caller has to suspend.

@@ -111,14 +111,20 @@ class ContextBase:
 
     @cached_property
     def _questions(self) -> Questions:
-        from mcp_roundtrip.engine.asking import Questions  # most calls ask nothing and have no steps
+        from mcp_roundtrip.engine.asking import Questions  # most calls ask nothing
 
         return Questions(self._run, self._prefix, self._info.namespaced_requests)
+
+    @cached_property
+    def _step_class(self) -> type[Step]:
+        from mcp_roundtrip.engine.steps import Step  # most calls have no steps
+
+        return Step
 
     def _step(self, name: str, function: Callable[..., Any], kwargs: dict[str, Any]) -> Step:
         """Return a step, and remove its own options from the arguments of its function."""
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        return self._questions.step(self._run, self._use_key(name), function, at_most_once, retry)
+        return self._step_class(self._run, self._use_key(name), function, at_most_once, retry)
 
     def _use_key(self, key: str) -> str:
         return self._run.use_key(key, self._prefix)
