@@ -42,16 +42,18 @@ export function fill(node, ...children) {
 }
 
 /**
- * Build the children of a node again. The focus stays on the control of the same name (data-control); if there is none
- * any more, it goes to the heading. The page does not scroll: the user may read elsewhere.
+ * Build the children of a node again. The focus stays on the control of the same name: data-control, or its label. If
+ * there is none any more, it goes to the heading. The page does not scroll: the user may read elsewhere.
  */
 export function rebuild(node, ...children) {
-  const focused = node.contains(document.activeElement) ? document.activeElement.dataset.control : undefined;
+  const focused = node.contains(document.activeElement) ? controlName(document.activeElement) : undefined;
   fill(node, ...children);
   if (focused === undefined) return;
-  const same = node.querySelector(`[data-control="${CSS.escape(focused)}"]`);
+  const same = [...node.querySelectorAll("*")].find((each) => controlName(each) === focused);
   (same ?? node.querySelector("[tabindex='-1']"))?.focus({ preventScroll: true });
 }
+
+const controlName = ({ dataset, labels }) => dataset.control ?? labels?.[0]?.textContent;
 
 /** Return a button: `button("Send", send)`, `button("Call.primary", null, { type: "submit" })`. */
 export function button(label, onclick, attributes = {}) {

@@ -74,9 +74,8 @@ async function start() {
   part("menu").prepend(icon("menu"));
   part("menu").addEventListener("click", () => setMenu(part("menu").getAttribute("aria-expanded") !== "true"));
   watchNews(part("main"));
-  store.subscribe("application", showProblems);
-  store.subscribe("profile", showProfile);
-  showProfile();
+  store.follow("application", showProblems);
+  store.follow("profile", showProfile);
   window.addEventListener("hashchange", () => show());
   window.addEventListener("keydown", focusSearch);
   window.addEventListener("focus", refresh);

@@ -1,4 +1,4 @@
-// The state of the console, in one object. Views subscribe to its members, and to calls.
+// The state of the console, in one object. Views follow its members, and calls.
 
 /**
  * @typedef {Object} Call  A call of a tool, a prompt or a resource, over all its rounds.
@@ -21,7 +21,7 @@
  * @property {string} [experiment]   such as "resent" or "older state"
  */
 
-/** Return a store: `update` changes members of the state, `subscribe` hears of changes by member or topic ("call:c3"). */
+/** Return a store: `update` changes members of the state, `follow` hears of them by member or topic ("call:c3"). */
 export function createStore(state) {
   const topics = new EventTarget(); // a view that fails stops neither the other views nor the call
   const notify = (topic) => topics.dispatchEvent(new Event(topic));
@@ -31,7 +31,10 @@ export function createStore(state) {
       Object.assign(state, changes);
       Object.keys(changes).forEach(notify);
     },
-    /** Call `listener` at every change of a topic, until the signal aborts. */
-    subscribe: (topic, listener, signal) => topics.addEventListener(topic, () => listener(state), { signal }),
+    /** Call `listener` now, and at every change of a topic until the signal aborts. */
+    follow(topic, listener, signal) {
+      topics.addEventListener(topic, () => listener(state), { signal });
+      listener(state);
+    },
   };
 }

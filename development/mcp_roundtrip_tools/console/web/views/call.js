@@ -38,8 +38,7 @@ export function callView(context, call, signal, isOpen = true) {
     for (const card of cards) card.update();
   }
 
-  context.store.subscribe(`call:${call.id}`, update, signal);
-  update();
+  context.store.follow(`call:${call.id}`, update, signal);
   return node;
 }
 

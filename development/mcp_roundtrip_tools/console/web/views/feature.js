@@ -1,6 +1,6 @@
 // The page of a tool, a prompt, a resource or a resource template: what it is, its form, and its calls.
 
-import { fill, h, lazyDetails } from "../dom.js";
+import { fill, h, lazyDetails, rebuild } from "../dom.js";
 import { parseJson } from "../format.js";
 import { expand, variablesOf } from "../mcp/uri_template.js";
 import { argumentsEditor } from "./arguments.js";
@@ -79,7 +79,7 @@ export function featurePage(context, group, id, signal) {
     };
     const hasArguments = Object.keys(schema.properties ?? {}).length > 0;
     const submit = h("button.primary", { type: "submit" }, kind.verb);
-    fill(form, h("form.card.call-form", { novalidate: true, onsubmit },
+    rebuild(form, h("form.card.call-form", { novalidate: true, onsubmit },
       editor.node, h("div.actions", submit, hasArguments && editor.toggle)));
   }
 
@@ -88,8 +88,7 @@ export function featurePage(context, group, id, signal) {
     calls.prepend(callView(context, call, signal, isOpen));
   }
 
-  store.subscribe("features", update, signal);
-  update();
+  store.follow("features", update, signal);
   own.forEach((call, index) => show(call, index === own.length - 1));
   return h("article.feature", head, form, calls);
 }
@@ -119,8 +118,7 @@ function header(kind, group, feature, store, signal) {
 function editedChip(store, owner, signal) {
   const chip = h("span.chip.experiment", "an edited version runs");
   const update = () => { chip.hidden = !store.state.application?.functions.find((each) => each.name === owner)?.isEdited; };
-  store.subscribe("application", update, signal);
-  update();
+  store.follow("application", update, signal);
   return chip;
 }
 

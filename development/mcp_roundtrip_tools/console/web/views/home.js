@@ -19,8 +19,7 @@ export function homePage({ store, api }, signal) {
       lines("Warnings", application.warnings), lines("Not served here", application.leftOut),
     ]);
   };
-  store.subscribe("application", update, signal);
-  update();
+  store.follow("application", update, signal);
   // Execution environments come and go. The page stays as it is if the server does not answer.
   api.application().then((application) => { if (!signal.aborted) store.update({ application }); }, () => {});
   const { application, features: { tools }, serverInfo, instructions, featuresError } = store.state;

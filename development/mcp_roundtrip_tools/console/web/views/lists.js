@@ -77,9 +77,8 @@ export function featureList({ store }) {
     else all[Math.min(target, all.length - 1)].focus();
   }
 
-  store.subscribe("features", render);
+  store.follow("features", render);
   window.addEventListener("hashchange", markCurrent);
-  render();
   return h("nav.sidebar", { id: "features", "aria-label": "Tools, prompts and resources" },
     h("div.search", icon("search"), search), found, list);
 }
