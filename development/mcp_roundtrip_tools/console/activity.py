@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.observation.changed_questions import ChangedQuestion, changed_questions
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
@@ -43,8 +42,7 @@ def show_exchange(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     found = app.recorder.exchange(request.parameters["id"])
     if found is None:
         raise ConsoleError(404, "this request is not recorded: only the newest are kept")
-    changed = changed_questions(found, app.recorder)
-    return {**exchange_document(found), "changedQuestions": changes_document(changed)}
+    return exchange_document(found)
 
 
 def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
@@ -137,11 +135,6 @@ def invocation_document(invocation: RecordedInvocation) -> dict[str, Any]:
         "logLines": [members(line, "at_ms", "text") for line in invocation.log_lines],
         "invocations": [invocation_document(each) for each in invocation.invocations],
     }
-
-
-def changes_document(changed: Iterable[ChangedQuestion]) -> list[dict[str, Any]]:
-    """Return questions that changed since they were asked before."""
-    return [members(each, "key", "before", "after", "is_repeated") for each in changed]
 
 
 def body_document(body: bytes) -> Any:

@@ -12,11 +12,9 @@ from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.tasks.items import TaskCall, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import Change, Equals, Item
-from mcp_roundtrip_tools.console.activity import changes_document
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.worker_runs import read_run_journals, runs_of
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.observation.changed_questions import open_changed_questions
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, members
 
 TABLE: Final = "MCP_TASK_TABLE"
@@ -53,7 +51,6 @@ def show_task(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         **_summary(found, runs),
         "result": _result(task, items),
         "error": task.error,
-        "changedQuestions": changes_document(open_changed_questions(task.task_id, app.recorder)),
         "runs": [{**members(run, *_RUN), "journal": journals.rows(run, runs)} for run in runs],
     }
 

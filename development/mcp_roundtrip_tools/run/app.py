@@ -34,7 +34,6 @@ from mcp_roundtrip_tools.run.execution.requirements import Requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
-from mcp_roundtrip_tools.run.observation.changed_questions import note_changed_questions
 from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, current_cause
 from mcp_roundtrip_tools.run.options import Addresses, Options
@@ -73,7 +72,7 @@ class LocalApp:
     def __init__(self, template: Path, options: Options, listeners: Sequence[Listener], copies: Path) -> None:
         self.template = template
         self.edited = EditedSources(copies)
-        self.recorder = RunRecorder(*listeners, lambda event: note_changed_questions(event, self.recorder))
+        self.recorder = RunRecorder(*listeners)
         self.kms = FakeKms()
         self.emulator = Emulator(self.recorder.note)
         self.credentials = Credentials.from_variables(options.variables) or Credentials.random()

@@ -4,7 +4,6 @@ import { fill, h, icon, lazyDetails } from "../dom.js";
 import { clockTime, duration } from "../format.js";
 import { repeat } from "../repeat.js";
 import { jsonView } from "./json_view.js";
-import { changedQuestions } from "./log.js";
 import { environmentView, serverView } from "./server.js";
 
 const WAIT_MS = 20_000;
@@ -119,9 +118,8 @@ function summary({ startedAtMs, durationMs, what, name, client, environmentId, i
 }
 
 function exchangeView(exchange) {
-  const changed = changedQuestions(exchange).map((text) => h("p.changed-question", text));
   const { requestBody, responseBody } = exchange;
-  return [changed, serverView(exchange), bodyView("Request", requestBody), bodyView("Response", responseBody)];
+  return [serverView(exchange), bodyView("Request", requestBody), bodyView("Response", responseBody)];
 }
 
 function invocationView(invocation) {

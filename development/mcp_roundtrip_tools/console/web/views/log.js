@@ -8,9 +8,7 @@ import { parseJson } from "../format.js";
 export function logOf(round) {
   const notified = (round.response?.notifications ?? []).map(describeNotification);
   const logged = logLinesOf(round.exchange).map((line) => readLogLine(line.text)).filter((line) => !line.isRoutine);
-  const changed = changedQuestions(round.exchange ?? {}).map((text) => ({ level: "warning", text }));
-  const others = logged.filter(({ event }) => changed.length === 0 || event !== "question_changed");
-  const lines = [...notified, ...others, ...changed].map(({ level, text }) => [level, text]);
+  const lines = [...notified, ...logged].map(({ level, text }) => [level, text]);
   return lines.length > 0 && logView(lines, `Log of round ${round.number}`);
 }
 
@@ -30,18 +28,6 @@ function describeNotification({ method, params = {} }) {
   return { level: params.level ?? kind, text: typeof data === "string" ? data : JSON.stringify(data) };
 }
 
-const REMEDY = "Use ctx.now for the time, ctx.step for other values, and sorted() for a set.";
-
-/** Return a sentence, with both texts, for each question of a request or of a task that changed since it was asked. */
-export function changedQuestions({ changedQuestions: changed = [] }) {
-  return changed.map(({ key, before, after, isRepeated }) => {
-    const texts = `“${before}” before, “${after}” now.`;
-    return isRepeated
-      ? `The question ${key} is different in every round, so no answer to it counts: ${texts} ${REMEDY}`
-      : `The question ${key} has changed, so the answer to the earlier one does not count: ${texts}`;
-  });
-}
-
 // -- log lines as a person reads them: JSON objects become a sentence, tracebacks get their lines back ---------------------
 
 const OWN_EVENT = /^[a-z]+(_[a-z]+)+$/;
@@ -52,15 +38,14 @@ const NOT_SHOWN = new Set([
   "function_name", "function_memory_size", "function_arn", "function_request_id",
 ]);
 
-/** Return a log line to show. `event` names a record of the package; `isRoutine`: it is that of a normal request. */
+/** Return a log line to show. `isRoutine`: it is the record of the package for a normal request. */
 function readLogLine(text) {
   const record = text.startsWith("{") ? parseJson(text) : null;
   if (record?._aws !== undefined && record.message === undefined) return { level: "metric", text, isRoutine: true };
   if (typeof record?.level !== "string" || !("message" in record)) return { level: "print", text, isRoutine: false };
   const { level, message } = record;
   const isOwn = OWN_EVENT.test(message) && "correlation_id" in record;
-  const shown = { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level) };
-  return isOwn ? { ...shown, event: message } : shown;
+  return { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level) };
 }
 
 function describe(record) {

@@ -7,7 +7,6 @@ import { awaitNews } from "../news.js";
 import { repeat } from "../repeat.js";
 import { explained } from "../words.js";
 import { jsonView } from "./json_view.js";
-import { changedQuestions } from "./log.js";
 import { questionForm } from "./question.js";
 import { failure, resultView } from "./result.js";
 import { workersView } from "./workers.js";
@@ -86,8 +85,8 @@ function originOf(store, id) {
 
 /** Return what a task does, until the signal aborts. */
 export function taskView(context, id, signal) {
-  const [head, changes, question, result, workers] = Array.from({ length: 5 }, () => h("div"));
-  const parts = { head, changes, question, result, workers };
+  const [head, question, result, workers] = Array.from({ length: 4 }, () => h("div"));
+  const parts = { head, question, result, workers };
   const [problem, refusal] = [h("p.error", { hidden: true }), h("p.error", { role: "status", hidden: true })];
   const { call, profile = context.store.state.profile } = originOf(context.store, id) ?? {};
   const task = {
@@ -121,7 +120,7 @@ export function taskView(context, id, signal) {
   }
 
   repeat(refresh, REFRESH_MS, AbortSignal.any([signal, gone.signal]), report);
-  return h("div.task-body", head, problem, refusal, changes, question, result, workers);
+  return h("div.task-body", head, problem, refusal, question, result, workers);
 }
 
 function showProblem(place, text) {
@@ -180,12 +179,10 @@ function clientOf({ client, store }, task) {
 function showTask(context, task, client, parts, act) {
   const { row, detailed } = task;
   const requests = detailed?.status === "input_required" ? detailed.inputRequests : {};
-  const changed = row.status === "input_required" ? changedQuestions(row) : [];
   const leaseLeft = Math.max(0, Math.ceil(((row.leaseUntilMs ?? 0) - Date.now()) / 1000));
   const isIdle = row.environmentId === null;
   const views = {
     head: [[row.status, row.statusMessage, detailed?.statusMessage], () => head(task, client, act)],
-    changes: [changed, () => changed.map((text) => h("p.changed-question", text))],
     question: [requests, () => question(context, client, act, requests)],
     result: [[row.result, row.error], () => result(row)],
     workers: [
