@@ -180,15 +180,13 @@ def test_the_state_of_a_round_is_decoded(console):
     found = console.read("states", {"requestState": state})
     assert (found["bytes"], found["round"]) == (len(state), 1)
     assert marks(found["journal"]) == [("size", "asked")]
-    damaged = console.read("states/damage", {"requestState": state})
-    refusal = console.api("states", {"requestState": damaged["requestState"]})
+    middle = len(state) // 2
+    damaged = state[:middle] + ("B" if state[middle] == "A" else "A") + state[middle + 1 :]
+    refusal = console.api("states", {"requestState": damaged})
     assert (refusal.status, refusal.json()["reason"]) == (422, "decryption")
-    assert f"position {damaged['position']}: in the ciphertext" in refusal.json()["message"]
     assert calls == console.app.kms.calls
     for body in ({}, {"requestState": 1}, {"requestState": state, "before": 1}):
         assert console.api("states", body).status == 422
-    for text in (None, "", 1, "A" * 300_000):
-        assert console.api("states/damage", {"requestState": text}).status == 400
 
 
 def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):

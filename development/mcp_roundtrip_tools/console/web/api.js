@@ -29,7 +29,6 @@ export const api = {
   exchange: (id) => request("GET", `exchanges/${segment(id)}`),
   activity: (after, waitMs, signal) => request("GET", `activity?after=${after}&waitMs=${waitMs}`, undefined, signal),
   decodeState: (requestState, before) => request("POST", "states", { requestState, before }),
-  damageState: (requestState) => request("POST", "states/damage", { requestState }),
   tasks: () => request("GET", "tasks"),
   task: (id) => request("GET", `tasks/${segment(id)}`),
   expireLease: (taskId) => request("POST", `tasks/${segment(taskId)}/expire-lease`, {}),

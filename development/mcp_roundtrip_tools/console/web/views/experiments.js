@@ -5,7 +5,6 @@ import { button, fill, h, icon, uniqueId } from "../dom.js";
 import { stateOf } from "../rounds.js";
 import { count, sameJson } from "../format.js";
 import { summary } from "../mcp/profile.js";
-import { awaitNews } from "../news.js";
 import { sourceEditor } from "./source_editor.js";
 
 /** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves it as it is. */
@@ -18,7 +17,7 @@ export function experimentsPanel(context, call, round) {
     await context.calls.sendRound(call, { ...sent, experiment, ...options });
   };
   return h("div.experiments",
-    resend(call, round, send), older(call, round, send), damage(context, round, send, result),
+    resend(call, round, send), older(call, round, send), damage(round, send),
     caller(context, round, send), version(context, call, send), result);
 }
 
@@ -48,24 +47,20 @@ function older(call, round, send) {
     button("Send", () => send("older state", { requestState: stateOf(rounds[select.selectedIndex]) })));
 }
 
-function damage({ api }, round, send, result) {
-  const token = round.sentState ?? stateOf(round);
-  if (token === null) return null;
-  async function run() {
-    awaitNews();
-    delete result.dataset.news;
-    try {
-      const { requestState, position, part, before, after } = await api.damageState(token);
-      await send("damaged state", { requestState },
-        `Character ${position} (${part ?? "a dot"}) was changed from “${before}” to “${after}”.`);
-    } catch (error) {
-      fill(result, error.message);
-      result.dataset.news = error.message;
-    }
-  }
+function damage(round, send) {
+  const state = round.sentState ?? stateOf(round);
+  if (state === null) return null;
+  // The longest part has the content.
+  const longest = state.split(".").reduce((one, other) => (other.length > one.length ? other : one));
+  const at = state.indexOf(longest) + Math.floor(longest.length / 2);
+  const before = state[at];
+  // In the alphabet of Base64url, so that the server does not refuse the state for its spelling.
+  const after = before === "A" ? "B" : "A";
+  const requestState = state.slice(0, at) + after + state.slice(at + 1);
+  const note = `Character ${at} was changed from “${before}” to “${after}”.`;
   return experiment("Change a byte of the state",
-    `The middle one of its ${count(token.length, "character")}. The server must refuse the round, and does not say why.`,
-    button("Change and send", run));
+    `One of its ${count(state.length, "character")}. The server must refuse the round, and does not say why.`,
+    button("Change and send", () => send("damaged state", { requestState }, note)));
 }
 
 /** Send the round as another user, or as the client of the page "Client". */
