@@ -17,7 +17,7 @@ from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import AuditFailed
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.logs import MAX_BODY, FakeLogs
+from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.aws_clients import FUNCTION, REGION
 from support.fake_kms import serve as serve_kms
 from support.moto_server import serve_moto
@@ -31,7 +31,7 @@ CLIENTS = AwsClients(environment=FUNCTION)
 @contextmanager
 def emulated() -> Iterator[tuple[str, Lines]]:
     logs = FakeLogs(lambda group: group == GROUP)
-    with closing(HttpServer(logs.respond, max_body=MAX_BODY).start()) as server:
+    with closing(HttpServer(logs.respond).start()) as server:
         yield server.url, lambda: logs.lines(GROUP)
 
 
@@ -85,7 +85,7 @@ def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_
 
 def test_a_stream_that_was_deleted_is_created_again() -> None:
     logs = FakeLogs(lambda group: True)
-    with closing(HttpServer(logs.respond, max_body=MAX_BODY).start()) as server:
+    with closing(HttpServer(logs.respond).start()) as server:
         log = CloudWatchAuditLog(lambda: CLIENTS.client("logs", REGION, server.url), GROUP, "stream")
         log.write(int(time.time() * 1000), "1")
         logs._streams.clear()

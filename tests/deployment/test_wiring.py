@@ -19,7 +19,6 @@ from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.client_requests import next_round, text
 from support.configured import Configured
@@ -280,7 +279,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogs]:
     fake = FakeLogs(lambda group: group == "test-audit")
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "test_greeter")
     monkeypatch.setenv("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/23/test_greeter[3]0123")
-    with closing(HttpServer(fake.respond, max_body=MAX_LOG_EVENTS).start()) as server:
+    with closing(HttpServer(fake.respond).start()) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", server.url)
         yield fake
 

@@ -8,7 +8,6 @@ from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
 from mcp_roundtrip_testing.serving import json_response
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.aws_clients import FUNCTION
 from support.example_services import stand_in
 from support.project import FUNCTIONS
@@ -159,7 +158,7 @@ def test_a_final_slash_of_the_project_makes_no_difference(play, requests, monkey
 def secrets(monkeypatch):
     """Yield the responses of AWS Secrets Manager."""
     responses: list[Response] = []
-    with closing(HttpServer(lambda _: responses.pop(), max_body=MAX_BODY).start()) as server:
+    with closing(HttpServer(lambda _: responses.pop()).start()) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.url)
         monkeypatch.setenv("AZURE_DEVOPS_SECRET", "tools/azure-devops")
         for name, value in FUNCTION.items():

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.logs import MAX_BODY, FakeLogs
+from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.audit_lines import collapse
 from support.audited_function import charge
 from support.processes import WITHIN_S, new_process
@@ -74,7 +74,7 @@ class AuditedFunction:
 @pytest.fixture
 def deployment(tmp_path):
     function = AuditedFunction(tmp_path / "effects")
-    with closing(HttpServer(function.respond, max_body=MAX_BODY).start()) as log:
+    with closing(HttpServer(function.respond).start()) as log:
         function.url = log.url
         yield function
 

@@ -15,7 +15,7 @@ import pytest
 
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.emulator import MAX_BODY, Emulator
+from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
 from support.mailbox import APPROVERS, Mailbox, token_in
@@ -61,7 +61,7 @@ def storage() -> Iterator[tuple[Emulator, str]]:
     """Return DynamoDB and its URL. Starting it for each test would take 0.5 s."""
     with (
         closing(Emulator(print)) as emulator,
-        closing(HttpServer(emulator.respond, max_body=MAX_BODY).start()) as server,
+        closing(HttpServer(emulator.respond).start()) as server,
     ):
         yield emulator, server.url
 

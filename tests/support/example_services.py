@@ -15,7 +15,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY, load_respond, serve_stand_ins
+from mcp_roundtrip_tools.run.services.stand_ins import load_respond, serve_stand_ins
 from support.project import FUNCTIONS
 
 
@@ -47,7 +47,7 @@ def stand_in(name: str, *variables: str) -> Iterator[StandIn]:
     """Serve a stand-in of its own, whose address is in these variables."""
     service = StandIn(name)
     with (
-        closing(HttpServer(service, max_body=MAX_BODY).start()) as server,
+        closing(HttpServer(service).start()) as server,
         patch.dict(os.environ, dict.fromkeys(variables, server.url)),
     ):
         yield service

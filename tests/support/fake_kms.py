@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.kms import MAX_BODY, FakeKms, respond
+from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from support.aws_clients import FUNCTION
 
 
 def serve(kms: FakeKms) -> closing[HttpServer]:
     """Return a server of `kms`, which the end of a block closes."""
-    return closing(HttpServer(partial(respond, kms), max_body=MAX_BODY).start())
+    return closing(HttpServer(partial(respond, kms)).start())
 
 
 @pytest.fixture

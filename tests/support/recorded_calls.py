@@ -17,7 +17,6 @@ from mcp.client import Client
 
 from mcp_roundtrip_testing.serving import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
 from support.examples import EXPENSE, ORDERS, PRICES, RESOLVE
@@ -65,7 +64,7 @@ def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
     given: dict[str, Any] = {**with_options(options), "python": python_of_functions("aws_call_log")}
     mailbox = Mailbox()
     with (
-        closing(HttpServer(secrets_manager, max_body=MAX_BODY).start()) as secrets,
+        closing(HttpServer(secrets_manager).start()) as secrets,
         serve_for_alice(mailbox, **given, variables=SECRET | {SECRETS_ENDPOINT: secrets.url}) as served,
     ):
         anyio.run(every_flow, served, mailbox)

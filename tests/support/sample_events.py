@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsService
-from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
+from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, Respond
 from mcp_roundtrip_tools.run.services.emulator import Emulator
-from mcp_roundtrip_tools.run.services.kms import MAX_BODY as MAX_KMS
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
@@ -181,14 +179,11 @@ def environment() -> Iterator[dict[str, str]]:
     kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
     storage = Emulator(print)
     storage.declare(Storage({DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"]: TABLE, "approvals": TABLE}))
-    emulated = {
-        "kms": AwsService(partial(respond_kms, kms), MAX_KMS),
-        "dynamodb": AwsService(storage.respond, MAX_STORAGE),
-    }
+    emulated: dict[str, Respond] = {"kms": partial(respond_kms, kms), "dynamodb": storage.respond}
     aws = AwsEndpoint(emulated, LambdaApi(dict, lambda *call: NotImplemented).respond)
     with (
         closing(storage),
-        closing(HttpServer(aws.respond, max_body=aws.max_body).start()) as server,
+        closing(HttpServer(aws.respond).start()) as server,
         serve_stand_ins(ROOT / "template.yaml") as services,
     ):
         yield {

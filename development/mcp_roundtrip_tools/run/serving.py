@@ -26,14 +26,10 @@ from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.run.observation.recorder import Listener
 from mcp_roundtrip_tools.run.options import Addresses, Options
 from mcp_roundtrip_tools.run.project import call_periodically
-from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsService, record_calls
-from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
-from mcp_roundtrip_tools.run.services.kms import MAX_BODY as MAX_KMS
+from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, Respond, record_calls
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
-from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
+from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
-from mcp_roundtrip_tools.run.services.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.run.terminal.plain_lines import PlainLines
@@ -103,27 +99,27 @@ def _listen_for_sdks(stack: ExitStack, app: LocalApp, options: Options) -> tuple
     stack.callback(timers.close)
     stack.callback(app.emulator.close)
     # Looked up for each request: benchmarks replace this method while it serves.
-    storage = AwsService(app.writes.watch(lambda request: app.emulator.respond(request)), MAX_STORAGE)
+    storage = app.writes.watch(lambda request: app.emulator.respond(request))
     queues = Queues(app.queues, app.run, note, timers)
     later = AsyncInvocations(app.functions, app.run, queues.send, timers, note, options.retry_delay_scale)
     lambda_api = LambdaApi(app.functions, app.run_nested, later.accept, note, left_out=app.left_out)
     # Of log groups, only that of audit records is written by functions. The terminal shows its lines.
     logs = FakeLogs(lambda group: True, lambda group, line: note(f"[{group}] {line}"))
-    services = {
+    services: dict[str, Respond] = {
         "dynamodb": storage,
         "s3": storage,
-        "kms": AwsService(partial(respond_kms, app.kms), MAX_KMS),
-        "lambda": AwsService(lambda_api.respond, MAX_PAYLOAD),
-        "sqs": AwsService(queues.respond, MAX_MESSAGE),
-        "logs": AwsService(logs.respond, MAX_LOG_EVENTS),
+        "kms": partial(respond_kms, app.kms),
+        "lambda": lambda_api.respond,
+        "sqs": queues.respond,
+        "logs": logs.respond,
     }
     aws = AwsEndpoint(services, lambda_api.respond)  # it names the services that are not emulated
     recorded = record_calls(aws.respond, app.recorder, app.invocation_of, app.key_name)
-    server = HttpServer(app.credentials.guard(recorded), max_body=aws.max_body)
+    server = HttpServer(app.credentials.guard(recorded))
     stack.callback(server.close)
     if (host := options.container_host) is None:
         return [server], Addresses(API_URL, server.url)
-    for_containers = HttpServer(aws.respond, max_body=aws.max_body, names=[host])
+    for_containers = HttpServer(aws.respond, names=[host])
     stack.callback(for_containers.close)
     addresses = Addresses(API_URL, server.url, f"http://{host}:{for_containers.port}")
     return [server, for_containers], addresses

@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services import ministack as ministack_installation
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.run.services.emulator import MAX_BODY, Emulator
+from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.run.services.ministack import Installation
 from mcp_roundtrip_tools.template.model import Storage
 from mcp_roundtrip_tools.template.reader import Template
@@ -48,7 +48,7 @@ def emulator():
 @pytest.fixture(scope="module")
 def url(emulator):
     guarded = CREDENTIALS.guard(emulator.respond)
-    with closing(HttpServer(guarded, max_body=MAX_BODY).start()) as server:
+    with closing(HttpServer(guarded).start()) as server:
         yield server.url
 
 

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.sqs import MAX_BODY, Queues
+from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.timers import RealTimers
 from mcp_roundtrip_tools.template.model import Queue
 from mcp_roundtrip_tools.template.reader import Template
@@ -84,7 +84,7 @@ def sqs(reader):
 @contextmanager
 def serving(reader, timers):
     queues = Queues(lambda: QUEUES, reader.run, reader.logged, timers)
-    server = HttpServer(queues.respond, max_body=MAX_BODY).start()
+    server = HttpServer(queues.respond).start()
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
     with closing(client), closing(server), closing(timers):

@@ -22,6 +22,9 @@ import h11
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_other_users, refuse_wrong_host
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 
+MAX_BODY = 64 * 1024 * 1024
+"""The largest request body in bytes, unless a server has a limit of its own."""
+
 _MAX_HEAD = 64 * 1024
 """The largest request line and headers, in bytes."""
 
@@ -54,7 +57,7 @@ class HttpServer:
         respond: Callable[[Request], Response],
         *,
         port: int = 0,
-        max_body: int,
+        max_body: int = MAX_BODY,
         names: Collection[str] = LOCAL_NAMES,
     ) -> None:
         self._server = _Server(respond, port, max_body, names)

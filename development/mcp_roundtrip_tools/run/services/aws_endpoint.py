@@ -118,36 +118,18 @@ def _presigned_key_id(request: Request) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class AwsService:
-    """An emulated service. A request with a body over `max_body` bytes reaches it as `too_large`."""
-
-    respond: Respond
-    max_body: int
-
-
-@dataclass(frozen=True, slots=True)
 class AwsEndpoint:
     """Leads each request to the service that it is signed for; `others` answers for all other services.
 
     `services` are keyed by the service's name in signatures.
     """
 
-    services: Mapping[str, AwsService]
+    services: Mapping[str, Respond]
     others: Respond
-
-    @property
-    def max_body(self) -> int:
-        """The largest body that one of the services accepts, in bytes."""
-        return max(service.max_body for service in self.services.values())
 
     def respond(self, request: Request) -> Response:
         """Answer one request."""
-        service = self.services.get(signature(request)[1] or "")
-        if service is None:
-            return self.others(request)
-        if len(request.body) > service.max_body:
-            return service.respond(replace(request, body=b"", too_large=True))
-        return service.respond(request)
+        return self.services.get(signature(request)[1] or "", self.others)(request)
 
 
 _INVOCATIONS: Final = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")

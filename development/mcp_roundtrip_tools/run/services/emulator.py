@@ -23,9 +23,6 @@ from mcp_roundtrip_tools.run.http.messages import Request, Response, json_respon
 from mcp_roundtrip_tools.run.services.ministack import Installation, Ministack, MinistackError
 from mcp_roundtrip_tools.template.model import Storage
 
-MAX_BODY: Final = 64 * 1024 * 1024
-"""The largest request body in bytes."""
-
 _PER_CONNECTION: Final = {
     *("connection", "content-length", "date", "expect", "keep-alive", "transfer-encoding"),
 }

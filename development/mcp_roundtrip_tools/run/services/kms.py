@@ -23,9 +23,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
 
-MAX_BODY: Final = 1_048_576
-"""The largest request body in bytes."""
-
 MAX_MESSAGE: Final = 4096
 """The largest message of Sign, Verify and GenerateMac, in bytes."""
 
@@ -216,8 +213,6 @@ def respond(kms: FakeKms, request: Request) -> Response:
     """Answer one HTTP request in the AWS JSON 1.1 protocol, also with an error response."""
 
     def answer() -> Answer:
-        if request.too_large:
-            raise KmsFault("SerializationException", f"a body has at most {MAX_BODY} bytes")
         if not (request.header("authorization") or "").startswith("AWS4-HMAC-SHA256 "):
             raise KmsFault("MissingAuthenticationTokenException", "the request is not signed")
         return call_operation(kms, request.header("x-amz-target") or "", request.body)

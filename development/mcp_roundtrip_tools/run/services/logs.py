@@ -11,8 +11,6 @@ from typing import Any, Final
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
 
-MAX_BODY: Final = 2 * 1024 * 1024
-
 MAX_BATCH: Final = 1_048_576
 """Bytes of a batch: those of its messages, and `EVENT_OVERHEAD` for each."""
 

@@ -21,7 +21,6 @@ from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
 from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import Queue, queue_arn
 
-MAX_BODY: Final = 1024 * 1024
 MAX_DELAY_S: Final = 900
 MAX_VISIBILITY_S: Final = 43_200
 

@@ -19,15 +19,13 @@ import importlib.util
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
-
-MAX_BODY: Final = 1024 * 1024
 
 Respond = Callable[[Request], Response]
 
@@ -69,7 +67,7 @@ def _serve_files(files: Mapping[str, Path], names: Collection[str]) -> Iterator[
     with ExitStack() as stack:
         urls = {}
         for name, file in files.items():
-            server = HttpServer(load_respond(file), max_body=MAX_BODY, names=names).start()
+            server = HttpServer(load_respond(file), names=names).start()
             stack.callback(server.close)
             urls[name] = server.url
         yield urls
