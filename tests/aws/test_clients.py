@@ -96,15 +96,6 @@ def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_co
         assert (config.connect_timeout, config.read_timeout) == (1, 2)
 
 
-@pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-def test_a_bundle_of_certificates_is_used(variable):
-    with scripted() as server:
-        environment = {**FUNCTION, "AWS_ENDPOINT_URL": server.url.replace("http", "https")}
-        client = AwsClients(environment={**environment, variable: "/no/such/bundle"}).client("kms")
-        with pytest.raises(AwsError, check=lambda error: error.code == "invalid_ca_bundle"):
-            client.call("GetPublicKey", KeyId="k")
-
-
 IMPORTS = """
 import sys
 from mcp_roundtrip.aws.clients import AwsClients

@@ -176,25 +176,6 @@ def test_credentials_outlive_a_failing_endpoint_until_they_expire():
             fetcher()
 
 
-def test_while_credentials_are_valid_no_other_thread_waits_for_new_ones():
-    asked, may_answer = threading.Event(), threading.Event()
-
-    def slow(connected):
-        asked.set()
-        assert may_answer.wait(9)
-        return respond(200, document(2, 7200))(connected)
-
-    with scripted(respond(200, document()), slow) as server, ThreadPoolExecutor(1) as pool:
-        fetcher = Fetcher(server)
-        fetcher()
-        fetcher.now += 3600 - 1
-        first = pool.submit(fetcher.key)
-        assert asked.wait(9)
-        assert fetcher.key() == "AKID1"
-        may_answer.set()
-        assert first.result(9) == fetcher.key() == "AKID2"
-
-
 @pytest.mark.parametrize("reply", [hang(), reset])
 def test_an_endpoint_that_does_not_answer_is_no_transient_error(reply, monkeypatch):
     monkeypatch.setattr(signing, "_TIMEOUT_S", 0.1)

@@ -22,39 +22,6 @@ def authority():
 LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
 
 
-def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authority, tmp_path):
-    with calling(tls=authority.context(tmp_path, LOOPBACK), ca_bundle=authority.bundle(tmp_path)) as call:
-        for _ in range(3):
-            assert call() == {}
-    assert call.connections_used == [1, 1, 1]
-
-
-WRONG = {
-    "another name": (x509.DNSName("kms.test"), 1, "One CA"),
-    "expired": (LOOPBACK, -1, "One CA"),
-    "unknown authority": (LOOPBACK, 1, "Another CA"),
-    "no bundle": (LOOPBACK, 1, None),
-}
-
-
-@pytest.mark.parametrize(("name", "days", "trusted"), WRONG.values(), ids=WRONG)
-def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days, trusted):
-    tls = authority.context(tmp_path, name, days=days)
-    authorities = {"One CA": authority, "Another CA": Authority("Another CA")}
-    bundle = trusted and authorities[trusted].bundle(tmp_path)
-    with calling(tls=tls, ca_bundle=bundle) as call, fails_with("SSLError", NoResponse):
-        call()
-    assert call.server.requests == []
-    assert call.pauses == [0.05, 0.1]
-
-
-def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path):
-    with calling(ca_bundle=str(tmp_path / "missing")) as call:
-        call.connections._endpoint = call.connections._endpoint._replace(scheme="https")
-        with fails_with("invalid_ca_bundle"):
-            call()
-
-
 @pytest.fixture
 def system(monkeypatch, tmp_path):
     """Return a function that sets the authorities that the operating system trusts."""
@@ -72,6 +39,35 @@ def system(monkeypatch, tmp_path):
     yield trusting
     connections.amazon_tls_context.cache_clear()
     connections.tls_context.cache_clear()
+
+
+def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authority, system, tmp_path):
+    system(authority)
+    with calling(tls=authority.context(tmp_path, LOOPBACK)) as call:
+        for _ in range(3):
+            assert call() == {}
+    assert call.connections_used == [1, 1, 1]
+
+
+WRONG = {
+    "another name": (x509.DNSName("kms.test"), 1, ["One CA"]),
+    "expired": (LOOPBACK, -1, ["One CA"]),
+    "unknown authority": (LOOPBACK, 1, ["Another CA"]),
+    "no authority": (LOOPBACK, 1, []),
+}
+
+
+@pytest.mark.parametrize(("name", "days", "trusted"), WRONG.values(), ids=WRONG)
+def test_a_server_with_a_wrong_certificate_gets_no_request(authority, system, tmp_path, name, days, trusted):
+    authorities = {"One CA": authority, "Another CA": Authority("Another CA")}
+    system(*(authorities[each] for each in trusted))
+    with (
+        calling(tls=authority.context(tmp_path, name, days=days)) as call,
+        fails_with("SSLError", NoResponse),
+    ):
+        call()
+    assert call.server.requests == []
+    assert call.pauses == [0.05, 0.1]
 
 
 def is_amazon(authority, monkeypatch):

@@ -25,7 +25,6 @@ class Caller:
         server: ScriptedServer,
         retries: Retries | None = None,
         *,
-        ca_bundle: str | None = None,
         timeout_s: float = 5,
         service: str = "kms",
         host: str | None = None,
@@ -36,7 +35,7 @@ class Caller:
         endpoint = endpoint_of(server.url)
         if host is not None:
             endpoint = endpoint._replace(netloc=f"{host}:{endpoint.port}")
-        self.connections = Connections(endpoint, MAX_IDLE_S, ca_bundle, lambda: self.now)
+        self.connections = Connections(endpoint, MAX_IDLE_S, lambda: self.now)
         self.client = SignedClient(
             SERVICES[service],
             REGION,

@@ -186,13 +186,12 @@ class AwsClients:
         if not region:
             raise _unsupported("AWS_DEFAULT_REGION is not set")
         endpoint = find_endpoint(service, region, self._environment, endpoint_url)
-        ca_bundle = self._environment.get("AWS_CA_BUNDLE") or self._environment.get("REQUESTS_CA_BUNDLE")
         return SignedClient(
             SERVICES[service],
             region,
             endpoint,
             self._credentials,
-            Connections(endpoint, max_idle_s, ca_bundle or None, self._clock),
+            Connections(endpoint, max_idle_s, self._clock),
             retries,
             on_request=self._on_request,
             clock=self._clock,

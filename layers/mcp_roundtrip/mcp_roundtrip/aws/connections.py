@@ -72,15 +72,13 @@ class Connections:
         self,
         endpoint: SplitResult,
         max_idle_s: float,
-        ca_bundle: str | None = None,
         clock: Callable[[], float] = time.time,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         self._kept: list[tuple[float, HTTPConnection]] = []
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
-        self._ca_bundle = ca_bundle
-        self._is_amazon = ca_bundle is None
+        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS)
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()
@@ -147,12 +145,11 @@ class Connections:
         """
         if self._endpoint.scheme == "http":
             return self._connect(None)
-        if self._is_amazon and str(self._endpoint.hostname).endswith(AMAZON_HOSTS):
-            if context := amazon_tls_context():
-                with suppress(NoResponse):
-                    return self._connect(context)
+        if self._is_amazon and (context := amazon_tls_context()):
+            with suppress(NoResponse):
+                return self._connect(context)
             self._is_amazon = False
-        return self._connect(tls_context(self._ca_bundle))
+        return self._connect(tls_context())
 
     def _connect(self, context: ssl.SSLContext | None) -> HTTPConnection:
         host, timeout_s = self._endpoint.netloc, self._connect_timeout_s
@@ -174,15 +171,9 @@ class Connections:
 
 
 @cache
-def tls_context(ca_bundle: str | None) -> ssl.SSLContext:
-    """Trust the authorities in a file, or those of the operating system.
-
-    Raises AwsError if the file cannot be read.
-    """
-    try:
-        return _with_known_flags(ssl.create_default_context(cafile=ca_bundle))
-    except OSError as error:  # also ssl.SSLError
-        raise AwsError("invalid_ca_bundle") from error
+def tls_context() -> ssl.SSLContext:
+    """Trust the authorities of the operating system."""
+    return _with_known_flags(ssl.create_default_context())
 
 
 @cache

@@ -119,11 +119,7 @@ def _read_environment(environment: Mapping[str, str]) -> AwsCredentials:
 
 
 class ContainerCredentials:
-    """Fetches credentials at the first use, and before they expire. Thread-safe.
-
-    While the old credentials are valid, one thread waits for one attempt to fetch new ones, at most every
-    `RETRY_S`.
-    """
+    """Fetches credentials at the first use, and before they expire. Thread-safe."""
 
     def __init__(
         self,
@@ -142,21 +138,14 @@ class ContainerCredentials:
         self._lock = threading.Lock()
 
     def __call__(self) -> AwsCredentials:
-        if not self._is_valid():
-            with self._lock:
-                if not self._is_valid():  # no other thread has just fetched them
-                    self._refresh(_ATTEMPTS)
-        elif self._clock() >= self._fetch_at and self._lock.acquire(blocking=False):
-            try:
+        with self._lock:
+            if self._clock() >= self._expires_at:
+                self._refresh(_ATTEMPTS)
+            elif self._clock() >= self._fetch_at:
                 with suppress(AwsError):
                     self._refresh(1)
-            finally:
-                self._lock.release()
-        assert self._fetched is not None
-        return self._fetched
-
-    def _is_valid(self) -> bool:
-        return self._clock() < self._expires_at
+            assert self._fetched is not None
+            return self._fetched
 
     def _refresh(self, attempts: int) -> None:
         self._fetch_at = self._clock() + RETRY_S
