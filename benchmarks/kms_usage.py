@@ -17,7 +17,7 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import RenewalBackoff
+from mcp_roundtrip.state.jws import Backoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from state_codecs import BINDING, CONFIGURATIONS
 from stub_server import serve_stub
@@ -93,7 +93,7 @@ def _codec(
     def arn_of_new_key(spec: str, usage: str) -> str:
         return str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
 
-    limits, renewals = Limits(), RenewalBackoff(clock)
+    limits, renewals = Limits(), Backoff(clock)
     key = KmsKey(client, arn_of_new_key("ECC_NIST_P256", "SIGN_VERIFY"), clock)
     root = KmsSigner(client, key)
     given = {

@@ -22,7 +22,7 @@ from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys, MacKey, short_key_id
-from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jws import Backoff, LocalKey
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
 
 
@@ -157,7 +157,7 @@ def make_codec(
 ) -> RequestStateCodec:
     """Return the codec of deployments, including encryption, with both keys in memory."""
     limits = limits or Limits()
-    renewals = RenewalBackoff(clock)
+    renewals = Backoff(clock)
     epochs = EpochKeys(
         [mac_key], STATE_TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
     )

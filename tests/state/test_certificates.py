@@ -17,7 +17,7 @@ from mcp_roundtrip.state.certificates import (
     TrustedKeys,
 )
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jws import Backoff, LocalKey
 from mcp_roundtrip_testing import FakeClock
 from support.interpreters import run_program
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
@@ -113,7 +113,7 @@ def delegation(root, clock, **changes):
         "clock": clock,
         "random_bytes": secrets.token_bytes,
         "random": lambda: 0.0,
-        "renewals": RenewalBackoff(clock),
+        "renewals": Backoff(clock),
         "on_issued": lambda jti, expires_at: None,
     }
     return Delegation(**{**given, **changes})
@@ -173,9 +173,9 @@ import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.certificates import Delegation
 from mcp_roundtrip.state.jws import LocalKey
-from mcp_roundtrip.state.jws import RenewalBackoff
+from mcp_roundtrip.state.jws import Backoff
 
-ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, RenewalBackoff(time.time))
+ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, Backoff(time.time))
 delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)
 for _ in range(3):
     if os.fork() == 0:

@@ -18,7 +18,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state import jwe
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import EPOCH_S, ContentKey, EpochKeys, short_key_id
-from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
+from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, Backoff
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import LocalMacKey
 from support.interpreters import run_program
@@ -123,7 +123,7 @@ class Epochs(EpochKeys):
 
 def epochs(*mac_keys, limits=LIMITS, random=lambda: 0.0, issuer="stack"):
     clock = FakeClock(START)
-    options = {"clock": clock, "random": random, "renewals": RenewalBackoff(clock)}
+    options = {"clock": clock, "random": random, "renewals": Backoff(clock)}
     return Epochs(mac_keys, "t+jwt", limits, issuer=issuer, **options)
 
 

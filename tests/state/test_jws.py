@@ -24,15 +24,15 @@ from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.jws import (
+    FIRST_RETRY_S,
     P256_ORDER,
     RENEWAL_RETRY_S,
+    Backoff,
     LocalKey,
-    RenewalBackoff,
     is_valid_signature,
     kid_of,
     raw_signature,
     renewal_time,
-    retry_pause_s,
 )
 from mcp_roundtrip_testing import FakeClock
 from support.tokens import (
@@ -186,10 +186,6 @@ def test_a_renewal_is_due_late_in_the_lifetime_and_before_its_last_twelfth(start
     assert len({renewal_time(0, 3600, number / 100) for number in range(100)}) == 100
 
 
-def test_pauses_after_failures_grow_up_to_a_minute():
-    assert [retry_pause_s(failures) for failures in (1, 2, 3, 6, 7, 8, 10_000)] == [1, 2, 4, 32, 60, 60, 60]
-
-
 @pytest.fixture
 def clock():
     return FakeClock()
@@ -205,19 +201,28 @@ def failing(clock, seconds):
     return call
 
 
+@pytest.mark.parametrize(
+    ("first_s", "pauses_s"), [(FIRST_RETRY_S, [1, 2, 4, 8, 16, 32, 60, 60]), (RENEWAL_RETRY_S, [60, 60])]
+)
 @pytest.mark.parametrize("seconds", [0, 6, 600])
-def test_a_failure_blocks_renewals_for_a_minute_unless_the_clock_is_set_back(clock, seconds):
-    renewals = RenewalBackoff(clock)
+def test_pauses_after_failures_grow_up_to_a_minute_unless_the_clock_is_set_back(
+    clock, seconds, first_s, pauses_s
+):
+    backoff = Backoff(clock, first_s)
     with pytest.raises(ZeroDivisionError):
-        renewals.attempt(lambda: 1 / 0)  # no error of a key service
-    renewals.attempt(failing(clock, seconds))
-    clock.advance(RENEWAL_RETRY_S - 1)
-    assert renewals.attempt(lambda: "another key") is None
-    clock.advance(1)
-    assert renewals.attempt(lambda: "another key") == "another key"
-    renewals.attempt(failing(clock, 0))
+        backoff.attempt(lambda: 1 / 0)  # no error of a key service
+    for pause_s in pauses_s:
+        with pytest.raises(KeyServiceError):
+            backoff.attempt(failing(clock, seconds))
+        clock.advance(pause_s - 1)
+        with pytest.raises(KeyServiceError):
+            backoff.attempt(lambda: "key")
+        clock.advance(1)
+    assert backoff.attempt(lambda: "key") == "key"
+    with pytest.raises(KeyServiceError):
+        backoff.attempt(failing(clock, 0))
     clock.advance(-1000)
-    assert renewals.attempt(lambda: "key") == "key"
+    assert backoff.attempt(lambda: "key") == "key"
 
 
 ALPHABET = string.ascii_letters + string.digits + "-_"

@@ -15,7 +15,7 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import RenewalBackoff
+from mcp_roundtrip.state.jws import Backoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import DEFAULT_KIND, EmulatedService
 from support.fake_kms import serve
@@ -64,7 +64,7 @@ class Deployment:
         on_issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
         """Return the codec of a new execution environment, which has not called KMS yet."""
-        renewals = RenewalBackoff(clock)
+        renewals = Backoff(clock)
         keys = [KmsKey(kms, arn, clock) for arn in self.keys]
         signer = KmsSigner(kms, keys[0])
         delegation = Delegation(

@@ -17,7 +17,7 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
-from mcp_roundtrip.state.jws import LocalKey, PublicKeys, RenewalBackoff, Signer, raw_signature
+from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, raw_signature
 from mcp_roundtrip_testing.ports import LocalMacKey
 
 NOW = 1_800_000_000  # the first second of an epoch
@@ -42,7 +42,7 @@ DELEGATION = Delegation(
     clock=lambda: NOW - 600,
     random_bytes=Random(0x5EED).randbytes,
     random=lambda: 0.5,
-    renewals=RenewalBackoff(lambda: NOW - 600),
+    renewals=Backoff(lambda: NOW - 600),
     on_issued=lambda jti, expires_at: None,
 )
 """A signer with one certified key, from ten minutes ago until `CERTIFIED_UNTIL`."""
@@ -70,7 +70,7 @@ def epoch_keys(now: float, macs: Sequence[MacKey]) -> EpochKeys:
     def clock() -> float:
         return now
 
-    renewals = RenewalBackoff(clock)
+    renewals = Backoff(clock)
     return EpochKeys(
         macs, STATE_TYP, Limits(), issuer=BINDING.issuer, clock=clock, random=lambda: 0.5, renewals=renewals
     )

@@ -83,7 +83,7 @@ def _epochs(settings: Settings, arns: Iterable[str], kms: FakeKms) -> jwe.EpochK
         issuer=settings.state_issuer,
         clock=time.time,
         random=lambda: 0.5,
-        renewals=jws.RenewalBackoff(time.time),
+        renewals=jws.Backoff(time.time),
     )
 
 

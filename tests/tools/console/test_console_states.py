@@ -13,7 +13,7 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jws import Backoff, LocalKey
 from mcp_roundtrip_testing.ports import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.console.state_view import describe_state, read_journal
@@ -67,7 +67,7 @@ def deployment(*, encrypted=True, delegated=False, age_s=0):
         **({"MCP_STATE_ENCRYPTION_KEY_ARN": mac} if encrypted else {}),
         **({"MCP_STATE_SIGNING": "delegated"} if delegated else {}),
     }
-    root, limits, renewals = LocalKey(private), Limits(), RenewalBackoff(clock)
+    root, limits, renewals = LocalKey(private), Limits(), Backoff(clock)
     mac_key = LocalMacKey(mac.rpartition("/")[2], secret)
     epochs = EpochKeys(
         [mac_key], "mcp-rs+jwt", limits, issuer="local", clock=clock, random=lambda: 0.5, renewals=renewals

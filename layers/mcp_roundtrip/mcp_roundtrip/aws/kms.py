@@ -19,7 +19,7 @@ from msgspec import Struct
 from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.state.jwe import short_key_id
-from mcp_roundtrip.state.jws import RENEWAL_RETRY_S, is_valid_signature, kid_of, raw_signature, retry_pause_s
+from mcp_roundtrip.state.jws import FIRST_RETRY_S, Backoff, is_valid_signature, kid_of, raw_signature
 
 MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""
@@ -99,8 +99,10 @@ class KmsKey:
         self._client = client
         self._clock = clock
         self._loaded: PublicHalf | None = None
-        self._attempted_at = self._next_attempt_at = self._trusted_until = float("-inf")
-        self._failures = 0
+        self._confirmed_at = self._trusted_until = float("-inf")
+        # Until the key was loaded, requests need it, so the first pauses are short.
+        self._loading = Backoff(clock, FIRST_RETRY_S)
+        self._confirming = Backoff(clock)
         self._reason = ""
 
     @property
@@ -115,34 +117,28 @@ class KmsKey:
     def trusted_public_half(self) -> PublicHalf:
         """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
         now = self._clock()
-        if not self._attempted_at <= now < self._next_attempt_at:  # or the clock was set back
+        if not self._confirmed_at <= now < self._confirmed_at + CONFIRM_INTERVAL_S:  # or it was set back
             self._confirm(now)
         if self._loaded is None or now >= self._trusted_until:
             raise KeyServiceError(self._reason)
         return self._loaded
 
     def _confirm(self, now: float) -> None:
-        self._attempted_at = now
+        backoff = self._loading if self._loaded is None else self._confirming
         try:
-            with _as_key_service_errors():
-                answer = self._client.call("GetPublicKey", KeyId=self.arn)
-                self._loaded = PublicHalf.from_der(answer["PublicKey"])
+            self._loaded = backoff.attempt(self._load)
         except KeyServiceError as failure:
-            self._record_failure(failure.reason, now)
+            self._reason = failure.reason
+            # Also if the clock was set back.
+            trusted_until = now if failure.reason in _WITHDRAWN else now + MAX_UNCONFIRMED_S
+            self._trusted_until = min(self._trusted_until, trusted_until)
         else:
-            self._next_attempt_at, self._trusted_until = now + CONFIRM_INTERVAL_S, now + MAX_UNCONFIRMED_S
+            self._confirmed_at, self._trusted_until = now, now + MAX_UNCONFIRMED_S
 
-    def _record_failure(self, reason: str, now: float) -> None:
-        self._reason = reason
-        if reason in _WITHDRAWN:
-            self._trusted_until = now
-        # Also if the clock was set back.
-        self._trusted_until = min(self._trusted_until, now + MAX_UNCONFIRMED_S)
-        # Until the key was loaded, requests need it, so the first pauses are short. They start after the
-        # call, which may have taken longer than the pause.
-        self._failures += 1
-        pause_s = retry_pause_s(self._failures) if self._loaded is None else RENEWAL_RETRY_S
-        self._next_attempt_at = self._clock() + pause_s
+    def _load(self) -> PublicHalf:
+        with _as_key_service_errors():
+            answer = self._client.call("GetPublicKey", KeyId=self.arn)
+            return PublicHalf.from_der(answer["PublicKey"])
 
 
 SigningKey = PinnedKey | KmsKey

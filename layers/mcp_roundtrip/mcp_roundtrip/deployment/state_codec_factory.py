@@ -18,7 +18,7 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import PublicKeys, RenewalBackoff, Signer
+from mcp_roundtrip.state.jws import Backoff, PublicKeys, Signer
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
@@ -62,8 +62,8 @@ class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
         return self.clients().client("kms")
 
     @cached_property
-    def _renewals(self) -> RenewalBackoff:
-        return RenewalBackoff(self.clock)
+    def _renewals(self) -> Backoff:
+        return Backoff(self.clock)
 
     @cached_property
     def _limits(self) -> Limits:

@@ -12,6 +12,7 @@ Cost: an attacker who reads this process's memory can sign states until the cert
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -22,7 +23,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import COMMON_TYPES, Limits, check_parties, check_times, require_types
-from mcp_roundtrip.state.jws import LocalKey, PublicKeys, RenewalBackoff, Signer, TrustedKey, renewal_time
+from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, TrustedKey, renewal_time
 
 CERTIFICATE_TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
@@ -169,7 +170,7 @@ class Delegation(Struct):
     random_bytes: Callable[[int], bytes]
     random: Callable[[], float]
     """In [0, 1)."""
-    renewals: RenewalBackoff
+    renewals: Backoff
     on_issued: Callable[[str, int], None]
     """Called with the `jti` and the expiry (epoch seconds) of each certificate. The `jti` can be revoked."""
 
@@ -186,9 +187,10 @@ class Delegation(Struct):
         certified = self._certified
         if certified is None or not self._is_usable(certified, now):
             return self._renew(now)
-        if now < self._renew_at:
-            return certified
-        return self.renewals.attempt(lambda: self._renew(now)) or certified
+        if now >= self._renew_at:
+            with suppress(KeyServiceError):
+                return self.renewals.attempt(lambda: self._renew(now))
+        return certified
 
     def _is_usable(self, certified: CertifiedKey, now: float) -> bool:
         # After the clock was set back, the certificate may be in the future.

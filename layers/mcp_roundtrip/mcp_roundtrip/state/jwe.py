@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -27,7 +28,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.jws import RenewalBackoff, renewal_time, retry_pause_s
+from mcp_roundtrip.state.jws import FIRST_RETRY_S, Backoff, renewal_time
 
 IV_BYTES = 12
 """One key may encrypt 2^32 tokens with random IVs of this size (NIST SP 800-38D §8.3)."""
@@ -124,14 +125,6 @@ def short_key_id(key_id: str) -> str:
     return canonical.digest("mcp-rs/v1/key_id", key_id, size=6)
 
 
-class _Failure(Struct, frozen=True):
-    """The number of failed derivations in a row, and the time of the last one (epoch seconds)."""
-
-    count: int
-    at: float
-    reason: str
-
-
 class EpochKeys(Struct):
     """The epoch keys of one or more MAC keys. States are encrypted with those of the first.
 
@@ -149,16 +142,16 @@ class EpochKeys(Struct):
     issuer: str
     clock: Callable[[], float]
     random: Callable[[], float]
-    renewals: RenewalBackoff
+    renewals: Backoff
     _keys: dict[tuple[str, int], ContentKey] = field(default_factory=dict)
-    _failures: dict[str, _Failure] = field(default_factory=dict)
+    _backoffs: dict[str, Backoff] = field(default_factory=dict)
     _ahead: tuple[int, float] = (-1, 0.0)  # an epoch, and the time to derive the key of the next one
 
     def current(self, now: float) -> ContentKey:
         """Return the key to encrypt with at `now` (epoch seconds). Raises KeyServiceError."""
         self._discard_expired(now)
         epoch = int(now // EPOCH_S)
-        key = self._key(self.mac_keys[0].short_key_id, epoch, now)
+        key = self._key(self.mac_keys[0].short_key_id, epoch)
         self._derive_ahead(epoch, now)
         return key
 
@@ -178,24 +171,15 @@ class EpochKeys(Struct):
         oldest, newest = now - self.limits.round_ttl_s, now + self.limits.skew_s
         if not oldest // EPOCH_S <= epoch <= newest // EPOCH_S:
             raise StateRejected("epoch")
-        key = self._key(key_id, epoch, now)
+        key = self._key(key_id, epoch)
         self._derive_ahead(int(now // EPOCH_S), now)
         return key
 
-    def _key(self, key_id: str, epoch: int, now: float) -> ContentKey:
+    def _key(self, key_id: str, epoch: int) -> ContentKey:
         """Return the key, and derive it if needed. Raises KeyServiceError, also during a pause after it."""
         if (key_id, epoch) not in self._keys:
-            failure = self._failures.get(key_id, _Failure(0, now, ""))
-            if failure.count and failure.at <= now < failure.at + retry_pause_s(failure.count):
-                # A new exception: one that is raised again accumulates tracebacks.
-                raise KeyServiceError(failure.reason)
-            try:
-                self._derive(key_id, epoch)
-            except KeyServiceError as error:
-                # The time after the call, which may have taken longer than the pause.
-                self._failures[key_id] = _Failure(failure.count + 1, self.clock(), error.reason)
-                raise
-            self._failures.pop(key_id, None)
+            backoff = self._backoffs.setdefault(key_id, Backoff(self.clock, FIRST_RETRY_S))
+            backoff.attempt(lambda: self._derive(key_id, epoch))
         return self._keys[key_id, epoch]
 
     def _derive(self, key_id: str, epoch: int) -> None:
@@ -216,4 +200,5 @@ class EpochKeys(Struct):
             self._ahead = (epoch, renewal_time(start, start + EPOCH_S, self.random()))
         key_id = self.mac_keys[0].short_key_id
         if now >= self._ahead[1] and (key_id, epoch + 1) not in self._keys:
-            self.renewals.attempt(lambda: self._derive(key_id, epoch + 1))
+            with suppress(KeyServiceError):
+                self.renewals.attempt(lambda: self._derive(key_id, epoch + 1))

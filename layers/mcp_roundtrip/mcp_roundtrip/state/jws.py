@@ -136,15 +136,6 @@ RENEWAL_RETRY_S = 60
 """The pause after a failed call for a key that is needed later, so that requests do not wait for it."""
 
 
-def retry_pause_s(failures: int) -> int:
-    """Return the pause in seconds after this number of failed calls in a row (at least 1).
-
-    It doubles up to a minute: while the key service does not answer, each call blocks its request until the
-    SDK times out.
-    """
-    return min(FIRST_RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
-
-
 def renewal_time(start: float, end: float, random: float) -> float:
     """Return a time between two thirds and eleven twelfths of the way from `start` to `end`.
 
@@ -154,26 +145,35 @@ def renewal_time(start: float, end: float, random: float) -> float:
     return start + (end - start) * (8 + 3 * random) / 12
 
 
-class RenewalBackoff:
-    """Makes the calls for keys that are still valid, and pauses all of them after a failure.
+class Backoff:
+    """Makes calls for keys, and pauses after a failed one: requests wait for these calls.
 
-    Requests wait for these calls.
+    The pause doubles from `first_pause_s` up to a minute: while the key service does not answer, each call
+    blocks its request until the SDK times out.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], first_pause_s: int = RENEWAL_RETRY_S) -> None:
         """Begin without a failure. `clock` returns epoch seconds."""
         self._clock = clock
-        self._failed_at = float("-inf")
+        self._first_pause_s = first_pause_s
+        self._pause_s = 0
+        self._failed_at = 0.0
+        self._reason = ""
 
-    def attempt(self, call: Callable[[], T]) -> T | None:
-        """Return the result of `call`, or None if it raised KeyServiceError or was skipped."""
-        if self._failed_at <= self._clock() < self._failed_at + RENEWAL_RETRY_S:
-            return None
+    def attempt(self, call: Callable[[], T]) -> T:
+        """Return the result of `call`. Raises KeyServiceError, also without a call during a pause."""
+        if self._failed_at <= self._clock() < self._failed_at + self._pause_s:
+            # A new exception: one that is raised again accumulates tracebacks.
+            raise KeyServiceError(self._reason)
         try:
-            return call()
-        except KeyServiceError:
+            result = call()
+        except KeyServiceError as error:
+            self._reason = error.reason
+            self._pause_s = min(2 * self._pause_s, RENEWAL_RETRY_S) or self._first_pause_s
             self._failed_at = self._clock()  # after the call, which may have taken longer than the pause
-            return None
+            raise
+        self._pause_s = 0
+        return result
 
 
 ALG = "ES256"
