@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -19,11 +19,7 @@ from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
-from mcp_roundtrip_tools.run.execution.environment import (
-    InvocationResult,
-    ProcessEnvironment,
-    process_variables,
-)
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult, process_variables
 from mcp_roundtrip_tools.run.execution.pools import Pools, affected_functions
 from mcp_roundtrip_tools.run.execution.recorded_environment import (
     NO_ENVIRONMENT,
@@ -56,8 +52,6 @@ from mcp_roundtrip_tools.template.model import (
     short_name,
 )
 from mcp_roundtrip_tools.template.reader import Template
-
-Log = Callable[[str], None]
 
 
 class LocalApp:
@@ -318,16 +312,13 @@ class LocalApp:
 
     def _launch(self, function: Function) -> RecordedEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not
-        return self.environments.launch(function.name, lambda *given: self._start(function, *given))
-
-    def _start(self, function: Function, access_key_suffix: str, log: Log) -> ProcessEnvironment:
-        variables = self._variables(function, access_key_suffix)
-        terminal = None
+        suffix, terminal = self.environments.new_suffix(), None
+        variables = self._variables(function, suffix)
         if self._options.debug:
             function = replace(function, timeout_s=NO_LIMIT_S)
             terminal = os.ttyname(0) if os.isatty(0) else None
-        return ProcessEnvironment(
-            function, variables, python=self._options.python, log=log, terminal=terminal
+        return RecordedEnvironment(
+            function, variables, self.environments, suffix, python=self._options.python, terminal=terminal
         )
 
     def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcp_roundtrip_tools.console.console import Console
 from mcp_roundtrip_tools.console.guard import redirect_to_console
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.app import LocalApp, Log
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
@@ -49,7 +49,7 @@ def serve(
     template: Path,
     *,
     port: int | None = 0,
-    log: Log | None = print,
+    log: Callable[[str], None] | None = print,
     listeners: Sequence[Listener] = (),
     users: Sequence[User] | None = None,
     console: bool = True,

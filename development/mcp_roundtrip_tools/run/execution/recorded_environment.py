@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Mapping
 from itertools import count
 from typing import Final
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult, ProcessEnvironment
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, current_cause, json_object
-from mcp_roundtrip_tools.template.model import short_name
+from mcp_roundtrip_tools.template.model import Function, short_name
 
 NO_ENVIRONMENT: Final = "000000"
 """The suffix of the access key of processes that serve no invocation."""
 
-Launch = Callable[[str, Callable[[str], None]], ProcessEnvironment]
-"""Starts a process. It gets the suffix of its access key, and the receiver of the lines that it prints."""
 
+class RecordedEnvironment(ProcessEnvironment):
+    """An execution environment whose invocations and lines are recorded.
 
-class RecordedEnvironment:
-    """Records what an execution environment of a function does. `id` names it, such as ``weather-3``.
-
-    `invocation` is what it serves now. `on_stop` is called when it stops.
+    `id` names it, such as ``weather-3``. `invocation` is what it serves now. `suffix` is that of its access
+    key.
     """
 
     def __init__(
-        self, environment_id: str, function: str, launch: Launch, suffix: str, environments: Environments
+        self,
+        function: Function,
+        variables: Mapping[str, str],
+        environments: Environments,
+        suffix: str,
+        *,
+        python: str,
+        terminal: str | None,
     ) -> None:
-        self.id = environment_id
-        self.function = function
+        self.id = environments.new_id(function.name)
+        self.function = function.name
         self.invocation: RecordedInvocation | None = None
         self._suffix = suffix
         self._environments = environments
@@ -38,11 +43,8 @@ class RecordedEnvironment:
         self._lock = threading.Lock()
         self._early_lines: list[str] = []
         self._last: RecordedInvocation | None = None
-        self._process = launch(suffix, self._print)
-
-    @property
-    def alive(self) -> bool:
-        return self._process.alive
+        super().__init__(function, variables, python=python, log=self._record_line, terminal=terminal)
+        environments.add(suffix, self)
 
     def invoke(
         self,
@@ -58,9 +60,9 @@ class RecordedEnvironment:
         self._set_last(invocation)
         result = InvocationResult(b"", failed=True)
         try:
-            failure = self._process.start()
+            failure = self.start()
             init_ms = self._recorder.now_ms() - invocation.started_at_ms if is_new else None
-            result = failure or self._process.invoke(
+            result = failure or super().invoke(
                 payload,
                 function_arn=function_arn,
                 request_id=invocation.request_id,
@@ -72,12 +74,8 @@ class RecordedEnvironment:
             error = _error_text(result.payload) if result.failed else None
             self._recorder.end_invocation(invocation, result.payload, error=error, init_ms=init_ms)
 
-    def kill(self) -> None:
-        """Kill the process, as if its computer were lost."""
-        self._process.kill()
-
     def stop(self) -> None:
-        self._process.stop()
+        super().stop()
         self._environments.forget(self._suffix)
 
     def _set_last(self, invocation: RecordedInvocation) -> None:
@@ -85,9 +83,9 @@ class RecordedEnvironment:
             self._last = self.invocation = invocation
             early, self._early_lines = self._early_lines, []
         for line in early:
-            self._print(line)
+            self._record_line(line)
 
-    def _print(self, line: str) -> None:
+    def _record_line(self, line: str) -> None:
         with self._lock:
             invocation = self._last
             if invocation is None:  # the process prints before its first invocation is recorded
@@ -106,15 +104,19 @@ class Environments:
         self._serials = count(1)
         self._running: dict[str, RecordedEnvironment] = {}
 
-    def launch(self, function: str, launch: Launch) -> RecordedEnvironment:
-        """Start an environment."""
+    def new_suffix(self) -> str:
+        """Return another suffix of the access key for each environment."""
+        return f"{next(self._serials):06}"
+
+    def new_id(self, function: str) -> str:
+        """Return the name of a new environment of a function."""
         with self._lock:
-            suffix = f"{next(self._serials):06}"
             number = next(self._numbers.setdefault(function, count(1)))
-        environment = RecordedEnvironment(f"{short_name(function)}-{number}", function, launch, suffix, self)
+        return f"{short_name(function)}-{number}"
+
+    def add(self, suffix: str, environment: RecordedEnvironment) -> None:
         with self._lock:
             self._running[suffix] = environment
-        return environment
 
     def begin(
         self,
