@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.canonical import parse_json
@@ -13,12 +12,12 @@ from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
-    is_challenge,
+    member,
     members,
     request_message,
-    response_message,
     walk,
 )
+from mcp_roundtrip_tools.run.terminal.summary import summarize
 
 MAX_WAIT_MS: Final = 25_000
 
@@ -30,11 +29,6 @@ MAX_INVOCATIONS: Final = 100
 """The changed requests and invocations in one response; the newest of them."""
 
 MAX_DEPTH: Final = 200
-
-_ANSWERED: Final = ("function", "environment_id", "is_new_environment")
-
-MAX_SUMMARIZED: Final = 1024 * 1024
-"""The largest body that is read for a summary, in bytes."""
 
 
 def show_exchange(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
@@ -57,58 +51,24 @@ def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     invocations = [each for each in changed if isinstance(each, RecordedInvocation)]
     return {
         "sequence": sequence,
-        "exchanges": [summarize(each) for each in exchanges[-MAX_EXCHANGES:]],
+        "exchanges": [exchange_row(each) for each in exchanges[-MAX_EXCHANGES:]],
         "invocations": [invocation_document(each) for each in invocations[-MAX_INVOCATIONS:]],
     }
 
 
-def summarize(exchange: HttpExchange) -> dict[str, Any]:
-    """Return one line of the list of requests."""
-    invocations = [*walk(exchange)]
+def exchange_row(exchange: HttpExchange) -> dict[str, Any]:
+    """Return one line of the list of requests, with the words of the terminal."""
+    summary, invocations = summarize(exchange), [*walk(exchange)]
+    params = member(request_message(exchange), "params")
+    client = member(params, "_meta", META_CLIENT_INFO, "name") or member(params, "clientInfo", "name")
     return {
-        **members(exchange, "id", "started_at_ms", "duration_ms", "method", "path", "status"),
+        **members(exchange, "id", "started_at_ms", "duration_ms"),
+        **members(summary, "kind", "subject", "details", "failure"),
         "isFromConsole": exchange.from_console,
-        **_sent(exchange),
-        **_outcome(exchange),
+        "client": client if isinstance(client, str) else None,
         # The function that answered: the front door's owner, not the front door.
-        **(members(invocations[-1], *_ANSWERED) if invocations else {}),
-        "failed": any(each.failed for each in invocations),
+        **(members(invocations[-1], "environment_id", "is_new_environment") if invocations else {}),
     }
-
-
-def _sent(exchange: HttpExchange) -> dict[str, Any]:
-    """Return the JSON-RPC method, what it names, and the client that sent it."""
-    document = request_message(exchange) if len(exchange.request_body) <= MAX_SUMMARIZED else {}
-    params = _object(document.get("params"))
-    info = _object(_object(params.get("_meta")).get(META_CLIENT_INFO) or params.get("clientInfo"))
-    name = next((params[key] for key in ("name", "uri", "taskId") if isinstance(params.get(key), str)), None)
-    return {
-        "rpcMethod": _text(document.get("method")),
-        "name": name,
-        "client": _text(info.get("name")),
-    }
-
-
-def _outcome(exchange: HttpExchange) -> dict[str, Any]:
-    """Return how the JSON-RPC response ends: a kind, the keys that it asks for, and its error."""
-    document = response_message(exchange) if len(exchange.response_body) <= MAX_SUMMARIZED else {}
-    error, result = _object(document.get("error")), _object(document.get("result"))
-    kind = "error" if error else _text(result.get("resultType")) or ("complete" if result else None)
-    kind = "challenge" if is_challenge(exchange) else kind
-    return {
-        "outcome": "tool_error" if result.get("isError") is True else kind,
-        "asked": sorted(_object(result.get("inputRequests"))),
-        "errorCode": error.get("code") if isinstance(error.get("code"), int) else None,
-        "errorMessage": _text(error.get("message")),
-    }
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def exchange_document(exchange: HttpExchange) -> dict[str, Any]:

@@ -63,20 +63,9 @@ export function activityPage({ api }, signal) {
     h("label.choice", own, "Show the requests of this console, too"), hint, list);
 }
 
-function requestRow({ isFromConsole, rpcMethod, method, path, ...each }) {
-  const what = rpcMethod ?? `${method} ${path}`;
-  return { ...each, isOwn: isFromConsole, what, outcome: outcomeOf(each), isExchange: true };
-}
-
-function outcomeOf({ outcome, asked = [], errorCode, errorMessage, status, failed }) {
-  if (outcome === "challenge") return ["", "asks for a sign-in"];
-  if (outcome === "error") return ["failed", `${errorCode} ${errorMessage}`];
-  if (outcome === "tool_error") return ["failed", "tool error"];
-  if (asked.length > 0) return ["asked", `asked ${asked.join(", ")}`]; // also a poll of a task
-  if (outcome === "input_required") return ["replayed", "continues"];
-  if (outcome === "task") return ["ran", "became a task"];
-  if (failed || status >= 400) return ["failed", `HTTP ${status}`];
-  return ["", status === null ? "running" : ""];
+function requestRow({ isFromConsole, kind, subject, details, failure, ...each }) {
+  const outcome = failure ? ["failed", failure] : ["", each.durationMs === null ? "running" : details.join(" · ")];
+  return { ...each, isOwn: isFromConsole, what: kind, name: subject, outcome, isExchange: true };
 }
 
 function invocationRow(each) {
