@@ -7,7 +7,6 @@ Invoke and KMS are emulated over HTTP by this process, outside the limit.
 from __future__ import annotations
 
 import resource
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,10 +88,7 @@ class ColdLambda:
 
     def invoke(self, function: Function, payload: bytes, watch: Stopwatch) -> InvocationResult:
         """Initialize a process and invoke it. Raise BenchmarkError if that fails."""
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        variables = process_variables(
-            function, self._endpoints, version, self._credentials.variables(), self._keys
-        )
+        variables = process_variables(function, self._endpoints, self._credentials.variables(), self._keys)
         python = self.limits.interpreter(function.name, function.memory_mb)
         process = ProcessEnvironment(function, variables, python=python, log=self._output.append)
         self._processes.append(process)

@@ -72,7 +72,6 @@ class LocalApp:
         self.credentials = Credentials.from_variables(options.variables) or Credentials.random()
         self.writes = JournalWrites(lambda: current_cause().caller)
         self._options = options
-        self._python_version = options.python_version()
         self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
         self.environments = Environments(self.recorder)
         self._lock = threading.Lock()
@@ -297,7 +296,7 @@ class LocalApp:
         url, aws_url, variables = self.addresses.url, self.addresses.aws_url, self._options.variables
         found = template.application(self._keys.arns, url, aws_url, variables)
         cache = self.folder / ".cache/requirements"
-        requirements = Requirements(self._options.python, self._python_version, cache, self.recorder.note)
+        requirements = Requirements(self._options.python, cache, self.recorder.note)
         functions, left_out = dict[str, Function](), dict(found.left_out)
         for name, function in found.functions.items():
             try:
@@ -324,9 +323,7 @@ class LocalApp:
     def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
         """Return the variables of a process of a function."""
         credentials = self.credentials.for_environment(access_key_suffix).variables()
-        return process_variables(
-            function, self.endpoints, self._python_version, credentials, self._options.variables
-        )
+        return process_variables(function, self.endpoints, credentials, self._options.variables)
 
 
 def _failed_result(message: str) -> InvocationResult:

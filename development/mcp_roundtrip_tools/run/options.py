@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ class Options:
     """Added to the environment of every function; they override those of `Metadata.LocalRun` in the template
     (see `services.stand_ins`)."""
     python: str = sys.executable
-    """The interpreter of the functions; it needs awslambdaric."""
+    """The interpreter of the functions, of the version of this one; it needs awslambdaric."""
     watch_interval_s: float = 1.0
     """Sources are checked before invocations, at most once in this time, and in the background unless it is
     0 or infinite."""
@@ -38,14 +37,6 @@ class Options:
     reason."""
     development_keys: bool = False
     """Whether the KMS keys are the same in each run (`services.template_keys`)."""
-
-    def python_version(self) -> str:
-        """Return the version of the interpreter, such as 3.13. Raises OSError and CalledProcessError."""
-        if self.python == sys.executable:
-            return f"{sys.version_info.major}.{sys.version_info.minor}"
-        command = [self.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        # The interpreter is the caller's choice.
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
 
 @dataclass(frozen=True, slots=True)

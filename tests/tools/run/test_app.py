@@ -1,5 +1,4 @@
 import errno
-import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -167,11 +166,6 @@ def test_concurrent_requests_have_separate_processes(running):
     with ThreadPoolExecutor(3) as workers:
         pids = set(workers.map(lambda _: http(app.url("/odd/nap")).json()["pid"], range(3)))
     assert len(pids) == 3
-
-
-def test_the_interpreter_can_be_configured(template):
-    with pytest.raises(FileNotFoundError), serve(template, python=os.fspath(template.parent / "no-python")):
-        pass
 
 
 def test_an_unknown_function_is_a_key_error(running):

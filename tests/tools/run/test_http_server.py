@@ -8,12 +8,8 @@ from mcp_roundtrip_tools.run.http.server import HttpServer, listen_near
 
 
 def answer(request):
-    seen = (
-        ("x-method", request.method),
-        ("x-target", request.target),
-        ("x-host", str(request.header("host"))),
-    )
-    return Response(200, seen, b"too large" if request.too_large else request.body)
+    body = b"too large" if request.too_large else request.body
+    return Response(200, (("x-method", request.method),), body)
 
 
 @pytest.fixture
@@ -85,29 +81,12 @@ def test_a_request_without_a_host_is_a_bad_request(server):
 
 
 @pytest.mark.parametrize(
-    ("target", "meant"),
-    [
-        ("http://@/echo?x=1", "/echo?x=1"),
-        ("HTTP://@", "/"),
-        ("http://@?x", "/?x"),
-        ("/http://a", "/http://a"),
-    ],
-)
-def test_a_target_may_be_a_whole_url(server, target, meant):
-    # RFC 9112 §3.2.2: the authority in the URL takes precedence over the Host field.
-    received = exchange(server, f"GET {target} HTTP/1.1")
-    assert f"x-target: {meant}\r\n" in received
-    assert f"x-host: 127.0.0.1:{server.port}\r\n" in received
-
-
-@pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{}", "[::2]:{}"]
 )
 def test_a_host_that_is_not_this_server_is_misdirected(server, host):
     received = exchange(server, "GET / HTTP/1.1", host=host.format(server.port))
     assert received.startswith("HTTP/1.1 421 ")
     assert f"localhost:{server.port}" in received
-    assert exchange(server, "GET http://evil.example/ HTTP/1.1").startswith("HTTP/1.1 421 ")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{}", "localhost:{}", "LocalHost:{}", "[::1]:{}"])
@@ -115,10 +94,9 @@ def test_each_name_of_this_computer_is_one_of_the_server(server, host):
     assert exchange(server, "GET / HTTP/1.1", host=host.format(server.port)).startswith("HTTP/1.1 200 ")
 
 
-def test_a_tunnel_is_a_bad_request(server):
-    reply = exchange(server, "CONNECT @ HTTP/1.1")
-    assert reply.startswith("HTTP/1.1 400 ")
-    assert reply.endswith("\r\n\r\nCONNECT is not supported: send the request itself\n")
+@pytest.mark.parametrize("line", ["CONNECT @", "GET http://@/", "GET evil.example:80"])
+def test_what_only_a_proxy_understands_is_a_bad_request(server, line):
+    assert exchange(server, f"{line} HTTP/1.1").startswith("HTTP/1.1 400 ")
 
 
 def test_a_client_that_expects_100_continue_gets_it(server):

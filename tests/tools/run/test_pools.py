@@ -44,7 +44,7 @@ def pool_of(tmp_path, launched, started):
     pools: list[Pool] = []
 
     def launch() -> ProcessEnvironment:
-        variables = process_variables(function, {}, "3.13", Credentials.random().variables())
+        variables = process_variables(function, {}, Credentials.random().variables())
         launched.append(ProcessEnvironment(function, variables, python=sys.executable, log=lambda line: None))
         started.set()
         return launched[-1]

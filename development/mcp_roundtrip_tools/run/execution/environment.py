@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -88,6 +89,9 @@ INIT_TIMEOUT_S = 10.0
 """The seconds that Lambda allows for initialization. Lambda retries within the function's own timeout."""
 
 _OUTPUT_END_S: Final = 2.0
+
+PYTHON_VERSION: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""The version of the functions' runtime, such as 3.13."""
 
 DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
 
@@ -246,16 +250,14 @@ def _program(terminal: str | None) -> list[str]:
 def process_variables(
     function: Function,
     endpoints: Mapping[str, str],
-    version: str,
     credentials: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the environment variables of a function's process.
 
     The developer's own variables are not inherited: credentials, profiles and endpoints must not reach a
-    function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as ``3.13``,
-    and `credentials` are the variables with the access key of the emulated services. `given` overrides all
-    other variables.
+    function. `endpoints` are the AWS_ENDPOINT_URL variables, and `credentials` the variables with the access
+    key of the emulated services. `given` overrides all other variables.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -265,7 +267,7 @@ def process_variables(
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
-        "AWS_EXECUTION_ENV": f"AWS_Lambda_python{version}",
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_python{PYTHON_VERSION}",
         "AWS_LAMBDA_FUNCTION_NAME": function.name,
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
         "AWS_LAMBDA_FUNCTION_VERSION": LATEST,

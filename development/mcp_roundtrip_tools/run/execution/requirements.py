@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from mcp_roundtrip_tools.run.execution.environment import PYTHON_VERSION
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 
 FILE = "requirements.txt"
@@ -20,7 +21,6 @@ class Requirements:
     """Installs requirements with `python` into `cache`: one folder for each different content of a file."""
 
     python: str
-    version: str
     cache: Path
     log: Callable[[str], None]
 
@@ -32,7 +32,7 @@ class Requirements:
         file = function.code / FILE
         if not file.is_file() or _is_built(function.code) or not _names(text := file.read_text("utf-8")):
             return function
-        folder = self.cache / sha256(f"{self.version}\n{text}".encode()).hexdigest()[:16]
+        folder = self.cache / sha256(f"{PYTHON_VERSION}\n{text}".encode()).hexdigest()[:16]
         if not folder.is_dir():
             self.log(f"[{function.name}] installing {file}")
             self._install(function, file, folder)

@@ -184,9 +184,9 @@ class _Handler(socketserver.BaseRequestHandler):
         if "transfer-encoding" in names and ("content-length" in names or head.http_version < b"1.1"):
             # Request smuggling: h11 uses the encoding (RFC 9112 §6.3), a proxy may use the length.
             raise BadRequest("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
-        target, host = _origin_form(head.target.decode("latin-1"))
-        if host is not None:  # RFC 9112 §3.2.2: it replaces the Host header
-            headers = (("host", host), *(header for header in headers if header[0] != "host"))
+        target = head.target.decode("latin-1")
+        if not target.startswith(("/", "*")):  # a whole URL, whose authority would replace the Host header
+            raise BadRequest("the target must be a path: this server is no proxy")
         body, too_large = self._read_body(dict(headers))
         return Request(
             head.method.decode("latin-1"),
@@ -244,13 +244,3 @@ class _Handler(socketserver.BaseRequestHandler):
         with suppress(TimeoutError):
             while left > 0 and (part := self.request.recv(_READ)):
                 left -= len(part)
-
-
-def _origin_form(target: str) -> tuple[str, str | None]:
-    """Return the path and query of a request target, and the authority of an absolute one."""
-    scheme, separator, rest = target.partition("://")
-    if target.startswith("/") or not separator or scheme.lower() not in ("http", "https"):
-        return target, None
-    at = min((index for mark in "/?" if (index := rest.find(mark)) >= 0), default=len(rest))
-    path = rest[at:]
-    return path if path.startswith("/") else f"/{path}", rest[:at]
