@@ -23,7 +23,6 @@ from mcp_roundtrip_tools.deploy.target import (
     WRITTEN,
     Target,
     built_target,
-    check_interpreter,
     pin,
     target_of,
     where_written,
@@ -85,7 +84,6 @@ class Deployment:
         wrong = [refused_value(name, declared[name], value) for name, value in self.target.items()]
         if problems := [*filter(None, wrong), *self.stack.problems(checks_values=False)]:
             raise Refused(*problems)
-        check_interpreter(self.folder, self.stack)
         self._configure(())
         status = run_sam(program, self.folder, self.environment, "build")
         if status == 0:
@@ -101,8 +99,6 @@ class Deployment:
         deployment.check()
         if artefact_exists:
             deployment._check_artefact()
-        else:
-            check_interpreter(deployment.folder, deployment.stack)
         deployment._check_account()
         save(deployment.folder, deployment.environment)
         if not artefact_exists and (status := deployment.build(program)):
