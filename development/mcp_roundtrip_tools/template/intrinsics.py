@@ -7,7 +7,6 @@ Source: AWS CloudFormation user guide, "Intrinsic function reference". Nodes hav
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +51,7 @@ def holds(condition: str, names: TemplateNames) -> bool:
 
 
 def is_true(node: Any, names: TemplateNames) -> bool:
-    """Evaluate a condition function, or a rule-specific function. Raises Unresolvable."""
+    """Evaluate a condition function. Raises Unresolvable."""
     match node:
         case {"Condition": condition}:
             return holds(str(condition), names)
@@ -64,12 +63,6 @@ def is_true(node: Any, names: TemplateNames) -> bool:
             return all(is_true(each, names) for each in conditions)
         case {"Fn::Or": [*conditions]}:
             return any(is_true(each, names) for each in conditions)
-        case {"Fn::Contains": [items, item]}:
-            return _text(item, names) in _texts(items, names)
-        case {"Fn::EachMemberEquals": [items, item]}:
-            return {*_texts(items, names)} <= {_text(item, names)}
-        case {"Fn::EachMemberIn": [items, among]}:
-            return {*_texts(items, names)} <= {*_texts(among, names)}
     raise Unresolvable(f"{node!r} is not a condition")
 
 
@@ -105,10 +98,6 @@ def _text(node: Any, names: TemplateNames) -> str:
         return scalar_text(value)
     except TypeError:
         raise Unresolvable(f"expected a string, not {type(value).__name__}") from None
-
-
-def _texts(node: Any, names: TemplateNames) -> list[str]:
-    return [_text(item, names) for item in _list(node, names)]
 
 
 def _list(node: Any, names: TemplateNames) -> list[Any]:
@@ -200,10 +189,6 @@ def _find_in_map(argument: Any, names: TemplateNames) -> Any:
     return found
 
 
-def _base64(argument: Any, names: TemplateNames) -> str:
-    return b64encode(_text(argument, names).encode()).decode()
-
-
 def _comparable(node: Any, names: TemplateNames) -> Any:
     value = _resolve(node, names)
     # Parameters are strings: `!Equals [!Ref Count, 1]` compares "1" with 1.
@@ -221,6 +206,5 @@ _FUNCTIONS: dict[str, Callable[[Any, TemplateNames], Any]] = {
     "Fn::Split": _split,
     "Fn::Select": _select,
     "Fn::FindInMap": _find_in_map,
-    "Fn::Base64": _base64,
 }
 _CONDITIONS = frozenset({"Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or"})

@@ -41,7 +41,6 @@ NAMES = TemplateNames(
         ({"Fn::Select": [1, {"Fn::Split": ["/", "x/y"]}]}, "y"),
         ({"Fn::Select": ["0", {"Ref": "Names"}]}, "a"),
         ({"Fn::FindInMap": ["Sizes", {"Ref": "Stage"}, "memory"]}, 1024),
-        ({"Fn::Base64": "hi"}, "aGk="),
         ({"Ref": "AWS::NoValue"}, None),
         ({"a": {"Ref": "AWS::NoValue"}, "b": [1, {"Ref": "AWS::NoValue"}]}, {"b": [1]}),
         ({"Statement": {"Ref": "Stage"}, "x": 1}, {"Statement": "prod", "x": 1}),
