@@ -22,7 +22,7 @@ from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.mirrored_headers import ParameterHeaders, argument_at, encode_header
 from mcp_roundtrip.server.tools import Tool
 
-_ACCEPT: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+ACCEPT: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Session:
     def headers(self) -> dict[str, str]:
         """The headers of a request of a client of the earlier versions."""
         chosen = {} if self.id is None else {HEADER_SESSION_ID: self.id}
-        return {**_ACCEPT, HEADER_PROTOCOL_VERSION: self.protocol_version, **chosen}
+        return {**ACCEPT, HEADER_PROTOCOL_VERSION: self.protocol_version, **chosen}
 
 
 def post(body: Mapping[str, Any], headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> HttpRequest:
     """Build a request with a JSON body."""
-    return HttpRequest("POST", {**_ACCEPT, **headers}, json.dumps(body), authorizer)
+    return HttpRequest("POST", {**ACCEPT, **headers}, json.dumps(body), authorizer)
 
 
 def mirrored_headers(method: str, params: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:

@@ -12,12 +12,11 @@ from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_PROTOCOL_VERSION,
-    NAME_PARAMETER,
     PROTOCOL_VERSION,
     TOOLS_CALL,
     TOOLS_LIST,
 )
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
+from mcp_roundtrip_testing.http_requests import mirrored_headers
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
@@ -51,16 +50,8 @@ def call(name: str, arguments: Mapping[str, Any], **more: Any) -> Event:
 
 def post(path: str, body: Mapping[str, Any]) -> Event:
     """Return the event of a POST whose headers match the body."""
-    method = body["method"]
-    headers = {
-        "content-type": "application/json",
-        "mcp-protocol-version": PROTOCOL_VERSION,
-        "mcp-method": method,
-    }
-    name = body["params"].get(NAME_PARAMETER.get(method, ""))
-    if name is not None:
-        headers["mcp-name"] = encode_header(name)
-    return event("POST", path, headers, body)
+    headers = mirrored_headers(body["method"], body["params"], tools={})
+    return event("POST", path, {"content-type": "application/json", **headers}, body)
 
 
 def event(method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Event:

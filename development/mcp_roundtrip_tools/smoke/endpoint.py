@@ -12,13 +12,12 @@ import httpx2
 
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
-    HEADER_METHOD,
-    HEADER_PROTOCOL_VERSION,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
+from mcp_roundtrip_testing.http_requests import ACCEPT, mirrored_headers
 from mcp_roundtrip_tools.client.connection import Connection
 from mcp_roundtrip_tools.client.http import request
 
@@ -52,12 +51,7 @@ class Endpoint:
             META_CLIENT_CAPABILITIES: {},
         }
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": DISCOVER, "params": {"_meta": meta}}).encode()
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            HEADER_PROTOCOL_VERSION: PROTOCOL_VERSION,
-            HEADER_METHOD: DISCOVER,
-        }
+        headers = {**ACCEPT, **mirrored_headers(DISCOVER, {}, tools={})}
         if not anonymous:
             headers |= self._credentials("POST", self.url, headers, body)
         return request("POST", self.url, headers, body, tls=self.tls)
