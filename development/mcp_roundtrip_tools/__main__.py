@@ -16,7 +16,7 @@ LOCAL = frozenset({"anyio", "awslambdaric", "boto3", "botocore", "h11", "httpx2"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A subcommand. `module` has `function(arguments, *, prog)`, which returns the exit status."""
+    """A subcommand. `module` has `function(arguments)`, which returns the exit status."""
 
     module: str
     text: str
@@ -86,7 +86,7 @@ def _run(name: str, arguments: Sequence[str]) -> int:
     command = COMMANDS[name]
     try:
         module = import_module(command.module)
-        status: int = getattr(module, command.function)(arguments, prog=f"{PROGRAM} {name}")
+        status: int = getattr(module, command.function)(arguments)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in LOCAL:
             raise

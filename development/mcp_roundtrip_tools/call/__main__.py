@@ -1,4 +1,4 @@
-"""``python -m mcp_roundtrip_tools.call``: call a tool of a running server, and answer its questions here."""
+"""``mcp-roundtrip call``: call a tool of a running server, and answer its questions here."""
 
 from __future__ import annotations
 
@@ -29,14 +29,9 @@ server, 2 for a wrong option or a question without an answer, 3 if nothing answe
 An access token is read from the environment variable TOKEN."""
 
 
-def main(
-    arguments: Sequence[str] | None = None,
-    *,
-    prog: str = "python -m mcp_roundtrip_tools.call",
-    terminal: Terminal | None = None,
-) -> int:
+def main(arguments: Sequence[str] | None = None, *, terminal: Terminal | None = None) -> int:
     """Run the command; return its exit status."""
-    options = _parser(prog).parse_args(arguments)
+    options = _parser().parse_args(arguments)
     terminal = terminal or Terminal()
     try:
         return _run(options, terminal)
@@ -107,9 +102,9 @@ def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: boo
     return Status.ERROR if result.get("isError") else Status.RESULT
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog="mcp-roundtrip call",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

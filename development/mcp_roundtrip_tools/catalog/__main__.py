@@ -25,11 +25,9 @@ from mcp_roundtrip_tools.catalog.catalog import (
 from mcp_roundtrip_tools.catalog.skill_folders import SkillError, stale_manifests, write_manifests
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.catalog"
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser = argparse.ArgumentParser(prog="mcp-roundtrip catalog", description=__doc__)
     parser.add_argument(
         "--functions",
         type=Path,

@@ -9,6 +9,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import Deployment
@@ -17,64 +18,61 @@ from mcp_roundtrip_tools.deploy.target import ARCHITECTURE, RUNTIME
 from mcp_roundtrip_tools.template.model import TemplateError
 
 
-def build(arguments: Sequence[str] | None = None, *, prog: str) -> int:
+def _report_refusals(command: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
+    """Print why a command refuses to build or deploy, and let it return 2."""
+
+    @wraps(command)
+    def run(arguments: Sequence[str] | None = None) -> int:
+        try:
+            return command(arguments)
+        except (Refused, TemplateError) as error:
+            print("\n".join(f"error: {line}" for line in str(error).splitlines()), file=sys.stderr)
+        except (KeyboardInterrupt, EOFError):
+            print("\nNothing was deployed.", file=sys.stderr)
+        return 2
+
+    return run
+
+
+@_report_refusals
+def build(arguments: Sequence[str] | None = None) -> int:
     """Build the functions and the layer; return the exit status."""
-    parser = _parser(prog, "Build for an environment.", changes=True)
-    given = parser.parse_args(arguments)
-    return _run(lambda: _changed(given).build(find_sam(Path.cwd(), given.sam)))
+    given = _parser("build", "Build for an environment.", changes=True).parse_args(arguments)
+    return _changed(given).build(find_sam(Path.cwd(), given.sam))
 
 
-def deploy(arguments: Sequence[str] | None = None, *, prog: str) -> int:
+@_report_refusals
+def deploy(arguments: Sequence[str] | None = None) -> int:
     """Check, build and deploy; return the exit status."""
     description = "Check, build and deploy to an environment, and ask for what is missing."
-    parser = _parser(prog, description, changes=True, deploys=True)
+    parser = _parser("deploy", description, changes=True, deploys=True)
     parser.add_argument("--check", action="store_true", help="check the names of the parameters, and stop")
     parser.add_argument("--built", action="store_true", help="deploy .aws-sam/build as it is")
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     given = parser.parse_args(arguments)
-
-    def check_and_deploy() -> int:
-        deployment = _changed(given)
-        if given.check:
-            return 0
-        sam, asks = find_sam(Path.cwd(), given.sam), sys.stdin.isatty() and not given.yes
-        options = shlex.split(given.options)
-        return deployment.deploy(sam, artefact_exists=given.built, asks=asks, options=options)
-
-    return _run(check_and_deploy)
-
-
-def rollback(arguments: Sequence[str] | None = None, *, prog: str) -> int:
-    """Deploy what ran before the last deployment; return the exit status."""
-    parser = _parser(prog, "Deploy to an environment what ran before the last deployment.", deploys=True)
-    given = parser.parse_args(arguments)
-
-    def deploy_again() -> int:
-        sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
-        return Deployment.of(Path.cwd(), given.env).rollback(sam, options)
-
-    return _run(deploy_again)
-
-
-def url(arguments: Sequence[str] | None = None, *, prog: str) -> int:
-    """Print the URL of the endpoint; return the exit status."""
-    given = _parser(prog, "Print the URL of the endpoint of an environment.").parse_args(arguments)
-
-    def show() -> int:
-        print(Deployment.of(Path.cwd(), given.env).endpoint())
+    deployment = _changed(given)
+    if given.check:
         return 0
+    sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
+    asks = sys.stdin.isatty() and not given.yes
+    return deployment.deploy(sam, artefact_exists=given.built, asks=asks, options=options)
 
-    return _run(show)
+
+@_report_refusals
+def rollback(arguments: Sequence[str] | None = None) -> int:
+    """Deploy what ran before the last deployment; return the exit status."""
+    description = "Deploy to an environment what ran before the last deployment."
+    given = _parser("rollback", description, deploys=True).parse_args(arguments)
+    sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
+    return Deployment.of(Path.cwd(), given.env).rollback(sam, options)
 
 
-def _run(command: Callable[[], int]) -> int:
-    try:
-        return command()
-    except (Refused, TemplateError) as error:
-        print("\n".join(f"error: {line}" for line in str(error).splitlines()), file=sys.stderr)
-    except (KeyboardInterrupt, EOFError):
-        print("\nNothing was deployed.", file=sys.stderr)
-    return 2
+@_report_refusals
+def url(arguments: Sequence[str] | None = None) -> int:
+    """Print the URL of the endpoint; return the exit status."""
+    given = _parser("url", "Print the URL of the endpoint of an environment.").parse_args(arguments)
+    print(Deployment.of(Path.cwd(), given.env).endpoint())
+    return 0
 
 
 def _changed(given: argparse.Namespace) -> Deployment:
@@ -89,9 +87,9 @@ def _changed(given: argparse.Namespace) -> Deployment:
 
 
 def _parser(
-    prog: str, description: str, *, changes: bool = False, deploys: bool = False
+    command: str, description: str, *, changes: bool = False, deploys: bool = False
 ) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser = argparse.ArgumentParser(prog=f"mcp-roundtrip {command}", description=description)
     add = parser.add_argument
     add("--env", default=DEFAULT, help="the environment of samconfig.toml (default: %(default)s)")
     if changes or deploys:

@@ -28,11 +28,9 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.events"
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 outside an application, 1 for another error."""
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser = argparse.ArgumentParser(prog="mcp-roundtrip events", description=__doc__)
     parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
     parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
     given = parser.parse_args(arguments)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,12 +49,10 @@ TRANSFORMED = frozenset(f"AWS::Serverless::{name}" for name in ("Application", "
 _PYTHON_VERSION = re.compile(r'(?<=python-version: ")[0-9.]+(?=")')
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.growth.add"
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     parser = argparse.ArgumentParser(
-        prog=prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="mcp-roundtrip add", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("part", help=" or ".join(PARTS))
     parser.add_argument("--force", action="store_true", help="replace files that exist, too")
@@ -156,7 +153,3 @@ def next_steps(project: Path, part: str) -> Iterator[str]:
     types = {str(each.get("Type")) for each in resources if isinstance(each, dict)}
     if unknown := sorted(types - TRANSFORMED - PERMISSIONS.keys()):
         yield f"It has no permissions for {', '.join(unknown)}: add them to its ExecutionRole."
-
-
-if __name__ == "__main__":
-    sys.exit(main())

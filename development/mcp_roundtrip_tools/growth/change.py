@@ -168,10 +168,12 @@ def edit_first(files: Files) -> str:
     return f"Now edit {next(iter(files))}. `make run` serves the tool."
 
 
-def parser(prog: str, description: str | None) -> argparse.ArgumentParser:
+def parser(command: str, description: str | None) -> argparse.ArgumentParser:
     """Return a parser of the arguments that both commands have."""
     made = argparse.ArgumentParser(
-        prog=prog, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=f"mcp-roundtrip {command}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("name", help="the name of the tool, such as find_orders")
     made.add_argument("--tasks", action="store_true", help="a tool that becomes a task, which a worker runs")

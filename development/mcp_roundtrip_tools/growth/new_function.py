@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
@@ -90,11 +89,9 @@ def check_owners(project: Path, document: Mapping[str, Any], functions: Mapping[
             )
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.growth.new_function"
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
-    given = parser(prog, __doc__).parse_args(arguments)
+    given = parser("new-function", __doc__).parse_args(arguments)
     return run(lambda: plan_function(given.project, given.name, tasks=given.tasks), edit_first)
 
 
@@ -123,7 +120,3 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
         add_front_door(template, first, with_makefile=with_makefile)
     refuse_existing(new)
     return {**new, project / TEMPLATE: template.text, **catalog}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -97,11 +96,9 @@ def _is_beside(app: Path, node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and app.with_name(f"{node.module}.py").exists()
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.growth.new_tool"
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
-    options = parser(prog, __doc__)
+    options = parser("new-tool", __doc__)
     options.add_argument("--function", help="the folder of the function, if there are several")
     given = options.parse_args(arguments)
     function = given.function or None
@@ -128,7 +125,3 @@ def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: b
     if (project / FUNCTIONS / FRONT_DOOR).is_dir():
         files |= catalog_files(project, files)
     return files
-
-
-if __name__ == "__main__":
-    sys.exit(main())

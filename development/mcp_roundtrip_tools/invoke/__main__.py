@@ -42,18 +42,13 @@ Its keys are the same each time, so a state is valid in the next run, for ten mi
 and asynchronous invocations end with the command: for tasks, start make run.
 
 The next round of a call has the same event. Save the response before:
-  {prog} weather -e events/weather/call.json > 1.json
-  {prog} weather -e events/weather/call.json --round 1.json"""
+  mcp-roundtrip invoke weather -e events/weather/call.json > 1.json
+  mcp-roundtrip invoke weather -e events/weather/call.json --round 1.json"""
 
 
-def main(
-    arguments: Sequence[str] | None = None,
-    *,
-    prog: str = "python -m mcp_roundtrip_tools.invoke",
-    terminal: Terminal | None = None,
-) -> int:
+def main(arguments: Sequence[str] | None = None, *, terminal: Terminal | None = None) -> int:
     """Run the command; return its exit status."""
-    options = _parser(prog).parse_args(arguments)
+    options = _parser().parse_args(arguments)
     terminal = terminal or Terminal()
     try:
         with _exit_on_signals():
@@ -146,11 +141,11 @@ def _exit_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog="mcp-roundtrip invoke",
         description=DESCRIPTION,
-        epilog=EPILOG.format(prog=prog),
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument

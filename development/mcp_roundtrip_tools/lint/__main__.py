@@ -18,9 +18,9 @@ FOLDERS = ("functions", "src")
 """Where functions are, if no file is named: in this project, and in a new application."""
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.lint") -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 with findings, 2 if something cannot be read."""
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser = argparse.ArgumentParser(prog="mcp-roundtrip lint", description=__doc__)
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="FILE", help="modules or folders (default: functions, src)"
     )

@@ -40,9 +40,9 @@ class NewApplicationError(McpRoundtripError):
     """The application cannot be written; the message says why. Nothing was written."""
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.new") -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
-    given = _parser(prog).parse_args(arguments)
+    given = _parser().parse_args(arguments)
     folder = Path(given.name)
     try:
         write_application(folder, given.runtime, given.architecture, given.wheel)
@@ -126,8 +126,8 @@ def default_runtime(python: str) -> str:
     return f"python{python}" if f"python{python}" in RUNTIMES else "python3.13"
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mcp-roundtrip new", description=__doc__)
     parser.add_argument("name", help="the folder of the application; its name is also the stack's")
     parser.add_argument(
         "--runtime",

@@ -20,14 +20,9 @@ from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, read_envir
 from mcp_roundtrip_tools.prune.account import Row, Version, Workers, plan, removable
 
 
-def main(
-    arguments: Sequence[str] | None = None,
-    clients: Callable[[str], Any] | None = None,
-    *,
-    prog: str = "python -m mcp_roundtrip_tools.prune",
-) -> int:
+def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] | None = None) -> int:
     """Run the command; return its exit status. `clients` replaces boto3's clients in tests."""
-    options = _parser(prog).parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         environment = read_environment(Path.cwd(), options.env)
         stack = options.stack or environment.option("stack_name") or ""
@@ -66,9 +61,9 @@ def _line(row: Row) -> str:
     return f"{version.function} {version.number}  {version.published}  {decision}"
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=prog, description="List the versions of workers; delete the unused ones."
+        prog="mcp-roundtrip prune", description="List the versions of workers; delete the unused ones."
     )
     parser.add_argument("--env", default=DEFAULT, help="the environment of samconfig.toml")
     parser.add_argument("--stack", default="", help="another stack than the environment's")

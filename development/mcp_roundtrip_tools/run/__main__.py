@@ -33,7 +33,7 @@ from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import TemplateError
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.run") -> int:
+def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip run") -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     options = _parser(prog).parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -37,10 +37,12 @@ from mcp_roundtrip_tools.template.model import TemplateError
 ENV_VARS: Final = f"{LIVE}/env.json"
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip sam-local") -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     parser = argparse.ArgumentParser(
-        prog=prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="mcp-roundtrip sam-local",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_template_options(parser)
     given = parser.parse_args(arguments)

@@ -28,15 +28,10 @@ Settings are variables of the environment, because other users of a computer can
   CA_BUNDLE=…         a file with certificates to trust instead of the system's"""
 
 
-def main(
-    arguments: Sequence[str] | None = None,
-    environment: Mapping[str, str] = os.environ,
-    *,
-    prog: str = "python -m mcp_roundtrip_tools.smoke",
-) -> int:
+def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
     """Run the command; return its exit status."""
     argparse.ArgumentParser(
-        prog=prog,
+        prog="mcp-roundtrip smoke",
         description="Check a deployed endpoint from the outside.",
         epilog=SETTINGS,
         formatter_class=argparse.RawDescriptionHelpFormatter,

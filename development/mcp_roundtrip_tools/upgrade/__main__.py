@@ -63,11 +63,9 @@ class UpgradeError(McpRoundtripError):
     """The platform cannot be replaced; the message says what to do. No file was changed."""
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.upgrade"
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser = argparse.ArgumentParser(prog="mcp-roundtrip upgrade", description=__doc__)
     parser.add_argument("--force", action="store_true", help="replace edited files, too")
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)

@@ -198,7 +198,7 @@ def test_a_misspelt_parameter_is_refused_without_sam(
     application(tmp_path)
     monkeypatch.chdir(tmp_path)
     given = ["--check", "--sam", "no-such-sam", "--parameters", parameter]
-    assert deploy(given, prog="mcp-roundtrip deploy") == status
+    assert deploy(given) == status
 
 
 def refusals_of_files(folder: Path) -> list[str]:
