@@ -2,10 +2,10 @@
 
 A file has the behaviour that breaks, some tests that catch the fault, and a patch of the layer::
 
-    A state is accepted after its flow has expired.
+    A state is accepted after its flow has ended, if its own expiry is later.
 
     Caught by:
-    tests/state/test_codec.py::test_a_state_is_refused_once_its_flow_has_expired
+    tests/state/test_codec.py::test_a_reduced_flow_limit_applies_to_tokens_minted_earlier
 
     diff --git a/layers/mcp_roundtrip/mcp_roundtrip/state/claims.py …
 
@@ -45,7 +45,7 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """The part of the layer, and the behaviour: `state/an-expired-state-is-opened`."""
+        """The part of the layer, and the behaviour: `state/a-state-is-opened-after-its-flow-has-ended`."""
         return self.path.relative_to(FOLDER).with_suffix("").as_posix()
 
     def apply(self, folder: Path, *options: str) -> bool:

@@ -47,12 +47,6 @@ def tree(spans: list[ReadableSpan]) -> list[str]:
     return lines
 
 
-def linked(span: ReadableSpan, spans: list[ReadableSpan]) -> list[str]:
-    """Return the names of the spans that a span links to."""
-    names = {each.context.span_id: each.name for each in spans if each.context}
-    return [names.get(link.context.span_id, "unknown") for link in span.links]
-
-
 def _place(span: ReadableSpan) -> str:
     if span.kind is SpanKind.SERVER:
         return "front door<br>" if span.parent is None else "owner<br>"

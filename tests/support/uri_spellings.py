@@ -37,13 +37,3 @@ def spellings(draw: st.DrawFn, uri: str, *, folds_host: bool = True) -> str:
         segments = []
     respelled = [f"/{draw(spelled(segment))}" for segment in segments]
     return f"{given}://{draw(spelled(host, folds=folds_host))}{port}{''.join(respelled)}{draw(spelled(rest))}"
-
-
-@st.composite
-def detours(draw: st.DrawFn, uri: str) -> str:
-    """An equivalent spelling of a hierarchical URI with `.` and `..` segments."""
-    spelling = draw(spellings(uri))
-    found = re.fullmatch(r"([^/]*//[^/?#]*)([^?#]*)(.*)", spelling)
-    assert found is not None
-    detour = st.sampled_from(["/.", "/x/..", "/%2e", "/x%2Fy/%2E.", "/a/b/../.."])
-    return f"{found[1]}{draw(detour)}{found[2]}{found[3]}"
