@@ -11,6 +11,7 @@ from corpus.deployment import AUDIENCE, World
 from mcp_roundtrip_tools.events.of_application import Event
 from mcp_roundtrip_tools.events.of_application import event as http_api_event
 from support.event_formats import FORMATS
+from support.event_sources import GATEWAYS, flat_context, with_context
 
 SOURCES: Final = ("http_api", "http_api_1_0", "rest_api", "function_url", "alb", "alb_multi_value", "direct")
 
@@ -88,23 +89,12 @@ def event_of(
     path, _, query = path.partition("?")
     event = http_api_event(method, path, headers)
     event |= {"rawQueryString": query, "body": body, "isBase64Encoded": False}
-    if source in FORMATS:
-        event = FORMATS[source](event)
+    event = FORMATS.get(source, dict)(event)
     context = {} if person is None else authorizer(mode, person)
     if not context:
         return event
-    if source in ("http_api", "function_url"):
-        return {**event, "requestContext": {**event["requestContext"], "authorizer": context}}
-    return {**event, "requestContext": {**event["requestContext"], **_flat(context)}}
-
-
-def _flat(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of `requestContext` in the other formats of API Gateway."""
-    if "iam" in context:
-        iam = context["iam"]
-        identity = {"accessKey": iam["accessKey"], "accountId": iam["accountId"], "caller": iam["callerId"]}
-        return {"identity": {**identity, "user": iam["userId"], "userArn": iam["userArn"], "sourceIp": "::1"}}
-    return {"authorizer": dict(context.get("jwt") or context["lambda"])}
+    members = flat_context(context) if source in GATEWAYS else {"authorizer": context}
+    return with_context(event, **members)
 
 
 def described(method: str, path: str, headers: Mapping[str, str], body: str | None) -> dict[str, Any]:

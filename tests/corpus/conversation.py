@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from corpus import callers
 from corpus.answers import ANSWERS
 from corpus.client import Client
-from corpus.deployment import Function
+from corpus.client_kinds import KINDS
+from corpus.deployment import WORKER, Function, World
+from corpus.features import Feature, make_server
 from support.html_form import parse
 
 MAX_REQUESTS = 14
@@ -243,3 +246,38 @@ def form_fields(page: str, how: str) -> list[tuple[str, str]]:
             required = "many" if how == "invalid" else value or usual
             fields.append((name, required if "required" in given else value))
     return fields
+
+
+def talk(
+    world: World,
+    *body: str,
+    kind: str = "tool",
+    client: str = "shows forms and URLs",
+    mode: str = "none",
+    source: str = "http_api",
+    settings: Mapping[str, str] | None = None,
+    answer: str = "accept",
+    deviation: str = "",
+    is_notified: bool = False,
+    **options: Any,
+) -> Conversation:
+    """Deploy a feature with this body, and return the conversation of a client that has opened.
+
+    `is_notified`: the client asks for notifications. `options` are those of Feature.
+    """
+    feature = Feature(body, kind=kind, **{"dialect": KINDS[client].augments_tasks, **options})
+    make = make_server(feature, world)
+    given = {**callers.settings(mode, world), **(settings or {})}
+    function = world.function(make, **given)
+    worker = world.function(make, WORKER, **given) if "MCP_TASK_TABLE" in given else None
+    asked_for = {"progressToken": "p1", "io.modelcontextprotocol/logLevel": "debug"}
+    person = None if mode == "none" else "alice"
+    meta = asked_for if is_notified else {}
+    opened = Client(world, function, KINDS[client], mode, source, person, meta=meta)
+    opened.open()
+    return Conversation(opened, kind, answer, worker, deviation)
+
+
+def run(body: tuple[str, ...], world: World, **options: Any) -> None:
+    """Deploy a feature with this body, and play the conversation of a client with it."""
+    talk(world, *body, **options).run()

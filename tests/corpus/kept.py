@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpus.cases.parked import Waiting, in_view, submit
-from corpus.cases.states import DELEGATED, UNENCRYPTED, talk
+from corpus.cases.states import DELEGATED, UNENCRYPTED
 from corpus.cases.tasks import SIZE, Running
-from corpus.conversation import Conversation
+from corpus.conversation import Conversation, talk
 from corpus.deployment import TASKS, World
 from corpus.recording import Case, record
 

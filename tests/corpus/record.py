@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from corpus.catalog import all_cases
-from corpus.golden import FILE, Comparison, Record, describe, load
+from corpus.golden import FILE, Record, compare, describe, load
 from corpus.recording import record
 
 
@@ -30,11 +30,10 @@ def save(records: Iterable[Record], path: Path = FILE) -> None:
 
 def report(before: dict[str, Record], after: dict[str, Record]) -> None:
     """Print the differences, for the commit message and its reader."""
-    both = [name for name in after if name in before]
-    differences = [each for name in both for each in Comparison(before[name], after[name]).differences]
-    print(f"{len(after)} cases, {len(after) - len(both)} new, {len(before) - len(both)} gone")
-    if differences:
-        print(describe(differences))
+    compared = {name: compare(before[name], after[name]) for name in after if name in before}
+    print(f"{len(after)} cases, {len(after) - len(compared)} new, {len(before) - len(compared)} gone")
+    if described := describe(compared):
+        print(described)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import pytest
 
 from corpus.catalog import all_cases
-from corpus.golden import Comparison, describe, load
+from corpus.golden import compare, describe, load
 from corpus.recording import record
 
 SHARES = 4
@@ -19,9 +19,10 @@ REMEDY = (
 def test_each_case_behaves_as_recorded(share: int) -> None:
     recorded = load()
     cases = all_cases()[share::SHARES]
-    compared = [Comparison(recorded[case.name], record(case)) for case in cases if case.name in recorded]
-    differences = [each for comparison in compared for each in comparison.differences]
-    assert not differences, f"\n{describe(differences)}\n{REMEDY}"
+    compared = {
+        case.name: compare(recorded[case.name], record(case)) for case in cases if case.name in recorded
+    }
+    assert not any(compared.values()), f"\n{describe(compared)}\n{REMEDY}"
 
 
 def test_each_case_is_recorded() -> None:

@@ -37,16 +37,16 @@ def event_of(source: str, request: HttpRequest, now: float) -> Event:
     if not request.authorizer:
         return event
     if source in GATEWAYS:
-        return with_context(event, **_flat_context(request.authorizer))
+        return with_context(event, **flat_context(request.authorizer))
     return with_context(event, authorizer=dict(request.authorizer))
 
 
-def _flat_context(authorizer: Mapping[str, Any]) -> dict[str, Any]:
+def flat_context(authorizer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a request context in payload format 1.0."""
     [(kind, given)] = authorizer.items()
     if kind == "iam":
         user = str(given["userId"]).removeprefix("AROA").partition(":")[0]
-        arn = f"arn:aws:sts::{given['accountId']}:assumed-role/{user}/session"
+        arn = given.get("userArn", f"arn:aws:sts::{given['accountId']}:assumed-role/{user}/session")
         return {"identity": {"accountId": given["accountId"], "user": given["userId"], "userArn": arn}}
     return {"authorizer": given if kind == "jwt" else {"principalId": "any", **given}}
 

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from corpus import callers
 from corpus.answers import ANSWERS
-from corpus.client import Client
 from corpus.client_kinds import KINDS
-from corpus.conversation import Conversation
-from corpus.deployment import QUEUED_TASKS, TASKS, WORKER, World
-from corpus.features import ASKING, Feature, make_server
+from corpus.conversation import talk
+from corpus.deployment import QUEUED_TASKS, TASKS, World
+from corpus.features import ASKING
 from corpus.pairs import Combination, all_pairs
 from corpus.recording import Case
 
@@ -92,37 +91,18 @@ def name_of(chosen: Combination) -> str:
 def play(chosen: Mapping[str, Any], world: World) -> None:
     """Play the conversation of a combination."""
     before, after = AROUND[chosen["around"]]
-    feature = Feature(
-        (*before, chosen["asks"], *after),
+    talk(
+        world,
+        *(*before, chosen["asks"], *after),
         kind=chosen["feature"].removeprefix("async "),
         is_async=chosen["feature"].startswith("async "),
         task=chosen["task"],
         channels=CHANNELS[chosen["channels"]] if chosen["feature"].endswith("tool") else None,
-        dialect=KINDS[chosen["client"]].augments_tasks,
-    )
-    settings = {**callers.settings(chosen["mode"], world), **TABLES[chosen["table"]]}
-    converse(world, feature, settings, chosen).run()
-
-
-def converse(
-    world: World, feature: Feature, settings: Mapping[str, str], chosen: Mapping[str, Any]
-) -> Conversation:
-    """Deploy a feature and its worker, and return the conversation of a client that has opened."""
-    make = make_server(feature, world)
-    function = world.function(make, **settings)
-    worker = world.function(make, WORKER, **settings) if "MCP_TASK_TABLE" in settings else None
-    client = Client(
-        world,
-        function,
-        KINDS[chosen["client"]],
-        chosen.get("mode", "none"),
-        chosen.get("source", "http_api"),
-        None if chosen.get("mode", "none") == "none" else "alice",
-        meta={"progressToken": "p1", "io.modelcontextprotocol/logLevel": "debug"}
-        if "notifications" in chosen.get("around", "")
-        else {},
-    )
-    client.open()
-    return Conversation(
-        client, feature.kind, chosen.get("answer", "accept"), worker, chosen.get("deviation", "")
-    )
+        client=chosen["client"],
+        mode=chosen["mode"],
+        source=chosen["source"],
+        settings=TABLES[chosen["table"]],
+        answer=chosen["answer"],
+        deviation=chosen.get("deviation", ""),
+        is_notified=chosen["around"] == "notifications",
+    ).run()

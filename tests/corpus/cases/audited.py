@@ -10,8 +10,7 @@ from corpus.cases import tasks
 from corpus.cases.front_door import FLOW, TASK_FLOW, deployed
 from corpus.cases.parked import call as call_again
 from corpus.cases.parked import in_view, page, play_acts, submit
-from corpus.cases.states import talk
-from corpus.conversation import Conversation
+from corpus.conversation import Conversation, talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.full_server import ADD, Step, ask, call, complete
 from corpus.full_server import deployed as deployed_full

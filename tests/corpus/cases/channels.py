@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 from corpus.cases import functions
 from corpus.cases.parked import FORM, Waiting, in_view, submit
-from corpus.cases.states import talk
 from corpus.client_kinds import KINDS
+from corpus.conversation import talk
 from corpus.deployment import TASKS, World
 from corpus.features import Size
 from corpus.pairs import Combination, all_pairs

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from corpus.cases import tasks
 from corpus.cases.requests import body_of, raw
-from corpus.cases.states import run
 from corpus.client_kinds import KINDS
+from corpus.conversation import run
 from corpus.deployment import TASKS
 from corpus.deviations import DEVIATIONS
 from corpus.full_server import ADD, Step, ask, call, case, complete
@@ -75,7 +75,6 @@ def cases() -> Iterator[Case]:
         yield Case(f"task: of a direct caller, {name}", tasks.play_acts, body, acts, TASKS, **options)
     for name, body in BODIES.items():
         for client in ("shows forms and URLs", "declares nothing"):
-            around = "notifications" if "log" in body else ""
-            options = {"source": "direct", "around": around, "settings": TASKS}
+            options = {"source": "direct", "is_notified": "log" in body, "settings": TASKS}
             title = f"time: a direct caller with {name}, client {client}"
             yield Case(title, run, body, client=client, is_async="branches" in body, **options)

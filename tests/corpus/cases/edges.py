@@ -12,10 +12,11 @@ from pydantic import AfterValidator, BaseModel
 from corpus import author, callers
 from corpus.cases import functions
 from corpus.cases.requests import body_of, raw
-from corpus.cases.states import UNENCRYPTED, talk
+from corpus.cases.states import UNENCRYPTED
 from corpus.cases.tasks import play_acts, poll, wait, work
 from corpus.client import META, Client
 from corpus.client_kinds import KINDS
+from corpus.conversation import talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.full_server import ADD, ask, case
 from corpus.recording import Case

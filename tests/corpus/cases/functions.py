@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 from corpus import author
 from corpus.author import FUNCTIONS, HOOKS
-from corpus.cases.states import talk
 from corpus.client import Client
 from corpus.client_kinds import KINDS
-from corpus.conversation import PARKED, Conversation, form_fields
+from corpus.conversation import PARKED, Conversation, form_fields, talk
 from corpus.deployment import TASKS, WORKER, GetPorts, World
 from corpus.recording import Case
 from mcp_roundtrip import Server

@@ -8,8 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from corpus.aws_account import Fault
-from corpus.cases.states import talk
-from corpus.conversation import PARKED, QUESTIONS, Conversation, form_fields
+from corpus.conversation import PARKED, QUESTIONS, Conversation, form_fields, talk
 from corpus.deployment import AUDIENCE, TASKS, World
 from corpus.recording import Case
 

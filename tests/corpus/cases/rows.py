@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from corpus.aws_account import Fault
 from corpus.cases.parked import FORM, Waiting, call, fails, in_view, play_acts, recovers, submit, wait
-from corpus.cases.states import run, talk
 from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel
 from corpus.client_kinds import KINDS
-from corpus.conversation import Conversation
+from corpus.conversation import Conversation, run, talk
 from corpus.deployment import TASKS, World
 from corpus.recording import Case
 from corpus.tokens import changed_state
@@ -98,7 +97,7 @@ def _endings() -> Iterator[Case]:
         yield _talks(f"a result of 1.2 MB through {source}", "large result", source=source)
     yield _talks("a result of 6 MB", "result of 6 MB")
     yield _talks("a result of 6 MB after a question", "form", "result of 6 MB")
-    yield _talks("many notifications", "many notifications", "step", around="notifications", source="alb")
+    yield _talks("many notifications", "many notifications", "step", is_notified=True, source="alb")
     for required in ("elicitation", "elicitation.form", "elicitation.url", "sampling"):
         for client in ("declares nothing", "shows apps", "shows forms", "2025-11-25, declares nothing"):
             options = {"client": client, "mode": "jwt", "requires": (required,), "settings": TASKS}

@@ -9,12 +9,10 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from corpus.aws_account import ARN, MAC_KEY, NEXT_SIGNING_KEY, SIGNING_KEY, Fault, private_key
-from corpus.cases.asking import TABLES, converse, play
-from corpus.client_kinds import KINDS
-from corpus.conversation import Conversation
+from corpus.cases.asking import TABLES, play
+from corpus.conversation import Conversation, run, talk
 from corpus.deployment import World
 from corpus.deviations import DEVIATIONS
-from corpus.features import Feature
 from corpus.pairs import Combination, all_pairs
 from corpus.recording import Case
 
@@ -69,22 +67,6 @@ def cases() -> Iterator[Case]:
 
 
 # -- rounds and expiry -------------------------------------------------------------------------------------
-
-
-def talk(
-    world: World, *body: str, kind: str = "tool", client: str = "shows forms and URLs", **options: Any
-) -> Conversation:
-    """Deploy a feature with this body, and return the conversation of a client."""
-    settings = {"MCP_AUTH_MODE": options.get("mode", "none"), **options.pop("settings", {})}
-    members = ("is_async", "task", "channels", "requires", "scopes", "dialect")
-    given = {name: options.pop(name) for name in members if name in options}
-    given.setdefault("dialect", KINDS[client].augments_tasks)
-    return converse(world, Feature(body, kind=kind, **given), settings, {"client": client, **options})
-
-
-def run(body: tuple[str, ...], world: World, **options: Any) -> None:
-    """Deploy a feature with this body, and play the conversation of a client with it."""
-    talk(world, *body, **options).run()
 
 
 def _kept() -> Iterator[Case]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from corpus.aws_account import Fault
-from corpus.cases.states import talk
+from corpus.conversation import talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.recording import Case
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from corpus.cases.asking import CHANNELS, TABLES
-from corpus.cases.states import talk
+from corpus.conversation import talk
 from corpus.deployment import TASKS, World
 from corpus.pairs import Combination, all_pairs
 from corpus.recording import Case
