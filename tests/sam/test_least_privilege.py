@@ -5,9 +5,7 @@ refuse no call, so the tests compare lists.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 
@@ -112,82 +110,6 @@ def test_every_exception_is_still_needed() -> None:
     resources = {grant.resource for allowed in every.values() for grant in allowed}
     wild = {resource for resource in resources if "*" in resource or "?" in resource}
     assert WILDCARDS.keys() == wild
-
-
-# The tests detect deviations
-
-ALLOWED = {
-    Grant("kms:Sign", arn("StateKey"), frozenset({("kms:SigningAlgorithm", "ECDSA_SHA_256")})),
-    Grant("dynamodb:GetItem", arn("TaskTable")),
-    Grant("lambda:InvokeFunction", f"{LAMBDA}_*_worker:*"),
-}
-ASKED = {
-    Call(
-        "kms:Sign",
-        arn("StateKey"),
-        frozenset({("kms:SigningAlgorithm", "ECDSA_SHA_256"), ("kms:MessageType", "RAW")}),
-    ),
-    Call("dynamodb:GetItem", arn("TaskTable")),
-    Call("lambda:InvokeFunction", f"{LAMBDA}_provision_worker:3"),
-}
-
-
-def swapped(action: str, /, **changes: Any) -> Callable[[set[Grant]], set[Grant]]:
-    return lambda allowed: {replace(each, **changes) if each.action == action else each for each in allowed}
-
-
-MUTATIONS: dict[str, tuple[Callable[[set[Grant]], set[Grant]], str]] = {
-    "an additional action": (
-        lambda allowed: allowed | {Grant("dynamodb:DeleteItem", arn("TaskTable"))},
-        "never used",
-    ),
-    "an additional resource": (
-        lambda allowed: allowed | {Grant("dynamodb:GetItem", arn("OtherTable"))},
-        "never used",
-    ),
-    "a missing action": (
-        lambda allowed: {each for each in allowed if each.action != "kms:Sign"},
-        "not allowed",
-    ),
-    "another resource": (swapped("dynamodb:GetItem", resource=arn("OtherTable")), "not allowed"),
-    "every action": (swapped("dynamodb:GetItem", action="dynamodb:*"), "any action"),
-    "every action of a kind": (swapped("dynamodb:GetItem", action="dynamodb:Get*"), "any action"),
-    "every resource": (swapped("dynamodb:GetItem", resource="*"), "any resource"),
-    "the workers of another stack": (
-        swapped("lambda:InvokeFunction", resource=f"{LAMBDA}*"),
-        "any resource",
-    ),
-    "every index of a table": (swapped("dynamodb:GetItem", resource=f"{arn('TaskTable')}*"), "any resource"),
-    "the function without its versions": (
-        swapped("lambda:InvokeFunction", resource=f"{LAMBDA}_*_worker"),
-        "not allowed",
-    ),
-    "a condition that does not hold": (
-        swapped("kms:Sign", conditions=frozenset({("kms:MessageType", "DIGEST")})),
-        "not allowed",
-    ),
-}
-
-
-@pytest.mark.parametrize(("mutate", "finding"), MUTATIONS.values(), ids=MUTATIONS.keys())
-def test_a_wrong_role_has_a_finding(mutate: Callable[[set[Grant]], set[Grant]], finding: str) -> None:
-    assert findings(ALLOWED, ASKED, {}, WILDCARDS) == []
-    found = findings(mutate(set(ALLOWED)), ASKED, {}, WILDCARDS)
-    assert any(each.startswith(finding) for each in found), found
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        {"Effect": "Deny", "Action": "kms:Sign", "Resource": "*"},
-        {"Effect": "Allow", "NotAction": "kms:Sign", "Resource": "*"},
-        {"Effect": "Allow", "Action": "kms:Sign", "NotResource": arn("StateKey")},
-        {"Effect": "Allow", "Action": "kms:Sign", "Resource": "*", "Condition": {"StringLike": {}}},
-    ],
-)
-def test_a_statement_in_an_unknown_form_is_refused(statement: Mapping[str, Any]) -> None:
-    with pytest.raises((AssertionError, KeyError)):
-        grants([statement])
 
 
 # Roles and policies of other resources
