@@ -1,6 +1,7 @@
 """What can be newer than its pin: MCP clients, the conformance suite, and the dependencies of the layer."""
 
 import json
+import re
 import subprocess
 import tempfile
 import tomllib
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from newest.pins import Versions, newer, newest_of, node_pins, python_pins, repinned, without_pins
+from packaging.version import Version
+
+from support.client_pins import node_pins, python_pins
 
 CLIENTS_OF_TESTS: Final = ("mcp", "fastmcp", "fastmcp-tasks")
 CLIENT_FILES: Final = tuple(
@@ -21,6 +24,9 @@ LAYER: Final = "layers/mcp_roundtrip/requirements"
 PROFILES: Final = "development/mcp_roundtrip_testing/profiles"
 
 _TIMEOUT_S: Final = 120
+
+Versions = Mapping[str, str]
+"""Package -> version."""
 
 
 class Unresolvable(Exception):
@@ -36,7 +42,12 @@ class Source:
     newest: Versions
 
     def newer(self) -> dict[str, str]:
-        return newer(self.pinned, self.newest)
+        """Return the packages whose newest version is newer than the pinned one, with that version."""
+        return {
+            name: self.newest[name]
+            for name, version in self.pinned.items()
+            if name in self.newest and Version(self.newest[name]) > Version(version)
+        }
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,7 @@ class Registries:
 
     def newest(self, package: str) -> str:
         """Return the newest version on npm, which may be a pre-release."""
-        return newest_of(json.loads(_output(["npm", "view", package, "versions", "--json"])))
+        return max(json.loads(_output(["npm", "view", package, "versions", "--json"])), key=Version)
 
 
 def _output(command: Sequence[str | Path]) -> str:
@@ -88,6 +99,13 @@ def clients(project: Path, registries: Registries) -> list[Source]:
     pinned = {name: version for each in NODE_CLIENTS for name, version in node_pins(makefile, each).items()}
     sources.append(Source("Makefile", pinned, {name: registries.latest(name) for name in pinned}))
     return sources
+
+
+def without_pins(text: str, packages: Mapping[str, str]) -> str:
+    """Return requirements in which these packages may also be newer."""
+    for name, version in packages.items():
+        text = re.sub(rf"(\b{re.escape(name)}(?:\[[\w,]+\])?)=={re.escape(version)}", rf"\1>={version}", text)
+    return text
 
 
 def _requirements_of_tests(project: Path) -> str:
@@ -153,3 +171,11 @@ def apply(copy: Path, sources: Sequence[Source]) -> None:
         for old, new in changed:
             text = text.replace(f'"{old}"', f'"{new}"')
         file.write_text(text, "utf-8")
+
+
+def repinned(text: str, pinned: Versions, versions: Versions) -> str:
+    """Return the text with other versions of these packages."""
+    for name, version in versions.items():
+        old = rf"(?<![\w@/.-])({re.escape(name)}(?:\[[\w,]+\])?(?:==|@)){re.escape(pinned[name])}(?![\w.])"
+        text = re.sub(old, rf"\g<1>{version}", text)
+    return text

@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 
 from newest import __main__ as command
-from newest.groups import GROUPS, LAYER, PROFILES, Group, Registries, Source, Unresolvable, apply
-from newest.pins import newer, newest_of, node_pins, python_pins, repinned, without_pins
+from newest.groups import GROUPS, LAYER, PROFILES, Group, Registries, Source, Unresolvable, apply, repinned
 from support.client_pins import pinned_versions
 from support.project import ROOT
-
-REQUIREMENTS = "# A comment.\nfastmcp-slim[client]==4.2.1\nmcp==2.3.0  # the official client\n"
 
 
 class Offered(Registries):
@@ -32,30 +29,6 @@ class Offered(Registries):
 @pytest.fixture
 def sources():
     return {name: group.sources(ROOT, Offered(Path("uv"))) for name, group in GROUPS.items()}
-
-
-def test_pins_are_read():
-    assert python_pins(REQUIREMENTS) == {"fastmcp-slim": "4.2.1", "mcp": "2.3.0"}
-    assert node_pins("A_NPM := @a/b@1.2.3 \\\n   c@4.5\nB_NPM := d@6\n", "A_NPM") == {
-        "@a/b": "1.2.3",
-        "c": "4.5",
-    }
-    assert node_pins('SUITE: Final = "@a/b@0.2.0-alpha.12"\n', "SUITE") == {"@a/b": "0.2.0-alpha.12"}
-
-
-def test_requirements_without_their_pins_accept_newer_versions():
-    assert "fastmcp-slim[client]>=4.2.1\nmcp==2.3.0" in without_pins(REQUIREMENTS, {"fastmcp-slim": "4.2.1"})
-
-
-def test_only_newer_versions_are_found():
-    pinned = {"a": "1.9", "b": "0.2.0-alpha.9", "c": "2.0", "d": "1"}
-    found = {"a": "1.10", "b": "0.2.0-alpha.12", "c": "1.99"}
-    assert newer(pinned, found) == {"a": "1.10", "b": "0.2.0-alpha.12"}
-
-
-def test_a_pre_release_is_older_than_its_release():
-    assert newest_of(["0.2.0-alpha.9", "0.1.16", "0.2.0-alpha.12"]) == "0.2.0-alpha.12"
-    assert newest_of(["0.2.0", "0.2.0-alpha.12"]) == "0.2.0"
 
 
 def test_only_the_pin_of_the_package_is_replaced():
