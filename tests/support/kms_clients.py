@@ -3,26 +3,24 @@
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
+from mcp_roundtrip.aws.clients import kernel_random
+from mcp_roundtrip.aws.services import AwsClient
+from mcp_roundtrip.deployment import state_codec_factory
+from mcp_roundtrip.deployment.settings import load_settings
+from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
-from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
-from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import Backoff
+from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from support.aws_clients import DEFAULT_KIND, EmulatedService
+from support.aws_clients import DEFAULT_KIND, EmulatedService, OneClient
 from support.fake_kms import serve
 from support.tokens import BINDING, Configuration
-
-_random = secrets.SystemRandom().random
-
 
 client: Callable[..., Any] = partial(EmulatedService, "kms")
 
@@ -53,42 +51,39 @@ class Deployment:
     mac_keys: Sequence[str] = ()
     delegated: bool = False
     revoked: Sequence[str] = ()
-    limits: Limits = field(default_factory=Limits)
 
     def environment(
         self,
-        kms: Any,
+        kms: AwsClient,
         clock: Callable[[], float],
         *,
-        random: Callable[[], float] = _random,
+        random: Callable[[], float] = kernel_random,
         on_issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
         """Return the codec of a new execution environment, which has not called KMS yet."""
-        renewals = Backoff(clock)
-        keys = [KmsKey(kms, arn, clock) for arn in self.keys]
-        signer = KmsSigner(kms, keys[0])
-        delegation = Delegation(
-            root=signer,
-            issuer=BINDING.issuer,
-            audience=BINDING.audience,
-            limits=self.limits,
-            clock=clock,
-            random_bytes=secrets.token_bytes,
-            random=random,
-            renewals=renewals,
-            on_issued=on_issued,
+        encryption = (
+            {
+                "MCP_STATE_ENCRYPTION_KEY_ARN": self.mac_keys[0],
+                "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": ",".join(self.mac_keys[1:]),
+            }
+            if self.mac_keys
+            else {"MCP_STATE_ENCRYPTION": "disabled"}
         )
-        mac_keys = [KmsMacKey(kms, arn) for arn in self.mac_keys]
-        options: dict[str, Any] = {"clock": clock, "random": random, "renewals": renewals}
-        options["issuer"] = BINDING.issuer
-        return RequestStateCodec(
-            signer=delegation.signer if self.delegated else lambda: signer,
-            trusted_keys=TrustedKeys(KmsPublicKeys(keys), self.revoked),
-            epochs=EpochKeys(mac_keys, STATE_TYP, self.limits, **options) if mac_keys else None,
-            limits=self.limits,
-            clock=clock,
-            random_bytes=secrets.token_bytes,
+        settings = load_settings(
+            {
+                "MCP_AUTH_MODE": "none",
+                "MCP_ISSUER": BINDING.issuer,
+                "MCP_AUDIENCE": BINDING.audience,
+                "MCP_STATE_SIGNING": "delegated" if self.delegated else "direct",
+                "MCP_STATE_KEY_ARN": self.keys[0],
+                "MCP_TRUSTED_STATE_KEY_ARNS": ",".join(self.keys[1:]),
+                "MCP_REVOKED_CERTIFICATES": ",".join(self.revoked),
+                **encryption,
+            }
         )
+        protection = StateProtection(settings, lambda: OneClient(kms), clock, secrets.token_bytes, on_issued)
+        with patch.object(state_codec_factory, "kernel_random", random):
+            return protection.codec
 
 
 def deployment(kms: Any, configuration: Configuration) -> Deployment:
