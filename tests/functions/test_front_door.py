@@ -9,16 +9,7 @@ from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.of_application import call, message, post
 from support.deployment import Deployment
-from support.examples import (
-    HYDERABAD,
-    PLACE,
-    PRICES,
-    RESOLVE,
-    TOKYO,
-    TOKYO_FORECAST,
-    TRIAGE,
-    WORK_ITEM,
-)
+from support.examples import HYDERABAD, RESOLVE, TOKYO
 from support.lambda_context import LambdaContext
 from support.project import FUNCTIONS
 
@@ -43,23 +34,6 @@ def send(deployment: Deployment, event: Mapping[str, Any]) -> Any:
 
 def result(deployment: Deployment, event: Mapping[str, Any]) -> Any:
     return send(deployment, event)["result"]
-
-
-@pytest.mark.parametrize(
-    ("method", "member", "key"),
-    [
-        ("tools/list", "tools", "name"),
-        ("prompts/list", "prompts", "name"),
-        ("resources/list", "resources", "uri"),
-        ("resources/templates/list", "resourceTemplates", "uriTemplate"),
-    ],
-)
-def test_a_list_equals_the_lists_of_the_owners(deployment, method, member, key):
-    listed = {each[key]: each for each in result(deployment, message(method))[member]}
-    answers = [Deployment(server, user=None).invoke(message(method)) for server in OWNERS.values()]
-    own = [each for answer in answers if "result" in answer for each in answer["result"][member]]
-    assert listed == {each[key]: each for each in own}
-    assert own
 
 
 def test_every_owner_is_behind_the_front_door():
@@ -109,25 +83,3 @@ def test_a_state_of_one_tool_is_refused_by_another(deployment):
     asked = result(deployment, call("get_weather", HYDERABAD))
     moved = call("update_work_item", RESOLVE, requestState=asked["requestState"])
     assert send(deployment, moved)["error"]["code"] == -32602
-
-
-@pytest.mark.parametrize(
-    ("event", "owner"),
-    [
-        (call("get_weather", TOKYO), "weather"),
-        (message("resources/read", uri=TOKYO_FORECAST), "weather"),
-        (message("resources/read", uri=PRICES), "provision"),
-        (message("prompts/get", name=TRIAGE, arguments={"workItemId": "4522"}), "work_items"),
-        (message("completion/complete", **PLACE), "weather"),
-        (message("completion/complete", **WORK_ITEM), "work_items"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value["method"],
-)
-def test_requests_are_forwarded_to_their_owner_and_answered_in_the_name_of_the_front_door(
-    deployment, event, owner
-):
-    found = result(deployment, event)
-    assert found["resultType"] == "complete"
-    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == NAME
-    assert [forwarded for forwarded, *_ in deployment.forwarded] == [owner]
-    assert "catalog_drift" not in dict(deployment.observer.events)

@@ -9,8 +9,7 @@ from mcp_roundtrip_tools.events.of_application import ASKABLE
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
 """Capabilities of a client that also supports tasks."""
 
-WEATHER, WORK_ITEMS, SUMMARIZE = "/tools/weather", "/tools/work_items", "/tools/summarize"
-PROVISION, APPROVAL = "/tools/provision", "/tools/approval"
+WORK_ITEMS, APPROVAL = "/tools/work_items", "/tools/approval"
 
 HYDERABAD = {"location": "Hyderabad"}
 TOKYO = {"location": "Tokyo"}
@@ -24,17 +23,7 @@ DOCUMENT = {
     ),
     "uri": "file:///home/ada/engine/notes.md",
 }
-FORECAST = "weather://forecast/{place}"
 TOKYO_FORECAST = "weather://forecast/Tokyo%2C%20Japan"
-PLACE: Mapping[str, Any] = {
-    "ref": {"type": "ref/resource", "uri": FORECAST},
-    "argument": {"name": "place", "value": "hyd"},
-}
-TRIAGE = "triage"
-WORK_ITEM: Mapping[str, Any] = {
-    "ref": {"type": "ref/prompt", "name": TRIAGE},
-    "argument": {"name": "workItemId", "value": "4"},
-}
 PRICES = "provision://prices"
 
 ORDERS = {"name": "orders"}
