@@ -105,29 +105,6 @@ def test_only_directly_signed_states_cost_a_kms_call_each(kms_usages):
     assert all(sum(each.per_hour.values()) < 10 for each in kms_usages.values())
 
 
-def test_a_bill_grows_with_each_relevant_assumption(usage, prices):
-    def usd(**changed):
-        return prices.usd(cost.make_bill(usage.task, usage.memory_mb, cost.Assumptions(**changed)))
-
-    names = ["tool_ms", "front_door_ms", "worker_ms", "cold_share", "init_ms", "log_bytes"]
-    for name in [*names, "access_log_bytes", "retention_hours"]:
-        assert usd(**{name: 2 * getattr(cost.Assumptions(), name)}) > usd()
-
-
-def test_a_bill_is_proportional_to_its_prices(usage, prices, tmp_path):
-    twice = tmp_path / "prices.toml"
-    lines = cost.PRICES.read_text("utf-8").splitlines()
-    doubled = [f"usd = {2 * float(line[6:])!r}" if line.startswith("usd = ") else line for line in lines]
-    twice.write_text("\n".join(doubled).replace("e-05", "E-05"), "utf-8")
-    bill = cost.make_bill(usage.task, usage.memory_mb, cost.Assumptions())
-    assert cost.Prices.read(twice).usd(bill) == pytest.approx(2 * prices.usd(bill))
-
-
-def test_a_file_without_the_comments_is_not_changed():
-    with pytest.raises(ValueError, match="make cost"):
-        insert_tables("# Cost\n", "| |", cost.COMMENTS)
-
-
 # -- scale ----------------------------------------------------------------------------------------------
 
 
@@ -172,17 +149,6 @@ def test_the_prose_of_the_scale_page_names_what_breaks_first(workloads, quotas):
 def test_a_parameter_of_the_template_breaks_before_each_quota(workloads, quotas):
     for workload in workloads:
         assert scale.carried(workload, quotas)[0][0] == "ThrottlingRate"
-
-
-def test_twice_the_quotas_need_half_the_regions(workloads, quotas, tmp_path):
-    text = scale.QUOTAS.read_text("utf-8")
-    doubled = re.sub(r"(?m)^value = ([\d_]+)", lambda found: f"value = {2 * int(found[1])}", text)
-    (tmp_path / "quotas.toml").write_text(doubled, "utf-8")
-    raised = scale.Quotas.read(tmp_path / "quotas.toml")
-    for workload in workloads:
-        before, _ = scale.regions_needed(workload, quotas, 100_000)
-        after, _ = scale.regions_needed(workload, raised, 100_000)
-        assert after == -(-before // 2)
 
 
 def test_every_quota_has_a_source_of_aws(quotas):

@@ -47,10 +47,3 @@ def test_the_table_of_the_scale_page_has_the_same_figures(results):
     )
     busiest = f"busiest second of any partition has {results[1].busiest} of"
     assert busiest in " ".join(document.split())
-
-
-def test_a_task_that_does_not_end_is_an_error():
-    stuck = simulation.Simulation()
-    stuck.dispatch = lambda worker, pk: None
-    with pytest.raises(simulation.BenchmarkError, match="is not completed"):
-        stuck.check(stuck.run(1))

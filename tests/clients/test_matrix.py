@@ -1,7 +1,6 @@
 """The clients of the matrix are installed in the pinned versions, and their profiles say the same."""
 
 import json
-import re
 import tomllib
 
 import pytest
@@ -40,12 +39,6 @@ def test_every_pinned_client_is_in_the_matrix():
 def test_every_driver_belongs_to_a_client():
     used = {client.driver for client in CLIENTS}
     assert {path.name for path in DRIVERS.glob("*.*")} == used | {"serve.py", "lines.py", "lines.mjs"}
-
-
-def test_no_two_clients_share_a_name():
-    names = [client.id for client in CLIENTS]
-    assert len({*names}) == len(names)
-    assert all(re.fullmatch("[a-z0-9-]+", name) for name in names)
 
 
 MODES = {"form": "forms", "url": "pages"}

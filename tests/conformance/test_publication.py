@@ -44,10 +44,3 @@ def test_the_readme_shows_the_badge_with_a_link_to_the_page() -> None:
     title = ElementTree.fromstring((ROOT / BADGE).read_text("utf-8"))[0].text
     assert title == text
     assert f'[<img src="{BADGE}" alt="MCP conformance">]({PAGE})' in read_document("README.md")
-
-
-def test_a_failed_check_is_on_the_badge() -> None:
-    row = {"passed": 3, "failed": 1, "warnings": 1, "skipped": 0, "excused": 0}
-    results = {**RESULTS, "servers": [{"scenarios": {"ping": row}}]}
-    assert "3 passed, 2 failed" in badge(results)
-    assert "#b00" in badge(results)
