@@ -244,8 +244,7 @@ def test_a_call_that_is_repeated_after_its_page_is_another_effect():
         assert client.text("pay") == "paid"
     references, idempotency_keys = zip(*keys, strict=True)
     assert len(set(references)) == 1
-    assert len(set(idempotency_keys)) == 2, "one for each call, in all of its passes"
-    assert len(keys) == 4
+    assert len(set(idempotency_keys)) == 2, "one for each call"
 
 
 def test_several_urls_are_required_at_once_and_one_after_the_other():

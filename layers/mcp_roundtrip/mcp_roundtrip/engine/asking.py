@@ -200,8 +200,11 @@ class _Resolver:
         Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
         """
         inputs = self._run.inputs
+        responses: Mapping[str, Any]
         if key in inputs.model_responses and self._channel(question) == "model":
             responses, counts = inputs.model_responses, not self._run.history.has_effects
+        elif self._may_be_visited(question):
+            responses, counts = {key: {"action": "accept"}}, not self._run.history.has_effects
         else:
             responses = inputs.responses
             counts = key in responses and self._response_counts(key, question)
@@ -222,6 +225,10 @@ class _Resolver:
             return None
         self._run.record(entry)
         return answer
+
+    def _may_be_visited(self, question: Question[Any]) -> bool:
+        is_url = self._run.inputs.urls_may_be_visited and isinstance(question, ElicitUrl)
+        return is_url and self._channel(question) == "client"
 
     def _response_counts(self, key: str, question: Question[Any]) -> bool:
         history = self._run.history

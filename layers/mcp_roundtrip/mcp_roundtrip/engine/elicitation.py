@@ -210,7 +210,7 @@ def poll(
     polled = {
         key: url.elicitation for key, url in urls.items() if url.elicitation.poll_interval_ms is not None
     }
-    if not run.inputs.polls_urls:
+    if run.inputs.urls_may_be_visited:
         polled = {}
     asked_again = urls.keys() - polled.keys()
     completed: list[str] = []

@@ -83,14 +83,15 @@ class ClientInputs(Struct, frozen=True):
     - `model_responses` are the responses that a model passed on, by key. They count for questions of the
       channel "model" only.
     - `response_channels` are the channels of responses that came through another one than the client, by key.
-    - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
+    - `urls_may_be_visited`: an earlier call, of which nothing is kept, may have sent the user to the URLs. So
+      `done` decides about each URL that the client can show, and the pass does not wait for it.
     """
 
     responses: Mapping[str, Any]
     is_resumed: bool
     find_channels: Callable[[], Channels]
     model_responses: Mapping[str, Any] = field(default_factory=dict)
-    polls_urls: bool = True
+    urls_may_be_visited: bool = False
     response_channels: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -4,8 +4,8 @@ They could only be asked in the middle of a call over a stream that is held open
 fallbacks (`server.plan`), and a call that waits is parked, with its journal. There is one exception:
 `elicit_url` ends the call with -32042 (2025-11-25, client/elicitation "URL Elicitation Required Error") if
 the client declares URL elicitation, or if it is unknown what it declares and no fallback reaches the user.
-Nothing is kept then: the client makes the call again, and `done` tells whether the interaction is complete.
-So no step may come before -32042.
+Nothing is kept then: the client makes the call again. So `done` is called for each URL in every call
+(`ClientInputs.urls_may_be_visited`), and no step may come before -32042.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Journal, Kind
-from mcp_roundtrip.engine.question_channels import ClientInputs
-from mcp_roundtrip.engine.replay import NeedsInput, Outcome
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
-from mcp_roundtrip.server.errors import asked_after_steps, cannot_ask_error
+from mcp_roundtrip.server.errors import cannot_ask_error
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.round import Round, Visits, asked_through, channels_of, new_run
+from mcp_roundtrip.server.round import Round, asked_through
 
 URL_ELICITATION_REQUIRED: Final = -32042
 """2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""
 
-NOT_VISITED: Final = Visits()
+VISITED: Final = {"action": "accept"}
+"""The answer to a URL question, as the journal has it."""
 
 
 def adapt(call: FeatureCall) -> FeatureCall:
@@ -46,63 +45,15 @@ def adapt(call: FeatureCall) -> FeatureCall:
     return adapted
 
 
-# -- passes -------------------------------------------------------------------------------------------------
-
-
-def first_round(call: FeatureCall, visits: Visits = NOT_VISITED) -> Round:
-    """Return the round of a call that starts from its beginning. `visits`: of its second pass."""
-    inputs = ClientInputs(
-        {key: {"action": "accept"} for key in visits.keys},
-        is_resumed=False,
-        find_channels=lambda: channels_of(call),
-        model_responses=call.params.model_responses,
-        polls_urls=False,  # the client has not shown them yet
-    )
-    flow_id = visits.flow_id or call.context.ports.random_bytes(16).hex()
-    return Round(call, new_run(call, Journal(flow_id), inputs), visits=visits)
-
-
-def second_pass(this_round: Round, outcome: Outcome) -> Round | None:
-    """Return the round with a second pass, which asks `done` of each question whether it is complete.
-
-    Returns None if the pass does not wait for URLs only, or if a second pass finds out nothing new.
-    """
-    if not isinstance(outcome, NeedsInput) or outcome.channel != "client":
-        return None
-    keys, call, visits = frozenset(outcome.requests), this_round.call, this_round.visits or NOT_VISITED
-    # A tool whose keys differ from pass to pass would never end.
-    is_bounded = len(visits.keys) < call.context.ports.config.max_rounds
-    is_useful = _are_urls(outcome.requests) and not keys <= visits.keys
-    if not (is_useful and is_bounded) or outcome.journal.lost_effects:
-        return None
-    name = visits.name or _name(call, outcome.journal)
-    return first_round(call, Visits(visits.keys | keys, outcome.journal.flow_id, name))
-
-
-def _name(call: FeatureCall, journal: Journal) -> str:
-    """Return a name that is equal in every such call; for anonymous callers, in this call only.
-
-    Answers are part of it: what happens at the URL depends on them, and a model could change them later.
-    """
-    principal = caller_binding(call.context.principal)
-    if principal is None:
-        return journal.flow_id
-    answers = [[entry.key, entry.value] for entry in journal.entries if entry.kind is Kind.ANSWER]
-    identity = [principal, call.context.request.method, call.name, call.params.arguments, answers]
-    return digest("mcp-rs/v1/legacy-run", identity, size=24)
-
-
 # -- -32042 -------------------------------------------------------------------------------------------------
 
 
 def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
     """Build the error that sends the user to URLs; another error if the requests are not URLs."""
-    call, visits = this_round.call, this_round.visits or NOT_VISITED
+    call = this_round.call
     if not _are_urls(requests):
         return this_round.error_reply(cannot_ask_error(call))
-    if journal.lost_effects:
-        return this_round.error_reply(asked_after_steps(call, requests, journal))
-    name = visits.name or _name(call, journal)
+    name = _name(call, journal)
     elicitations: list[dict[str, Any]] = [
         {"elicitationId": digest("mcp-rs/v1/elicitation", [name, key], size=24), **request["params"]}
         for key, request in requests.items()
@@ -121,3 +72,21 @@ def _are_urls(requests: WireInputRequests) -> bool:
         request["method"] == "elicitation/create" and request["params"]["mode"] == "url"
         for request in requests.values()
     )
+
+
+def _name(call: FeatureCall, journal: Journal) -> str:
+    """Return a name that is equal in every such call; for anonymous callers, in this call only.
+
+    Answers are part of it: what happens at the URL depends on them, and a model could change them later. URLs
+    that were visited are not: those asked for at the same time keep their ids.
+    """
+    principal = caller_binding(call.context.principal)
+    if principal is None:
+        return journal.flow_id
+    answers = [
+        [entry.key, entry.value]
+        for entry in journal.entries
+        if entry.kind is Kind.ANSWER and entry.value != VISITED
+    ]
+    identity = [principal, call.context.request.method, call.name, call.params.arguments, answers]
+    return digest("mcp-rs/v1/legacy-run", identity, size=24)

@@ -194,29 +194,15 @@ def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[
     return {key: (requests[key]["method"], channel) for key in sorted(requests)}
 
 
-class Visits(Struct, frozen=True):
-    """The URLs that the user may have visited before this call, by the keys of their questions.
-
-    `flow_id`: the flow id of all passes of this call.
-    `name`: identifies the visits in every call with the same arguments and answers.
-    """
-
-    keys: frozenset[str] = frozenset()
-    flow_id: str | None = None
-    name: str | None = None
-
-
 class Round(Struct, frozen=True):
     """One pass of a call.
 
-    `opened`: the state that the client has sent; None if it has none of this flow. `visits`: those of a call
-    of a client that knows no rounds (`legacy_calls`).
+    `opened`: the state that the client has sent; None if it has none of this flow.
     """
 
     call: FeatureCall
     run: Run
     opened: OpenState | None = None
-    visits: Visits | None = None
 
     @property
     def number(self) -> int:

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
-from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
+from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
 from mcp_roundtrip.protocol import results
@@ -136,8 +136,6 @@ def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
 
 
 def _first_round(call: FeatureCall) -> Round:
-    if not call.takes_rounds:
-        return legacy_calls.first_round(call)
     return _round(call, Journal(call.context.ports.random_bytes(16).hex()))
 
 
@@ -146,7 +144,13 @@ def _round(
 ) -> Round:
     params = call.params
     responses = params.input_responses if opened is None else journal.responses_for(params.input_responses)
-    inputs = ClientInputs(responses, opened is not None, lambda: channels_of(call), params.model_responses)
+    inputs = ClientInputs(
+        responses,
+        is_resumed=opened is not None,
+        find_channels=lambda: channels_of(call),
+        model_responses=params.model_responses,
+        urls_may_be_visited=opened is None and not call.takes_rounds,
+    )
     return Round(call, new_run(call, journal, inputs, has_reserve=has_reserve), opened)
 
 
@@ -168,13 +172,6 @@ def _run_round(this_round: Round) -> Reply:
 
         require_room(call, this_round.run)
     outcome = run_pass(call, this_round.run)
-    if this_round.visits is not None:
-        while (again := legacy_calls.second_pass(this_round, outcome)) is not None:
-            this_round, outcome = again, run_pass(call, again.run)
-    return _reply_to(this_round, outcome)
-
-
-def _reply_to(this_round: Round, outcome: Outcome) -> Reply:
     match outcome:
         case Done() | Failed():
             return this_round.reply_for(outcome)
@@ -196,10 +193,10 @@ def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
     match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
         case "parked":
             return _park(this_round, requests, journal, channel)
-        case "restart" if channel == "client":
-            return legacy_calls.ask_at_urls(this_round, requests, journal)
         case "restart" if has_effects:  # the next call runs from its start
             return this_round.error_reply(asked_after_steps(call, requests, journal))
+        case "restart" if channel == "client":
+            return legacy_calls.ask_at_urls(this_round, requests, journal)
         case "restart":
             return _present(this_round, channel, requests)
     return _ask_with_state(this_round, requests, journal, channel)
