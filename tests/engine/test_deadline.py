@@ -45,7 +45,7 @@ def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time():
     assert deadline.is_short_of()
     assert not deadline.is_short_of(2_000)
     assert deadline.is_short_of(2_001)
-    assert not deadline.without_reserve().is_short_of()
+    assert not Deadline(10_000, lambda: 8_000, can_continue=lambda: False).is_short_of()
 
 
 def test_a_passed_deadline_has_no_time_left():

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 RESPONSE_MARGIN_MS: Final = 1_000
 """Subtracted from each limit of a request: the time to seal the state and to send the response."""
@@ -35,8 +34,12 @@ class Deadline(Struct, frozen=True):
 
     at_ms: float
     clock_ms: Callable[[], float]
-    reserve_ms: float = CHECKPOINT_RESERVE_MS
     can_continue: Callable[[], bool] = lambda: True
+
+    @property
+    def reserve_ms(self) -> int:
+        """The time that the pass leaves for ending."""
+        return CHECKPOINT_RESERVE_MS if self.can_continue() else 0
 
     def remaining_ms(self) -> int:
         """Return the milliseconds left, never less than 0."""
@@ -46,11 +49,7 @@ class Deadline(Struct, frozen=True):
         """Return whether less is left than `needs_ms` (default: the reserve, if the call can continue)."""
         if needs_ms is not None:
             return self.remaining_ms() < needs_ms
-        return self.remaining_ms() < self.reserve_ms and self.can_continue()
-
-    def without_reserve(self) -> Deadline:
-        """Return the deadline of a pass that cannot be continued, so that it uses all of its time."""
-        return replace(self, reserve_ms=0)
+        return self.remaining_ms() < CHECKPOINT_RESERVE_MS and self.can_continue()
 
 
 @contextmanager

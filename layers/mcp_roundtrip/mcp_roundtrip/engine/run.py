@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, History, Journal, Kind
@@ -50,10 +49,6 @@ class RunServices(Struct, frozen=True):
     def random_fraction(self) -> float:
         """Return a float in [0, 1) with 53 random bits, like random.random()."""
         return (int.from_bytes(self.random_bytes(7), "big") >> 3) / (1 << 53)
-
-    def without_reserve(self) -> RunServices:
-        """Return the services for a pass that cannot be continued: its deadline has no reserve."""
-        return replace(self, deadline=self.deadline.without_reserve())
 
 
 class Recorder(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -39,39 +39,13 @@ from mcp_roundtrip.server.plan import (
 from mcp_roundtrip.state.claims import Binding
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.arguments.signature import Signature
+    from mcp_roundtrip.arguments.raw_arguments import RawArguments
+    from mcp_roundtrip.arguments.typed_arguments import Arguments
     from mcp_roundtrip.engine.question_channels import Channel
 
 
-class Parameters(Protocol):
-    """The parameters of a feature's function: `arguments.typed_arguments.Arguments` and its siblings."""
-
-    @property
-    def signature(self) -> Signature: ...
-    @property
-    def context_parameter(self) -> str | None: ...
-    @property
-    def is_lenient(self) -> bool: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the arguments on the wire."""
-
-    @property
-    def parameter_headers(self) -> Mapping[tuple[str, ...], str]:
-        """The arguments that clients also send as `Mcp-Param-*` headers (SEP-2243)."""
-
-    def json_schema(self) -> Mapping[str, Any]: ...
-
-    def check(self) -> None:
-        """Build what calls and lists need. Raises DefinitionError."""
-
-    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that clients add, or that a lenient tool does not know."""
-
-    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the typed arguments. Raises ArgumentsError."""
+Parameters: TypeAlias = "Arguments | RawArguments"
+"""The parameters of a feature's function: those of its signature, or a tool's `input_schema`."""
 
 
 class Feature(Protocol):

@@ -56,25 +56,23 @@ def new_run(
     options: TaskOptions | None = None,
     notifications: NotificationBuffer | None = None,
     *,
-    has_reserve: bool = True,
+    is_last: bool = False,
 ) -> Run:
     """Create the run of one pass.
 
-    `options` are those of a stored call, `notifications` those of a task. `has_reserve`: whether the pass
-    ends early enough for another one.
+    `options` are those of a stored call, `notifications` those of a task. `is_last`: no pass can follow it.
     """
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
-    services = _services(call)
     return Run(
         journal,
         inputs,
-        services if has_reserve else services.without_reserve(),
+        _services(call, is_last),
         notifications or NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
         options or TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
     )
 
 
-def _services(call: FeatureCall) -> RunServices:
+def _services(call: FeatureCall, is_last: bool) -> RunServices:
     ports, principal = call.context.ports, call.context.principal
     observer, identity = ports.observer, call.log_identity
 
@@ -88,7 +86,7 @@ def _services(call: FeatureCall) -> RunServices:
         Deadline(
             call.context.invocation.deadline_ms,
             ports.clock_ms,
-            can_continue=lambda: call.carrier_if_unfinished is not None,
+            can_continue=lambda: not is_last and call.carrier_if_unfinished is not None,
         ),
         ports.clock,
         ports.random_bytes,

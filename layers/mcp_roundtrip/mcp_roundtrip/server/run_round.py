@@ -116,8 +116,8 @@ def _load(call: FeatureCall) -> Round | Reply:
         return _continue_stored(call, task_id=task_id) or Reply(call.context.internal_error)
     journal = state_carrier.journal_of(call, opened)
     # No later round could run what the last one puts off.
-    has_reserve = opened.round < state_carrier.max_rounds(call, journal) or call.may_start_task
-    this_round = _round(call, journal, opened, has_reserve=has_reserve)
+    is_last = opened.round >= state_carrier.max_rounds(call, journal) and not call.may_start_task
+    this_round = _round(call, journal, opened, is_last=is_last)
     may_be_stored = has_table and feature.task is not None
     return (may_be_stored and _continue_stored(call, this_round)) or this_round
 
@@ -140,7 +140,7 @@ def _first_round(call: FeatureCall) -> Round:
 
 
 def _round(
-    call: FeatureCall, journal: Journal, opened: OpenState | None = None, *, has_reserve: bool = True
+    call: FeatureCall, journal: Journal, opened: OpenState | None = None, *, is_last: bool = False
 ) -> Round:
     params = call.params
     responses = params.input_responses if opened is None else journal.responses_for(params.input_responses)
@@ -151,7 +151,7 @@ def _round(
         model_responses=params.model_responses,
         urls_may_be_visited=opened is None and not call.takes_rounds,
     )
-    return Round(call, new_run(call, journal, inputs, has_reserve=has_reserve), opened)
+    return Round(call, new_run(call, journal, inputs, is_last=is_last), opened)
 
 
 def _continue_stored(
