@@ -48,10 +48,10 @@ def _values(question: PageQuestion, response: Mapping[str, Any]) -> list[tuple[s
     chosen = [(question.action_name, response["action"])] if question.action_name else []
     content = response.get("content", {})
     entered = [
-        (control.name, value)
-        for control in question.controls
-        if control.field.key in content
-        for value in _entered(control.field, content[control.field.key])
+        (field.name, value)
+        for field in question.fields
+        if field.key in content
+        for value in _entered(field, content[field.key])
     ]
     return [*chosen, *entered]
 

@@ -90,7 +90,7 @@ def test_no_text_adds_an_element_or_an_attribute(text: str) -> None:
             "url": url_request(f"app://{text}", text),
         }
         questions = make_questions(requests)
-        errors = {control.name: text for each in questions for control in each.controls}
+        errors = {each.name: text for question in questions for each in question.fields}
         values = {"0.0": (text,), "0.1": (text,), "0.6": (text, text)}
         return parse(render_form(FormPage(text, text, text, text, questions, values, errors, problem=text)))
 

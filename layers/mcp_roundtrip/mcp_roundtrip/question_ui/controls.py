@@ -41,14 +41,15 @@ def element_id(name: str) -> str:
     return "f" + name.replace(".", "-")
 
 
-def render_control(name: str, field: FormField, values: Sequence[str], error: str) -> str:
+def render_control(field: FormField, values: Sequence[str], error: str) -> str:
+    name = field.name
     hints = [each for each in (field.description, field.hint()) if each]
     title = escape(field.title) + ("" if field.required else ' <span class="optional">(optional)</span>')
-    if (inputs := _grouped_inputs(name, field, values)) is not None:
+    if (inputs := _grouped_inputs(field, values)) is not None:
         return render_group(name, title, hints, inputs, error)
     texts, attributes = _texts(name, hints, error)
     attributes += _required(field) + (' aria-invalid="true"' if error else "")
-    control = _single_input(name, field, values, attributes)
+    control = _single_input(field, values, attributes)
     label_tag = f'<label class="label" for="{element_id(name)}" dir="auto">{title}</label>'
     return f'<div class="{_css(error)}">{label_tag}{texts}{control}</div>'
 
@@ -97,8 +98,9 @@ def _required(field: FormField) -> str:
     return " required" if field.required else ""
 
 
-def _grouped_inputs(name: str, field: FormField, values: Sequence[str]) -> str | None:
+def _grouped_inputs(field: FormField, values: Sequence[str]) -> str | None:
     """Return the inputs of a field that has several; None for a field with one."""
+    name = field.name
     if isinstance(field, MultipleChoiceField):
         boxes = render_boxes("checkbox", name, _positions(field.options), frozenset(values))
         return f'<div class="options">{boxes}</div>'
@@ -118,9 +120,9 @@ def _grouped_inputs(name: str, field: FormField, values: Sequence[str]) -> str |
     return None
 
 
-def _single_input(name: str, field: FormField, values: Sequence[str], attributes: str) -> str:
+def _single_input(field: FormField, values: Sequence[str], attributes: str) -> str:
     value = values[0] if values else ""
-    attributes = f'name="{name}" id="{element_id(name)}"{attributes}'
+    attributes = f'name="{field.name}" id="{element_id(field.name)}"{attributes}'
     if isinstance(field, ChoiceField):
         empty = "Choose\N{HORIZONTAL ELLIPSIS}" if field.required else "No answer"
         return f"<select {attributes}>{_options([('', empty), *_positions(field.options)], value)}</select>"

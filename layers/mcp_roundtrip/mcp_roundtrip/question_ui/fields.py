@@ -40,8 +40,9 @@ class FieldError(ValueError):
 
 
 class FormField(Struct, frozen=True):
-    """A field of a form: `key` is the property's name. Its values are the strings that a browser posts."""
+    """A field of a form, for the property `key`. A browser posts its values, which are strings, as `name`."""
 
+    name: str
     key: str
     title: str
     description: str
@@ -238,10 +239,12 @@ def format_number(number: int | float) -> str:
     return str(int(number)) if whole else str(number)
 
 
-def make_field(key: str, schema: Mapping[str, Any], *, required: bool, fallback_title: str = "") -> FormField:
-    """Return the field of a property. `fallback_title` replaces a missing title; else the name does."""
+def make_field(
+    name: str, key: str, schema: Mapping[str, Any], *, required: bool, fallback_title: str = ""
+) -> FormField:
+    """Return the field of a property. `fallback_title` replaces a missing title; else the key does."""
     title = schema.get("title") or fallback_title or _title_of(key)
-    texts = (key, title, schema.get("description") or "", required)
+    texts = (name, key, title, schema.get("description") or "", required)
     default = schema.get("default")
     match schema["type"]:
         case "boolean":

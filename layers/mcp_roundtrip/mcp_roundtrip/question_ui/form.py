@@ -39,33 +39,26 @@ class MalformedForm(ValueError):
     """A body is not the form of a browser. The text quotes nothing from it."""
 
 
-class Control(Struct, frozen=True):
-    """A field, and the name under which a browser posts its values."""
-
-    name: str
-    field: FormField
-
-
 class PageQuestion(Struct, frozen=True):
-    """One elicitation: `key` is its wire key. A form has controls, a URL question has a `url`.
+    """One elicitation: `key` is its wire key. A form has fields, a URL question has a `url`.
 
     On a page with several questions, `action_name` is the name of the choice between answer and decline.
     """
 
     key: str
     message: str
-    controls: tuple[Control, ...] = ()
+    fields: tuple[FormField, ...] = ()
     url: str | None = None
     action_name: str = ""
 
     @property
     def is_single_field(self) -> bool:
         """Whether the message is the label of the only field."""
-        return len(self.controls) == 1 and self.controls[0].field.title == self.message
+        return len(self.fields) == 1 and self.fields[0].title == self.message
 
 
 class Answers(Struct, frozen=True):
-    """The answers by wire key (ElicitResult), or what is wrong by the name of a control."""
+    """The answers by wire key (ElicitResult), or what is wrong by the name of a field."""
 
     responses: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -89,14 +82,11 @@ def _make_question(number: int, key: str, params: Mapping[str, Any], *, several:
     required = schema.get("required", ())
     properties = schema["properties"]
     fallback = message if properties.keys() == {_SINGLE_FIELD} else ""
-    controls = (
-        Control(
-            f"{number}.{position}",
-            make_field(name, member, required=name in required, fallback_title=fallback),
-        )
+    fields = (
+        make_field(f"{number}.{position}", name, member, required=name in required, fallback_title=fallback)
         for position, (name, member) in enumerate(properties.items())
     )
-    return PageQuestion(key, message, tuple(controls), action_name=action_name)
+    return PageQuestion(key, message, tuple(fields), action_name=action_name)
 
 
 def questions_version(requests: Mapping[str, Mapping[str, Any]]) -> str:
@@ -107,7 +97,7 @@ def questions_version(requests: Mapping[str, Mapping[str, Any]]) -> str:
 
 def initial_values(questions: Sequence[PageQuestion]) -> Values:
     """Return the values that show the defaults."""
-    return {control.name: control.field.initial() for each in questions for control in each.controls}
+    return {each.name: each.initial() for question in questions for each in question.fields}
 
 
 def read_answers(questions: Sequence[PageQuestion], posted: Values) -> Answers:
@@ -126,7 +116,7 @@ def read_answers(questions: Sequence[PageQuestion], posted: Values) -> Answers:
                 errors[each.action_name] = "Choose whether you have finished."
             responses[each.key] = {"action": ACCEPT}
         else:
-            content = _read_content(each.controls, posted, errors)
+            content = _read_content(each.fields, posted, errors)
             responses[each.key] = {"action": ACCEPT, "content": content}
     return Answers({}, errors) if errors else Answers(responses)
 
@@ -137,16 +127,16 @@ def _action(values: Sequence[str]) -> str:
     return values[0]
 
 
-def _read_content(controls: Sequence[Control], posted: Values, errors: dict[str, str]) -> dict[str, Any]:
+def _read_content(fields: Sequence[FormField], posted: Values, errors: dict[str, str]) -> dict[str, Any]:
     content: dict[str, Any] = {}
-    for control in controls:
+    for each in fields:
         try:
-            value = control.field.read(posted.get(control.name, ()))
+            value = each.read(posted.get(each.name, ()))
         except FieldError as error:
-            errors[control.name] = str(error)
+            errors[each.name] = str(error)
             continue
         if value is not MISSING:
-            content[control.field.key] = value
+            content[each.key] = value
     return content
 
 

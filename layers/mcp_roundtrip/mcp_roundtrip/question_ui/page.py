@@ -35,7 +35,7 @@ _NOTE: Final = (
 class FormPage(Struct, frozen=True):
     """A page with a form.
 
-    `values` are shown in its controls, `errors` beside them by the control's name. `problem` is an error of
+    `values` are shown in its fields, `errors` beside them, both by the field's name. `problem` is an error of
     the form as a whole.
     """
 
@@ -79,7 +79,7 @@ def _document(title: str, content: str) -> str:
 def _summary(page: FormPage) -> str:
     if not page.errors and not page.problem:
         return ""
-    labels = {c.name: c.field.title for each in page.questions for c in each.controls}
+    labels = {each.name: each.title for question in page.questions for each in question.fields}
     labels |= {each.action_name: each.message for each in page.questions if each.action_name}
     items = "".join(
         f'<li><a href="#{element_id(name)}" dir="auto">{escape(_joined(labels[name], error))}</a></li>'
@@ -98,8 +98,8 @@ def _joined(label: str, error: str) -> str:
 
 def _section(number: int, question: PageQuestion, page: FormPage) -> str:
     controls = "".join(
-        render_control(each.name, each.field, page.values.get(each.name, ()), page.errors.get(each.name, ""))
-        for each in question.controls
+        render_control(each, page.values.get(each.name, ()), page.errors.get(each.name, ""))
+        for each in question.fields
     )
     content = controls + ("" if question.url is None else _url(question.url))
     if name := question.action_name:
