@@ -8,7 +8,7 @@ next question. No worker is dispatched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
+from mcp_roundtrip.engine.question_channels import ClientInputs
+from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
@@ -65,46 +66,47 @@ def continue_stored(call: FeatureCall, this_round: Round | None, task_id: str | 
     `this_round`: has the journal of another state, which the client sent again. Its answers do not count.
     Without both, this call may repeat a parked one. Raises ProtocolError if the table is not available.
     """
+    stored = None if this_round is None else task_carrier.find_stored(this_round)
     if this_round is not None:
-        stored = task_carrier.find_stored(this_round)
-        if stored is None or not task_carrier.is_parked(stored):
-            return None if stored is None else task_carrier.reply_again(this_round, stored)
-        resumption = _Resumption(call, this_round)
-        return resumption.attempt(lambda: resumption.reply_to(stored) or presenters.ended(this_round))
+        if stored is None:
+            return None
+        if not task_carrier.is_parked(stored):
+            return task_carrier.reply_again(this_round, stored)
     resumption = _Resumption(call)
-    if task_id is not None:
-        return resumption.attempt(lambda: resumption.answer(task_id))
-    return resumption.attempt(resumption.repeat)
+    try:
+        if stored is not None:
+            return resumption.reply_to(stored) or presenters.ended(this_round or resumption.idle_round())
+        if task_id is not None:
+            return resumption.answer(task_id)
+        return resumption.repeat()
+    except ItemTooLarge as error:
+        return presenters.too_large(resumption.idle_round(), error.limit)
+    except StoreError as error:
+        raise call.context.table_unavailable(error) from error
+    except (KeyServiceError, SettingsError) as error:
+        return (this_round or resumption.idle_round()).reply_for_exception(error)
 
 
 # -- save ---------------------------------------------------------------------------------------------------
 
 
-def save(
-    this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel | None = None
-) -> Reply:
-    """Park a call, and ask its questions; without `requests`, the call was out of time.
-
-    `requests` are the InputRequest objects by key that the user is asked through `channel`. Raises
-    FlowIsStored.
-    """
-    call, observer = this_round.call, this_round.call.context.ports.observer
+def save(this_round: Round, asked: NeedsInput) -> Reply:
+    """Park a call, and ask its questions; without requests, it was out of time. Raises FlowIsStored."""
+    call, requests, journal = this_round.call, asked.requests, asked.journal
     resumption = _Resumption(call)
     try:
         task = resumption.calls.create(
-            resumption.caller,
-            task_call_of(call),
-            journal,
-            requests,
-            channel or "client",
-            flow_of(this_round),
+            resumption.caller, task_call_of(call), journal, requests, asked.channel, flow_of(this_round)
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
             return resumption.reply_to(task) or presenters.ended(this_round)
     except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
         return this_round.error_reply(creation_error(call, this_round.run, error))
-    observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
+    channel = asked.channel if requests else None
+    call.context.ports.observer.record(
+        "call_parked", **call.log_identity, asked=sorted(requests), channel=channel
+    )
     return ask(this_round, task) if requests else presenters.wait(this_round, task)
 
 
@@ -141,28 +143,16 @@ def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
 
 
 class _Resumption:
-    """A request that continues a parked call. `this_round`: the round of a state, if it has one."""
+    """A request that continues a parked call."""
 
-    def __init__(self, call: FeatureCall, this_round: Round | None = None) -> None:
+    def __init__(self, call: FeatureCall) -> None:
         context = call.context
         self.call = call
-        self.this_round = this_round
         self.calls = ParkedCalls.of(context.ports.tasks().tasks)
         self.caller = parked_caller(call)
         now_ms, deadline_ms = context.ports.clock_ms(), context.invocation.deadline_ms
         self.waits_until_ms = now_ms + ANSWER_WAIT_MS
         self.pass_begins_until_ms = deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - now_ms) / 2)
-
-    def attempt(self, run: Callable[[], Reply | None]) -> Reply | None:
-        """Return what `run` does, or the reply to its failure. Raises ProtocolError without a table."""
-        try:
-            return run()
-        except ItemTooLarge as error:
-            return presenters.too_large(self.idle_round(), error.limit)
-        except StoreError as error:
-            raise self.call.context.table_unavailable(error) from error
-        except (KeyServiceError, SettingsError) as error:
-            return (self.this_round or self.idle_round()).reply_for_exception(error)
 
     def repeat(self) -> Reply | None:
         """Continue the call that this one repeats, with the answers that a model passes on; None without one.

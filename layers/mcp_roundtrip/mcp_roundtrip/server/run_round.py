@@ -40,8 +40,8 @@ from mcp_roundtrip.server.errors import (
     too_many_rounds,
     unaskable_error,
 )
-from mcp_roundtrip.server.plan import carrier_of_questions
-from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.plan import Carrier, carrier_of_questions
+from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import (
     TASK_TTL_MS,
     Round,
@@ -176,9 +176,16 @@ def _run_round(this_round: Round) -> Reply:
         case Done() | Failed():
             return this_round.reply_for(outcome)
         case NeedsInput():
-            return _ask(this_round, outcome)
+            carrier = carrier_of_questions(
+                call.plan,
+                outcome.channel,
+                has_effects=bool(outcome.journal.lost_effects),
+                takes_rounds=call.takes_rounds,
+            )
+            return _save(this_round, outcome, carrier)
         case Checkpointed(journal):
-            return _continue(this_round, journal)
+            channel: Channel = "app" if call.params.is_in_app else "client"
+            return _save(this_round, NeedsInput({}, journal, channel), call.carrier_if_unfinished)
         case TaskRequested(journal, ttl_ms):
             return _become_task(this_round, journal, ttl_ms)
     raise AssertionError(f"only a task ends a pass with {outcome}")
@@ -187,48 +194,50 @@ def _run_round(this_round: Round) -> Reply:
 # -- save and present ---------------------------------------------------------------------------------------
 
 
-def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
-    call, requests, journal, channel = this_round.call, outcome.requests, outcome.journal, outcome.channel
-    has_effects = bool(journal.lost_effects)
-    match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
+def _save(this_round: Round, asked: NeedsInput, carrier: Carrier | None) -> Reply:
+    """Save the journal of a pass that is not finished, and ask; without requests, it was out of time."""
+    call, journal = this_round.call, asked.journal
+    match carrier:
+        case "state":
+            return _save_in_state(this_round, asked)
+        case "task":
+            return _become_task(this_round, journal)
         case "parked":
-            return _park(this_round, requests, journal, channel)
-        case "restart" if has_effects:  # the next call runs from its start
-            return this_round.error_reply(asked_after_steps(call, requests, journal))
-        case "restart" if channel == "client":
-            return legacy_calls.ask_at_urls(this_round, requests, journal)
+            from mcp_roundtrip.server import parked_carrier  # most clients show questions, and continue calls
+
+            return parked_carrier.save(this_round, asked)
+        case "restart" if journal.lost_effects:  # the next call runs from its start
+            return this_round.error_reply(asked_after_steps(call, asked.requests, journal))
+        case "restart" if asked.channel == "client":
+            return legacy_calls.ask_at_urls(this_round, asked.requests, journal)
         case "restart":
-            return _present(this_round, channel, requests)
-    return _ask_with_state(this_round, requests, journal, channel)
+            from mcp_roundtrip.server import presenters  # most calls ask nothing
+
+            return presenters.ask_model(this_round, asked.requests)
+    return this_round.error_reply(out_of_time_error(call))
 
 
-def _ask_with_state(
-    this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel
-) -> Reply:
-    """Present questions with a state; without any, the state has the call continue at once."""
-    call = this_round.call
-    if channel != "app" and this_round.number > state_carrier.max_rounds(call, journal):
-        return _end_rounds(this_round, requests, journal)
-    state = state_carrier.save(this_round, requests, journal)
-    return state if isinstance(state, Reply) else _present(this_round, channel, requests, state)
-
-
-def _present(this_round: Round, channel: Channel, requests: WireInputRequests, state: str = "") -> Reply:
+def _save_in_state(this_round: Round, asked: NeedsInput) -> Reply:
+    """Ask with a state; without requests, the state has the call continue at once."""
     from mcp_roundtrip.server import presenters  # most calls ask nothing
 
-    if channel == "model":
-        return presenters.ask_model(this_round, requests)
-    if channel != "app":
+    call, requests = this_round.call, asked.requests
+    if asked.channel != "app" and this_round.number > state_carrier.max_rounds(call, asked.journal):
+        return _end_rounds(this_round, asked)
+    state = state_carrier.save(this_round, asked)
+    if isinstance(state, Reply):
+        return state
+    if asked.channel != "app":
         return presenters.ask_client(this_round, requests, state)
     if not requests:
         return presenters.work_in_app(this_round, state)
     return presenters.ask_in_app(this_round, requests, state)
 
 
-def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
-    call = this_round.call
+def _end_rounds(this_round: Round, asked: NeedsInput) -> Reply:
+    call, requests = this_round.call, asked.requests
     if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
-        return _become_task(this_round, journal)
+        return _become_task(this_round, asked.journal)
     return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
 
 
@@ -236,24 +245,3 @@ def _become_task(this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS)
     from mcp_roundtrip.server import task_carrier  # few calls become a task
 
     return task_carrier.save(this_round, journal, ttl_ms)
-
-
-def _park(
-    this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel | None = None
-) -> Reply:
-    from mcp_roundtrip.server import parked_carrier  # most clients show questions, and continue calls
-
-    return parked_carrier.save(this_round, requests, journal, channel)
-
-
-def _continue(this_round: Round, journal: Journal) -> Reply:
-    """Save the journal of a pass that ran out of time, and say how the call continues."""
-    call = this_round.call
-    match call.carrier_if_unfinished:
-        case "state":
-            return _ask_with_state(this_round, {}, journal, "app" if call.params.is_in_app else "client")
-        case "task":
-            return _become_task(this_round, journal)
-        case "parked":
-            return _park(this_round, {}, journal)
-    return this_round.error_reply(out_of_time_error(call))

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.server.errors import invalid_state, unsealed_state_error
-from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.state.claims import OpenState
 
@@ -53,14 +54,14 @@ def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
         raise invalid_state(call, rejected) from None
 
 
-def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> str | Reply:
+def save(this_round: Round, asked: NeedsInput) -> str | Reply:
     """Return the state of the next round, or the reply that says why there is none."""
     call, opened = this_round.call, this_round.opened
     first_issued_at = None if opened is None else opened.first_issued_at
     try:
-        state = _seal(this_round, journal.to_json(), this_round.number, first_issued_at)
+        state = _seal(this_round, asked.journal.to_json(), this_round.number, first_issued_at)
     except (StateRejected, StateTooLarge) as error:
-        return this_round.error_reply(unsealed_state_error(call, error, requests, journal))
+        return this_round.error_reply(unsealed_state_error(call, error, asked.requests, asked.journal))
     if isinstance(state, str) and len(state) > LARGE_STATE:
         call.context.ports.observer.record("state_large", **call.log_identity, characters=len(state))
     return state
