@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
 from contextlib import closing
@@ -181,11 +182,12 @@ def test_a_missing_setting_for_states_is_logged(missing, kms):
 
 
 def test_the_environment_is_read_once(monkeypatch):
-    monkeypatch.setenv("MCP_AUTH_MODE", "none")
+    environment = {"MCP_AUTH_MODE": "none"}
+    monkeypatch.setattr(os, "environ", environment)
     wiring.ports.cache_clear()
     try:
         first = wiring.ports()
-        monkeypatch.setenv("MCP_AUTH_MODE", "jwt")
+        environment["MCP_AUTH_MODE"] = "jwt"
         assert wiring.ports() is first
     finally:
         wiring.ports.cache_clear()
