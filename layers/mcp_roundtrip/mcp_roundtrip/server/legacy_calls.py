@@ -58,8 +58,7 @@ def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal
         {"elicitationId": digest("mcp-rs/v1/elicitation", [name, key], size=24), **request["params"]}
         for key, request in requests.items()
     ]
-    observer = call.context.ports.observer
-    observer.record("url_elicitation_required", **call.log_identity, asked=sorted(requests))
+    call.record("url_elicitation_required", asked=sorted(requests))
     # Many clients show the message, and no data.
     pages = "".join(f"\n- {each['message']}: {each['url']}" for each in elicitations)
     text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."

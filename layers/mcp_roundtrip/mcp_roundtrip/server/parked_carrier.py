@@ -28,7 +28,6 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import presenters, state_carrier, task_carrier
 from mcp_roundtrip.server.plan import presenter_of_repeated
-from mcp_roundtrip.server.presenters import Repetition
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
@@ -104,9 +103,7 @@ def save(this_round: Round, asked: NeedsInput) -> Reply:
     except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
         return this_round.error_reply(creation_error(call, this_round.run, error))
     channel = asked.channel if requests else None
-    call.context.ports.observer.record(
-        "call_parked", **call.log_identity, asked=sorted(requests), channel=channel
-    )
+    call.record("call_parked", asked=sorted(requests), channel=channel)
     return ask(this_round, task) if requests else presenters.wait(this_round, task)
 
 
@@ -115,23 +112,22 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
 
     `is_repeated`: an earlier reply has asked them.
     """
-    call, requests = this_round.call, {key: asked.request for key, asked in task.requests.items()}
-    again = Repetition.of(call, task)
+    call, requests = this_round.call, presenters.open_requests(task)
     presenter = presenter_of_repeated(
         call.plan,
         is_for_model=any(asked.channel == "model" for asked in task.requests.values()),
         shows_requests=call.takes_rounds and _shows(call.context.request.meta.capabilities, requests),
     )
     if presenter == "model":
-        return presenters.ask_model(this_round, requests, again)
+        return presenters.ask_model(this_round, requests, task)
     if presenter == "page":
-        return presenters.ask_on_page(this_round, requests, again, is_repeated=is_repeated)
+        return presenters.ask_on_page(this_round, task, is_repeated=is_repeated)
     state = state_carrier.save_name(this_round, task.task_id, for_view=presenter == "app")
     if isinstance(state, Reply):
         return state
     if presenter == "client":
         return presenters.ask_client(this_round, requests, state)
-    return presenters.ask_in_app(this_round, requests, state, again)
+    return presenters.ask_in_app(this_round, requests, state, task)
 
 
 def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
@@ -225,21 +221,20 @@ class _Resumption:
 
     def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
-        context, identity = self.call.context, self.call.log_identity
-        observer, this_pass = context.ports.observer, ParkedPass(self.call)
+        call, this_pass = self.call, ParkedPass(self.call)
         # The id is the code of an anonymous caller. The lines have the id of the flow.
         worker = Worker(
             replace(
                 self.calls.tasks,
-                on_abandoned=lambda _: observer.record("task_abandoned", **identity),
+                on_abandoned=lambda _: call.record("task_abandoned"),
                 on_ending=None,
             ),
             this_pass,
-            lambda event, error: observer.record_failure(event, error, **identity),
-            lambda _: observer.record("lease_lost", **identity),
+            call.record_failure,
+            lambda _: call.record("lease_lost"),
         )
         # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
-        remaining_ms = lambda_remaining_ms(context.invocation.lambda_context)
+        remaining_ms = lambda_remaining_ms(call.context.invocation.lambda_context)
         left = worker.work(task.pk, Delivery("", remaining_ms, MAX_LEASE_MS))
         if left is None or this_pass.round is None:
             return None
@@ -254,9 +249,8 @@ class _Resumption:
         return None
 
     def _is_ready(self, task: Task) -> bool:
-        if task.work_state is WorkState.LEASED:
-            return (task.lease_until_ms or 0) < self.calls.tasks.clock_ms()
-        return task.work_state is WorkState.READY
+        at_ms = task.claimable_at_ms
+        return at_ms is not None and at_ms <= self.calls.tasks.clock_ms()
 
     def _left_ms(self) -> float:
         return self.pass_begins_until_ms - self.call.context.ports.clock_ms()

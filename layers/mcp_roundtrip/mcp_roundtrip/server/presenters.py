@@ -69,6 +69,11 @@ class Repetition(Struct, frozen=True):
         return {META_PARKED_CALL: {"status": status, **members, **added}}
 
 
+def open_requests(task: Task) -> WireInputRequests:
+    """Return the open questions of a parked call by wire key."""
+    return {key: asked.request for key, asked in task.requests.items()}
+
+
 def _messages(requests: WireInputRequests) -> str:
     return "".join(f"\n- {own_message(request)}" for request in requests.values())
 
@@ -105,12 +110,12 @@ def _is_form(request: Mapping[str, Any]) -> bool:
 
 
 def ask_in_app(
-    this_round: Round, requests: WireInputRequests, state: str, again: Repetition | None = None
+    this_round: Round, requests: WireInputRequests, state: str, parked: Task | None = None
 ) -> Reply:
     """Build the result that shows questions in a view.
 
-    `again`: the call that continues a parked one, which the state names. The text has the link of a page with
-    the same questions then, for a user whose host declares views and shows none.
+    `parked`: the parked call that the state names. The text has the link of a page with the same questions
+    then, for a user whose host declares views and shows none.
     """
     call = this_round.call
     questions = {
@@ -122,12 +127,13 @@ def ask_in_app(
         "issuedAt": int(call.context.ports.clock()),
     }
     meta: dict[str, Any] = {META_QUESTIONS: questions}
-    if again is None:
+    if parked is None:
         then = (
             "The result follows once the user has sent the form. "
             f"A new call of {call.name} would ask again from the start."
         )
     else:
+        again = Repetition.of(call, parked)
         questions["instruction"] = f"Call {again.text} to read the result."
         meta |= again.meta("input_required", url=again.link)
         then = (
@@ -152,10 +158,9 @@ def work_in_app(this_round: Round, state: str) -> Reply:
 # -- page, and where a parked call stands -------------------------------------------------------------------
 
 
-def ask_on_page(
-    this_round: Round, requests: WireInputRequests, again: Repetition, *, is_repeated: bool = False
-) -> Reply:
+def ask_on_page(this_round: Round, parked: Task, *, is_repeated: bool = False) -> Reply:
     """Build the result that has the model show a link. `is_repeated`: an earlier result had it."""
+    requests, again = open_requests(parked), Repetition.of(this_round.call, parked)
     text = (
         f"This is not finished: {again.tool} asks the user, who answers on this page:\n{again.link}\n"
         f"What it asks:{_messages(requests)}\n"
@@ -235,12 +240,9 @@ def too_large(this_round: Round, limit: int) -> Reply:
 # -- model --------------------------------------------------------------------------------------------------
 
 
-def ask_model(this_round: Round, requests: WireInputRequests, again: Repetition | None = None) -> Reply:
-    """Build the result that instructs the model to ask the user. `requests` are forms, by key.
-
-    `again`: the call that continues a parked one.
-    """
-    tool, meta = this_round.call.name, None if again is None else again.meta("input_required")
+def ask_model(this_round: Round, requests: WireInputRequests, parked: Task | None = None) -> Reply:
+    """Build the result that instructs the model to ask the user. `requests` are forms, by key."""
+    tool, meta = this_round.call.name, None
     questions = "\n\n".join(_question_text(key, **form["params"]) for key, form in requests.items())
     text = (
         f"This is not finished: {tool} needs answers from the user. Ask the user, do not answer yourself. "
@@ -248,8 +250,11 @@ def ask_model(this_round: Round, requests: WireInputRequests, again: Repetition 
         f"with the answers so far and these, by their keys.\n\n{questions}\n\n"
         'If the user does not want to answer, the answer is {"action": "decline"}.'
     )
-    if again is not None and again.code is not None:
-        text += f"\n\nThe arguments of that call have {again.code_text}, too."
+    if parked is not None:
+        again = Repetition.of(this_round.call, parked)
+        meta = again.meta("input_required")
+        if again.code is not None:
+            text += f"\n\nThe arguments of that call have {again.code_text}, too."
     asked = asked_through("model", requests)
     return this_round.unfinished_reply(text, "asked_through_model", meta, asked=asked)
 

@@ -241,6 +241,14 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
         """The log field that names the feature: not by the URI of a request, which may hold secrets."""
         return {self.feature.kind: self.feature.name}
 
+    def record(self, event: str, **fields: Any) -> None:
+        """Log an event of the feature."""
+        self.context.ports.observer.record(event, **self.log_identity, **fields)
+
+    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
+        """Log an error that someone must look at."""
+        self.context.ports.observer.record_failure(event, error, **self.log_identity, **fields)
+
     @property
     def may_start_task(self) -> bool:
         """Whether the tool supports tasks and the client declared them."""

@@ -74,13 +74,12 @@ def new_run(
 
 def _services(call: FeatureCall, is_last: bool) -> RunServices:
     ports, principal = call.context.ports, call.context.principal
-    observer, identity = ports.observer, call.log_identity
 
     def step_failed(step: str, error: Exception, runs_again: bool) -> None:
         if runs_again:
-            observer.record("step_retried", **identity, step=step, error=type(error).__name__)
+            call.record("step_retried", step=step, error=type(error).__name__)
         else:
-            observer.record_failure("step_failed", error, **identity, step=step)
+            call.record_failure("step_failed", error, step=step)
 
     return RunServices(
         Deadline(
@@ -123,7 +122,7 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     try:
         arguments = feature.parameters.validate(call.params.arguments)
     except DefinitionError as error:
-        call.context.ports.observer.record_failure("definition_failed", error, **call.log_identity)
+        call.record_failure("definition_failed", error)
         raise call.context.internal_error from error
     except ArgumentsError as error:
         return Failed(error)
@@ -156,8 +155,7 @@ def _log_catalog_drift(call: FeatureCall) -> None:
     if forwarded is None or (own := call.context.ports.config.catalog_digest()) is None:
         return
     if forwarded != own:
-        observer = call.context.ports.observer
-        observer.record("catalog_drift", **call.log_identity, remedy=CATALOG_DRIFT_REMEDY)
+        call.record("catalog_drift", remedy=CATALOG_DRIFT_REMEDY)
 
 
 def _log_questions(call: FeatureCall, run: Run) -> None:
@@ -168,13 +166,13 @@ def _log_questions(call: FeatureCall, run: Run) -> None:
     quote arguments, so the record has the key and which part changed. A question of a task is logged by the
     pass that asks it again, and not by further passes until it is answered.
     """
-    observer, identity, logged = call.context.ports.observer, call.log_identity, run.tasks.outstanding_keys
+    logged = run.tasks.outstanding_keys
     for key, reason in run.requests.refused.items():
         if key not in logged:
-            observer.record("answer_refused", **identity, key=key, reason=reason)
+            call.record("answer_refused", key=key, reason=reason)
     for key, changed in run.changed_questions().items():
         if key not in logged:
-            observer.record("question_changed", **identity, key=key, changed=changed)
+            call.record("question_changed", key=key, changed=changed)
 
 
 # -- reply --------------------------------------------------------------------------------------------------

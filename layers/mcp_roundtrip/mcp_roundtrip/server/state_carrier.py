@@ -36,7 +36,7 @@ def open_state(call: FeatureCall, state: str) -> OpenState:
     try:
         return call.context.ports.state_codec().open(call.binding, state)
     except KeyServiceError as error:
-        call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
+        call.record_failure("state_unavailable", error)
         raise call.context.internal_error from error
 
 
@@ -63,7 +63,7 @@ def save(this_round: Round, asked: NeedsInput) -> str | Reply:
     except (StateRejected, StateTooLarge) as error:
         return this_round.error_reply(unsealed_state_error(call, error, asked.requests, asked.journal))
     if isinstance(state, str) and len(state) > LARGE_STATE:
-        call.context.ports.observer.record("state_large", **call.log_identity, characters=len(state))
+        call.record("state_large", characters=len(state))
     return state
 
 
@@ -81,5 +81,4 @@ def _seal(
         codec = call.context.ports.state_codec()
         return codec.seal(call.binding, payload, round=number, first_issued_at=first_issued_at)
     except KeyServiceError as error:
-        call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
-        return this_round.reply(call.context.internal_error, None)
+        return this_round.reply_for_exception(error)

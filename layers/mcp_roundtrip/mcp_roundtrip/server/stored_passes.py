@@ -31,7 +31,6 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server import presenters, task_carrier
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.presenters import Repetition
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
@@ -92,9 +91,8 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
         return this_round.error_reply(ClientError(CallAborted(text), "too_many_answers"))
     if not isinstance(outcome, (Done, Failed)):
         return None
-    observer, tool = this_round.call.context.ports.observer, this_round.call.feature.name
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
-        observer.record_failure("task_too_large", outcome.error, tool=tool)
+        this_round.call.record_failure("task_too_large", outcome.error)
         return this_round.reply(ProtocolError(INTERNAL_ERROR, str(outcome.error)), None)
     reply = this_round.reply_for(outcome)
     if isinstance(reply.body, ProtocolError):
@@ -102,7 +100,7 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
     if payload_size(compact_json(reply.body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
         return reply
     error = ResultTooLarge(MAX_RESPONSE_BYTES)
-    observer.record_failure("result_too_large", error, tool=tool)
+    this_round.call.record_failure("result_too_large", error)
     return this_round.error_reply(ClientError(ToolError(str(error)), "result_too_large"))
 
 
@@ -241,8 +239,7 @@ def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInpu
 
     def end(parked: Task) -> Change:
         if parked.requests and parked.work_state is WorkState.AWAITING:
-            requests = {key: asked.request for key, asked in parked.requests.items()}
-            reply = presenters.ask_on_page(this_round, requests, Repetition.of(call, parked))
+            reply = presenters.ask_on_page(this_round, parked)
         else:
             reply = presenters.wait(this_round, parked)
         assert isinstance(reply.body, dict)
@@ -250,6 +247,5 @@ def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInpu
 
     parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
     if parked is not None:
-        observer, asked = call.context.ports.observer, sorted(outcome.requests)
-        observer.record("call_parked", **call.log_identity, asked=asked, channel=PAGE, task=task.task_id)
+        call.record("call_parked", asked=sorted(outcome.requests), channel=PAGE, task=task.task_id)
     return parked is not None

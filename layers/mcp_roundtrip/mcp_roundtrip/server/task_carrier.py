@@ -86,9 +86,8 @@ def creation_error(
     call: FeatureCall, run: Run, error: ItemTooLarge | TooManyOpenTasks | StoreError
 ) -> ClientError:
     """Return the error of a call that could not be stored after a pass, and log it."""
-    observer = call.context.ports.observer
     if isinstance(error, ItemTooLarge):
-        observer.record_failure("task_too_large", error, tool=call.feature.name)
+        call.record_failure("task_too_large", error)
         if len(compact_json(call.params.arguments)) < error.size // 2:
             return ClientError(call.context.internal_error)
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
@@ -104,7 +103,7 @@ def creation_error(
 
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
     """Log the limit, and return the error with HTTP status 429. It names the steps that have run in vain."""
-    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+    call.record("task_limit_reached", limit=error.limit)
     is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
     again = "make this call again" if call.params.request_state is None else "send this request again"
     text = (
