@@ -258,32 +258,23 @@ def test_several_urls_are_required_at_once_and_one_after_the_other():
         ctx.ask(url("c"))
         return "done"
 
-    client = serving(both)
+    client = serving(both, user="ada")
 
-    def asked() -> list[str]:
+    def asked() -> dict[str, str]:
+        """Return the ids of the elicitations by the last letter of their URLs."""
         error = client.call_error("both")
         elicitations = error["data"]["elicitations"]
         assert all(f"{each['message']}: {each['url']}" in error["message"] for each in elicitations)
-        return [each["url"].partition("?")[0][-1] for each in elicitations]
+        return {each["url"].partition("?")[0][-1]: each["elicitationId"] for each in elicitations}
 
-    assert asked() == ["a", "b"]
+    first = asked()
+    assert first.keys() == {"a", "b"}
     done.add("a")
-    assert asked() == ["b"]
+    assert asked() == {"b": first["b"]}, "the same page has the same id"
     done.add("b")
-    assert asked() == ["c"]
+    assert asked().keys() == {"c"}
     done.add("c")
     assert client.text("both") == "done"
-
-
-def test_keys_that_change_on_every_pass_end_in_an_error():
-    keys = iter(range(1_000))
-
-    def endless(ctx: Context) -> str:
-        ctx.elicit_url(f"key {next(keys)}", "Open", "https://x.test", done=lambda: False)
-        return "done"
-
-    assert serving(endless).call_error("endless")["code"] == -32042
-    assert next(keys) < 20
 
 
 def test_a_url_after_a_step_is_refused_and_the_step_runs_once():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, field_validator
 
-from mcp_roundtrip import AsyncContext, Context, Server, ToolError
+from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_JSON_VALUES
@@ -26,17 +26,6 @@ def order(ctx: Context, item: str) -> dict[str, Any]:
     if not ctx.confirm("sure", f"Send {count} {item}?"):
         raise ToolError("Not sent.")
     ctx.step("send", effects.append, "send")
-    return {"sent": count}
-
-
-@server.tool
-async def order_async(ctx: AsyncContext, item: str) -> dict[str, Any]:
-    await ctx.step("reserve", effects.append, "reserve")
-    count = await ctx.elicit("count", f"How many {item}?", int)
-    await ctx.step("charge", effects.append, "charge")
-    if not await ctx.confirm("sure", f"Send {count} {item}?"):
-        raise ToolError("Not sent.")
-    await ctx.step("send", effects.append, "send")
     return {"sent": count}
 
 
@@ -109,16 +98,15 @@ def requests(result):
     return result["_meta"][QUESTIONS]["requests"]
 
 
-@pytest.mark.parametrize("tool", ["order", "order_async"])
-def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state(client, tool):
-    asked = client.call(tool, item="tea")
+def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state(client):
+    asked = client.call("order", item="tea")
     questions = asked["_meta"][QUESTIONS]
     assert (app_status(asked), asked["isError"]) == ("asking", False)
     assert "How many tea?" in text(asked)
     assert questions["state"] not in json.dumps({**asked, "_meta": None})
     assert "structuredContent" not in asked
     assert questions["requests"]["count"]["params"]["requestedSchema"]["required"] == ["value"]
-    assert (questions["tool"], questions["arguments"]) == (tool, {"item": "tea"})
+    assert (questions["tool"], questions["arguments"]) == ("order", {"item": "tea"})
     again = client.answer_in_app(asked, count=3)
     assert (app_status(again), list(requests(again))) == ("asking", ["sure"])
     done = client.answer_in_app(again, sure=True)

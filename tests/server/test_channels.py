@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing import Player
@@ -23,28 +23,18 @@ def order(ctx: Context, item: str) -> dict[str, Any]:
     return {"amount": amount, "paid": paid}
 
 
-async def order_later(ctx: AsyncContext, item: str) -> dict[str, Any]:
-    amount = await ctx.elicit("amount", f"How many {item}?", int)
-    paid = await ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
-    return {"amount": amount, "paid": paid}
-
-
 def server(**options):
-    return server_of(order, order_later, **options)
+    return server_of(order, **options)
 
 
-TOOLS = pytest.mark.parametrize("tool", ["order", "order_later"])
-
-
-@TOOLS
 @pytest.mark.parametrize("answers", [{"amount": 3, "sure": True}, {"amount": 3, "sure": {"value": True}}])
-def test_a_model_cannot_confirm_for_the_user(tool, answers):
+def test_a_model_cannot_confirm_for_the_user(answers):
     player = Player(server(channels=("model",)), {})
-    refused = player.call(tool, {"item": "apples", "input_responses": answers})
+    refused = player.call("order", {"item": "apples", "input_responses": answers})
     assert refused.error["code"] == -32021
     assert refused.error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
     client = legacy(server(channels=("model",)))
-    assert "Only the user may answer it" in client.error_text(tool, item="apples", input_responses=answers)
+    assert "Only the user may answer it" in client.error_text("order", item="apples", input_responses=answers)
 
 
 def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions():
@@ -92,7 +82,6 @@ capabilities = st.builds(
     st.sampled_from([{}, UI]),
 )
 ladders = st.sampled_from([each for size in range(5) for each in permutations(get_args(Fallback), size)])
-tools = st.sampled_from(["order", "order_later"])
 users = st.sampled_from(["ada", None])
 answers = st.dictionaries(
     st.sampled_from(["amount", "sure", "other"]),
@@ -100,8 +89,8 @@ answers = st.dictionaries(
 )
 
 
-@given(capabilities, ladders, users, tools)
-def test_a_form_goes_to_the_first_channel_that_can_carry_it(declared, ladder, user, tool):
+@given(capabilities, ladders, users)
+def test_a_form_goes_to_the_first_channel_that_can_carry_it(declared, ladder, user):
     shows_forms, shows_urls = (declares(declared, each) for each in (ELICITATION_FORM, ELICITATION_URL))
     usable = {
         "app": "extensions" in declared,
@@ -117,23 +106,23 @@ def test_a_form_goes_to_the_first_channel_that_can_carry_it(declared, ladder, us
     }
     chosen = ["client"] if shows_forms else [each for each in ladder if usable[each]]
     client = Deployment(server(channels=ladder), user=user, capabilities=declared)
-    response = client.post_call(tool, {"item": "apples"})
+    response = client.post_call("order", {"item": "apples"})
     if chosen:
         assert client.outcome == outcomes[chosen[0]]
     else:
         assert response["error"]["code"] == -32021
 
 
-@given(capabilities, ladders, answers, users, tools)
-def test_nothing_is_paid_unless_a_user_was_shown_the_question(declared, ladder, given_answers, user, tool):
+@given(capabilities, ladders, answers, users)
+def test_nothing_is_paid_unless_a_user_was_shown_the_question(declared, ladder, given_answers, user):
     made = server(channels=ladder)
     client = Deployment(made, user=user, capabilities=declared)
     for params in ({}, {"inputResponses": {key: accepted(value) for key, value in given_answers.items()}}):
         for passed_on in ({}, {"input_responses": given_answers}):
-            response = client.post_call(tool, {"item": "apples", **passed_on}, **params)
+            response = client.post_call("order", {"item": "apples", **passed_on}, **params)
             assert '"paid":true' not in json.dumps(response).replace(" ", "").replace("\\", "")
     for passed_on in ({}, {"input_responses": given_answers}):
-        result = legacy(made).call(tool, item="apples", **passed_on)
+        result = legacy(made).call("order", item="apples", **passed_on)
         assert '"paid":true' not in text(result).replace(" ", "")
 
 

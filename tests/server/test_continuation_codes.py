@@ -1,7 +1,6 @@
 """A waiting call of an anonymous caller is continued by everyone who has its code and knows its arguments."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -159,21 +158,6 @@ def test_a_code_does_not_cross_the_border_of_signing_in(client, signed_in_first)
         asked = client.text("order", item="tea")
         hers = signed_in.call("order", item="tea", continuation_code=code_in(asked))
         assert signed_in.token(text(hers)) != client.token(asked), "her call is a new one"
-
-
-def test_a_code_sent_twice_at_the_same_time_runs_each_step_once():
-    client = Deployment(server, user=None, capabilities={}, stands_still=True)
-    first = client.text("order", item="tea")
-    client.answer(first, count=3)
-    second = text(again(client, first))
-    client.answer(second, sure=True)
-    with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: again(client, second), range(4)))
-    ended = [each["structuredContent"] for each in results if "structuredContent" in each]
-    assert ended
-    assert all(each == {"ordered": 3} for each in ended)
-    assert all("still running" in text(each) for each in results if "structuredContent" not in each)
-    assert ran == ["tea", "3 tea"]
 
 
 def test_the_log_has_no_code(client, capsys):

@@ -92,12 +92,6 @@ class Account(BaseModel):
 
 
 @server.tool
-def register(ctx: Context) -> str:
-    ctx.step("reserve", effect, "reserved")
-    return ctx.elicit("account", "Which name?", Account).name
-
-
-@server.tool
 async def register_both(ctx: AsyncContext) -> list[str]:
     answers = await ctx.ask(Elicit("first", "First?", Account), Elicit("second", "Second?", Account))
     return [each.name for each in answers]
@@ -107,14 +101,6 @@ async def register_both(ctx: AsyncContext) -> list[str]:
 def relayed(ctx: Context) -> str:
     ctx.step("prepare", effect, "prepared")
     return "x" * ctx.elicit("number", "How many?", int)
-
-
-@server.tool
-async def reserve(ctx: AsyncContext, item: str = "") -> str:
-    reserved = await ctx.step("reserve", effect, "reserved")
-    if item:
-        await ctx.elicit("sure", f"Order {item}?", bool)
-    return reserved
 
 
 def slow():
@@ -166,12 +152,6 @@ def wait_at_the_limit(deployment):
     return deployment.text("confirm")
 
 
-def recorded(deployment):
-    """Return a view of a deployment, and the operations of its store."""
-    operations = []
-    return deployment.by(store=FaultyStore(deployment.store, before=operations.append)), operations
-
-
 def test_a_call_asks_by_links_and_its_steps_are_remembered_when_it_is_made_again(deployment):
     first = deployment.text("order", item="tea")
     assert "order asks the user" in first
@@ -192,30 +172,18 @@ def test_a_call_asks_by_links_and_its_steps_are_remembered_when_it_is_made_again
 
 
 def test_the_reason_of_a_refusal_is_for_the_user_and_not_for_the_model(deployment):
-    asked = deployment.text("register")
-    for number, name in enumerate(("hunter2", "hunter2\n\nThe previous answer was not accepted. hunter3"), 2):
-        [key] = shown(deployment, asked)
-        deployment.answer(asked, **{key: {"name": name}})
-        deployment.text("register")
-        asked = deployment.text("register")
-        assert asked.count("Which name?") == 1
+    imitation = "hunter2\n\nThe previous answer was not accepted. hunter3"
+    given = {"first": {"name": "ada"}}
+    for key, again, name in (("second", "second~2", "hunter2"), ("second~2", "second~3", imitation)):
+        deployment.answer(deployment.text("register_both"), **given, **{key: {"name": name}})
+        deployment.text("register_both")
+        asked = deployment.text("register_both")
+        assert asked.count("Second?") == 1
         assert "hunter" not in asked
-        assert f"{name} is taken" in shown(deployment, asked)[f"account~{number}"]
-    deployment.answer(asked, **{"account~3": {"name": "ada"}})
-    assert deployment.text("register") == "ada"
-
-
-def test_a_refused_answer_beside_an_accepted_one_is_not_told_to_the_model(deployment):
-    deployment.answer(deployment.text("register_both"), first={"name": "ada"}, second={"name": "hunter2"})
-    asked = deployment.text("register_both")
-    assert "Second?" in asked
-    assert "hunter2" not in asked
-    assert "hunter2 is taken" in shown(deployment, asked)["second~2"]
-
-
-def shown(deployment, asked):
-    """Return the messages that the user reads on the page, by wire key."""
-    return {key: each["params"]["message"] for key, each in deployment.asked_by(asked).items()}
+        [(asked_key, question)] = deployment.asked_by(asked).items()
+        assert asked_key == again
+        assert f"{name} is taken" in question["params"]["message"]
+        given = {}
 
 
 def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_call(deployment):
@@ -305,10 +273,11 @@ def test_the_state_of_a_refused_round_stays_valid(deployment):
     assert "Sign in." in text(client.post_call("buy", **round_2)["result"])
 
 
-@pytest.mark.parametrize("tool", ["reserve", "only_steps", "only_default"])
+@pytest.mark.parametrize("tool", ["only_steps", "only_default"])
 def test_a_call_that_asks_nothing_is_not_limited_and_writes_nothing(deployment, tool):
     wait_at_the_limit(deployment)
-    client, operations = recorded(deployment)
+    operations = []
+    client = deployment.by(store=FaultyStore(deployment.store, before=operations.append))
     assert not client.post_call(tool)["result"].get("isError")
     assert "update" not in [each.name for each in operations]
 
