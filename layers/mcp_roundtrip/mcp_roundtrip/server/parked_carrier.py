@@ -63,7 +63,7 @@ def continue_stored(call: FeatureCall, this_round: Round | None, task_id: str | 
     `task_id`: of the parked call that a state names. The answers of the request are stored; without any, the
     reply says where the call stands.
     `this_round`: has the journal of another state, which the client sent again. Its answers do not count.
-    Without both, this call may repeat a parked one. Raises ProtocolError if the table is not available.
+    Without both, this call may repeat a parked one. Raises StoreError.
     """
     stored = None if this_round is None else task_carrier.find_stored(this_round)
     if this_round is not None:
@@ -80,8 +80,6 @@ def continue_stored(call: FeatureCall, this_round: Round | None, task_id: str | 
         return resumption.repeat()
     except ItemTooLarge as error:
         return presenters.too_large(resumption.idle_round(), error.limit)
-    except StoreError as error:
-        raise call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
         return (this_round or resumption.idle_round()).reply_for_exception(error)
 

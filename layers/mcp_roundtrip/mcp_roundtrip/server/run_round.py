@@ -28,7 +28,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
-from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
+from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, StoreError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server import legacy_calls, state_carrier
 from mcp_roundtrip.server.admission import require_capabilities
@@ -54,6 +54,13 @@ from mcp_roundtrip.state.claims import OpenState
 
 def run_call(call: FeatureCall) -> Reply:
     """Run one round of a call. Raises ProtocolError for one that is refused before the function runs."""
+    try:
+        return _run_call(call)
+    except StoreError as error:
+        raise call.context.table_unavailable(error) from error
+
+
+def _run_call(call: FeatureCall) -> Reply:
     if not (call.takes_rounds or call.params.is_in_app):
         call = legacy_calls.adapt(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
@@ -102,7 +109,7 @@ def _load(call: FeatureCall) -> Round | Reply:
     """Return the round with the journal of the call, or the reply of a call that continues in the table.
 
     Only calls that may be parked, and states of tools that may become tasks, read the table. Raises
-    ProtocolError for a state that is not valid, and if the table is not available.
+    StoreError, and ProtocolError for a state that is not valid.
     """
     feature, params, has_table = call.feature, call.params, call.context.ports.config.has_task_table
     if params.request_state is None:

@@ -72,14 +72,12 @@ def task_call_of(call: FeatureCall) -> TaskCall:
 
 
 def require_room(call: FeatureCall, run: Run) -> None:
-    """Raise ProtocolError if no task can be created for the call now, or if the table is not available."""
+    """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
     principal, flow_id = caller_binding(call.context.principal), run.history.journal.flow_id
     try:
         call.context.ports.tasks().tasks.limit.check(Owner(principal, session_caller(call), flow_id))
     except TooManyOpenTasks as error:
         raise _too_many_open_tasks(call, run, error) from None
-    except StoreError as error:
-        raise call.context.table_unavailable(error) from error
 
 
 def creation_error(
@@ -131,15 +129,12 @@ def flow_of(this_round: Round) -> Flow | None:
 def find_stored(this_round: Round) -> Task | None:
     """Return the task or the parked call as which the flow continues; None if there is none.
 
-    Raises ProtocolError if the table is not available.
+    Raises StoreError.
     """
     call, flow = this_round.call, flow_of(this_round)
     assert flow is not None
     call.context.tag(flow=flow.id)
-    try:
-        return call.context.ports.tasks().tasks.find(flow)
-    except StoreError as error:
-        raise call.context.table_unavailable(error) from error
+    return call.context.ports.tasks().tasks.find(flow)
 
 
 def is_parked(stored: Task) -> bool:
