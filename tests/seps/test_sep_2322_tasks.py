@@ -289,12 +289,12 @@ def test_the_dialect_is_imported_only_if_it_is_used():
     code = """
 import sys
 from mcp_roundtrip import Server
-Server("plain").endpoint.legacy_handlers()
+Server("plain").endpoint.discovery.legacy_handlers
 assert "mcp_roundtrip.server.discovery" in sys.modules
 dialect = Server("dialect", legacy_tasks="sep-2322")
 dialect.tool(name="lasts", task="optional")(lambda: "")
 assert "mcp_roundtrip.server.legacy_tasks" not in sys.modules
-dialect.endpoint.legacy_handlers()
+dialect.endpoint.discovery.legacy_handlers
 assert "mcp_roundtrip.server.legacy_tasks" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -20,15 +20,7 @@ from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.protocol.capabilities import shows_apps
-from mcp_roundtrip.protocol.constants import (
-    COMPLETION_COMPLETE,
-    PROMPTS_GET,
-    PROMPTS_LIST,
-    RESOURCES_LIST,
-    RESOURCES_READ,
-    RESOURCES_TEMPLATES_LIST,
-    TOOLS_CALL,
-)
+from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.admission import (
@@ -39,16 +31,8 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
-from mcp_roundtrip.server.endpoint import (
-    RESOURCE_METHODS,
-    SKILL_METHODS,
-    Endpoint,
-    created_at_first_use,
-    has_views,
-    make_endpoint,
-    with_views,
-)
-from mcp_roundtrip.server.lists import FeatureList
+from mcp_roundtrip.server.endpoint import Endpoint
+from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -59,6 +43,7 @@ from mcp_roundtrip.server.options import (
     make_server_info,
 )
 from mcp_roundtrip.server.request_types import CallParams, Handler, RequestContext
+from mcp_roundtrip.server.views import has_views
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.resource_uris import UriIndex
@@ -114,67 +99,46 @@ class FrontDoor:
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of the front door."""
-        catalog, options, initial = self.catalog, self._options, self._initial_scopes
-        return make_endpoint(
-            options,
+        catalog, options, features = self.catalog, self._options, self._served()
+        scopes = options.hierarchy.narrowest(catalog.required_scopes)
+        if self._initial_scopes is not None:
+            scopes = self._initial_scopes
+        needs = {
+            "task methods": [name for name, each in catalog.tools.items() if each.task],
+            "forwarding": sorted(catalog.owners),
+            "page": features.on_page,
+        }
+        respond = partial(owner_response, catalog, options, self._find_feature)
+        return Endpoint(options, features, scopes, needs, self._legacy_clients, respond)
+
+    def _served(self) -> Features:
+        catalog = self.catalog
+        calls: dict[str, Handler] = {TOOLS_CALL: self._forward_feature}
+        if catalog.prompts:
+            calls[PROMPTS_GET] = self._forward_feature
+        if catalog.resources or catalog.templates:
+            calls[RESOURCES_READ] = self._forward_feature
+        if len(calls) > 1:
+            calls[COMPLETION_COMPLETE] = self._forward_completion
+        return Features(
             catalog.tools,
-            self._features,
-            options.hierarchy.narrowest(catalog.required_scopes) if initial is None else initial,
-            needs={
-                "task methods": [name for name, each in catalog.tools.items() if each.task],
-                "forwarding": sorted(catalog.owners),
-            },
-            skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if catalog.skills else {},
-            serves_legacy=self._legacy_clients,
-            dialect_call=None if self._legacy_tasks is None else self._forward_feature,
-            owner_response=partial(owner_response, catalog, options, self._find_feature),
+            catalog.prompts,
+            catalog.resources,
+            catalog.templates,
+            calls,
+            self._forward,
+            self._read_skills if catalog.skills else None,
+            None if self._legacy_tasks is None else self._forward_feature,
+            is_constant=True,
         )
 
-    @cached_property
-    def _features(self) -> Mapping[str, Mapping[str, Handler]]:
-        """The handlers by capability."""
-        catalog = self.catalog
-        features: dict[str, dict[str, Handler]] = {"tools": {TOOLS_CALL: self._forward_feature}}
-        if catalog.prompts:
-            features["prompts"] = {
-                PROMPTS_LIST: self._list("prompts", catalog.prompts),
-                PROMPTS_GET: self._forward_feature,
-            }
-        if catalog.resources or catalog.templates:
-            features["resources"] = self._resource_handlers()
-        if catalog.skills:
-            features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
-        if catalog.prompts or catalog.resources or catalog.templates:
-            features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
-        return with_views(features, catalog.tools, self._forward)
-
-    def _resource_handlers(self) -> dict[str, Handler]:
-        catalog = self.catalog
-        return {
-            RESOURCES_LIST: self._list("resources", catalog.resources),
-            RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
-            RESOURCES_READ: self._forward_feature,
-        }
-
-    def _resources_with_skills(self) -> Mapping[str, Handler]:
-        return self._skill_methods.resource_handlers()
-
-    def _skill_handlers(self) -> Mapping[str, Handler]:
-        return self._skill_methods.handlers()
-
-    @cached_property
-    def _skill_methods(self) -> SkillMethods:
+    def _read_skills(self) -> SkillMethods:
         from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
 
-        catalog = self.catalog
-        resources = self._resource_handlers() if catalog.resources or catalog.templates else {}
-        return SkillMethods(catalog.skills, self._forward_skill, resources, catalog.resources)
+        return SkillMethods(self.catalog.skills, self._forward_skill)
 
     def _forward_skill(self, entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
         return self._forward(entry, context)
-
-    def _list(self, member: str, items: Mapping[str, CatalogEntry]) -> Handler:
-        return FeatureList(member, items, is_constant=True)
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = front_door.lambda_handler`."""

@@ -13,18 +13,11 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.constants import TOOLS_CALL
+from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
-from mcp_roundtrip.server.endpoint import (
-    RESOURCE_METHODS,
-    SKILL_METHODS,
-    Endpoint,
-    created_at_first_use,
-    has_views,
-    make_endpoint,
-    with_views,
-)
+from mcp_roundtrip.server.endpoint import Endpoint
+from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     DEFAULT_CHANNELS,
@@ -40,9 +33,10 @@ from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.run_round import run_call
 from mcp_roundtrip.server.tools import ToolMethods
-from mcp_roundtrip.server.views import find_answered_call, read_own_view, with_status
+from mcp_roundtrip.server.views import find_answered_call, has_views, read_own_view, with_status
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.lists import Listable
     from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.codec import Link
 
@@ -118,27 +112,48 @@ class Server(Registry):
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of this server, for requests that are no Lambda events."""
+        features = self._served()
         required = [scope for feature in self.features for scope in feature.scopes]
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
-        initial = self.initial_scopes
-        return make_endpoint(
-            self.options,
+        scopes = self.options.hierarchy.narrowest(required)
+        if self.initial_scopes is not None:
+            scopes = self.initial_scopes
+        needs = {
+            "tasks": [tool.name for tool in self.tools.values() if tool.task],
+            "states": [each.name for each in self.features if each.parameters.context_parameter],
+            "scopes": [each.name for each in self.features if each.scopes],
+            "page": features.on_page,
+        }
+        return Endpoint(self.options, features, scopes, needs, self.legacy_clients)
+
+    def _served(self) -> Features:
+        calls: dict[str, Handler] = {TOOLS_CALL: self._call_tool}
+        static: Mapping[str, Listable] = {}
+        templates: Mapping[str, Listable] = {}
+        if self.prompts or self.resources:
+            others = self.prompts_and_resources
+            static, templates = others.static, others.templates
+            calls[COMPLETION_COMPLETE] = others.complete
+        if self.prompts:
+            calls[PROMPTS_GET] = self._get_prompt
+        if self.resources:
+            calls[RESOURCES_READ] = self._read_resource
+        return Features(
             self.tools,
-            with_views(self._features(), self.tools, read_own_view),
-            self.options.hierarchy.narrowest(required) if initial is None else initial,
-            needs=self._needs(),
-            skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if self.skill_folders else {},
-            serves_legacy=self.legacy_clients,
-            dialect_call=None if self.legacy_tasks is None else self._call_tool_of_dialect,
+            self.prompts,
+            static,
+            templates,
+            calls,
+            read_own_view,
+            self._read_skills if self.skill_folders else None,
+            None if self.legacy_tasks is None else self._call_tool_of_dialect,
         )
 
-    def _needs(self) -> Mapping[str, Sequence[str]]:
-        tools, features = self.tools.values(), self.features
-        return {
-            "tasks": [tool.name for tool in tools if tool.task],
-            "states": [each.name for each in features if each.parameters.context_parameter],
-            "scopes": [each.name for each in features if each.scopes],
-        }
+    def _get_prompt(self, context: RequestContext) -> Reply:
+        return run_call(self.prompts_and_resources.find_prompt(context))
+
+    def _read_resource(self, context: RequestContext) -> Reply:
+        return run_call(self.prompts_and_resources.find_resource(context))
 
     def _call_tool(self, context: RequestContext) -> Reply:
         if self._is_answer(context):
@@ -160,33 +175,10 @@ class Server(Registry):
         call = legacy_tasks.find_call(self._tool_methods, context)
         return legacy_tasks.adapt_reply(call, run_call(call))
 
-    def _features(self) -> dict[str, dict[str, Handler]]:
-        """Return the handlers by capability."""
-        features: dict[str, dict[str, Handler]] = {"tools": {TOOLS_CALL: self._call_tool}}
-        if self.prompts or self.resources:
-            features |= self.prompts_and_resources.handlers(run_call)
-        if self.skill_folders:
-            features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
-        return features
+    def _read_skills(self) -> SkillMethods:
+        from mcp_roundtrip.server import skills  # a call needs none
 
-    def _resources_with_skills(self) -> Mapping[str, Handler]:
-        return self._skill_methods.resource_handlers()
-
-    def _skill_handlers(self) -> Mapping[str, Handler]:
-        return self._skill_methods.handlers()
-
-    @cached_property
-    def _skill_methods(self) -> SkillMethods:
-        from mcp_roundtrip.server.skills import (  # a call needs none
-            SkillMethods,
-            answer_for_own,
-            read_manifests,
-        )
-
-        others = self.prompts_and_resources if self.resources else None
-        resources = {} if others is None else others.handlers(run_call)["resources"]
-        listed = {} if others is None else others.static
-        return SkillMethods(read_manifests(self.skill_folders), answer_for_own, resources, listed)
+        return skills.SkillMethods(skills.read_manifests(self.skill_folders), skills.answer_for_own)
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
         """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.

@@ -4,8 +4,8 @@
 2. `endpoint` receives the request. An exception of any later step becomes a response here.
 3. `admission` checks what does not depend on the features, and returns a RequestContext. It also holds the
    checks that steps 4 and 5 call, so that all of them stand in one table.
-4. `entry.server` has the handler of each method. That of a call finds the feature in `tools` or
-   `prompts_and_resources`, builds a FeatureCall, and runs it.
+4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
+   finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
 5. `run_round` runs one round of the call: it loads the journal from a carrier, has `round` run the function
    once and build the Reply, or saves the journal and asks through a presenter (`presenters`). The carriers
    are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and start from its

@@ -13,7 +13,7 @@ have. They are served without sessions: see `protocol.session_id`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.capabilities import TASKS, has_tasks, shows_apps
 from mcp_roundtrip.protocol.constants import (
+    COMPLETION_COMPLETE,
     DISCOVER,
     HEADER_SESSION_ID,
     INITIALIZE,
@@ -30,7 +31,13 @@ from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSIONS,
     META_SERVER_INFO,
     PING,
+    PROMPTS_LIST,
+    RESOURCES_DIRECTORY_READ,
+    RESOURCES_LIST,
+    RESOURCES_TEMPLATES_LIST,
     SKILLS_EXTENSION,
+    SKILLS_GET,
+    SKILLS_LIST,
     SUBSCRIPTIONS_LISTEN,
     TASKS_EXTENSION,
     TOOLS_CALL,
@@ -41,7 +48,8 @@ from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource, require_capabilities
-from mcp_roundtrip.server.lists import FeatureList, ListedTool, ListItem, ToolList
+from mcp_roundtrip.server.features import Features
+from mcp_roundtrip.server.lists import FeatureList, ListItem, ToolList
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.plan import ClientAbilities, Plan
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
@@ -50,6 +58,9 @@ from mcp_roundtrip.server.views import view_capabilities
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
+SKILL_METHODS: Final = (SKILLS_LIST, SKILLS_GET, RESOURCES_DIRECTORY_READ)
+"""The methods of SEP-2640."""
+
 TASK_IDS: Final = "taskIds"
 """SEP-2663, "Task Status Notifications"."""
 
@@ -57,59 +68,104 @@ _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
-class Discovery(Struct, frozen=True):
-    """The methods of a server with these `features`: handlers by capability ("tools", "prompts" …).
-
-    `has_views`: whether clients that show MCP Apps can read views. `is_constant`: see `ToolList`.
-    """
+class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists are created once
+    """The methods of a server with these features, apart from those that name a feature."""
 
     options: ServerOptions
-    features: Mapping[str, Mapping[str, Handler]]
-    tools: Mapping[str, ListedTool]
-    has_views: bool
-    has_skills: bool
-    is_constant: bool
+    features: Features
 
-    @property
-    def has_task_tools(self) -> bool:
-        return any(each.task for each in self.tools.values())
-
-    def handlers(self) -> dict[str, Handler]:
-        return {
+    @cached_property
+    def handlers(self) -> Mapping[str, Handler]:
+        features = self.features
+        found: dict[str, Handler] = {
             DISCOVER: self._discover,
             SUBSCRIPTIONS_LISTEN: decline_subscription,
-            TOOLS_LIST: ToolList(self.tools, self.is_constant),
+            TOOLS_LIST: ToolList(features.tools, features.is_constant),
+            **self._lists(),
         }
+        if features.has_skills:
+            found |= dict.fromkeys(SKILL_METHODS, self._serve_skill)
+        return found
 
-    def legacy_handlers(self, dialect_call: Handler | None) -> dict[str, Handler]:
-        """Return the handlers for earlier versions; `dialect_call`: see `make_endpoint`."""
-        later = {method: each for methods in self.features.values() for method, each in methods.items()}
-        tasks: Mapping[str, Handler] = {}
-        if dialect_call is not None:
-            later[TOOLS_CALL] = dialect_call
-            if self.has_task_tools:
-                from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
+    def _lists(self) -> dict[str, Handler]:
+        """Return the handlers of the lists of prompts and resources."""
+        features, lists = self.features, dict[str, Handler]()
+        if features.prompts:
+            lists[PROMPTS_LIST] = FeatureList("prompts", features.prompts, features.is_constant)
+        if features.has_resources:
+            lists[RESOURCES_LIST] = self._list_resources
+            lists[RESOURCES_TEMPLATES_LIST] = FeatureList(
+                "resourceTemplates", features.templates, features.is_constant
+            )
+        elif features.has_views:  # which lists omit
+            lists[RESOURCES_LIST] = partial(_list_nothing, "resources")
+            lists[RESOURCES_TEMPLATES_LIST] = partial(_list_nothing, "resourceTemplates")
+        return lists
 
-                tasks = TASK_HANDLERS
-        lists = (_LegacyToolList(self.tools), _LegacyToolList(self.tools, knows_tasks=bool(tasks)))
-        return {
+    def _list_resources(self, context: RequestContext) -> Reply:
+        return self._resource_list(context)
+
+    @cached_property
+    def _resource_list(self) -> FeatureList:
+        features = self.features
+        files = features.skills.skill_files() if features.has_skills else {}
+        return FeatureList("resources", {**features.resources, **files}, features.is_constant)
+
+    def _serve_skill(self, context: RequestContext) -> Reply | HttpResponse:
+        return self.features.skills.handlers[context.request.method](context)
+
+    @cached_property
+    def legacy_handlers(self) -> Mapping[str, Handler]:
+        """The handlers for clients that open with `initialize`, which do not have those of skills."""
+        features = self.features
+        later = {**features.call_handlers(), **self._lists()}
+        if features.dialect_call is not None:
+            later[TOOLS_CALL] = features.dialect_call
+        found: dict[str, Handler] = {
             **{method: partial(_adapt, handler) for method, handler in later.items()},
-            INITIALIZE: partial(self._initialize, bool(tasks)),
-            PING: lambda context: Reply({}),
-            TOOLS_LIST: lambda context: lists[has_tasks(context.request.meta.protocol_version)](context),
-            **{method: partial(_call_with_tasks, handler) for method, handler in tasks.items()},
+            INITIALIZE: self._initialize,
+            PING: _ping,
+            TOOLS_LIST: self._list_legacy_tools,
         }
+        if self._has_dialect:
+            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
+
+            found |= {method: partial(_call_with_tasks, each) for method, each in TASK_HANDLERS.items()}
+        return found
+
+    @property
+    def _has_dialect(self) -> bool:
+        return self.features.dialect_call is not None and self.features.has_tasks
+
+    def _list_legacy_tools(self, context: RequestContext) -> Reply:
+        knows_tasks = self._has_dialect and has_tasks(context.request.meta.protocol_version)
+        return self._legacy_tool_lists[knows_tasks](context)
+
+    @cached_property
+    def _legacy_tool_lists(self) -> tuple[ToolList, ToolList]:
+        tools = self.features.tools
+        return _LegacyToolList(tools), _LegacyToolList(tools, knows_tasks=True)
+
+    def _capabilities(self) -> dict[str, Any]:
+        features = self.features
+        declared = {
+            "tools": True,
+            "prompts": features.prompts,
+            "resources": features.has_resources,
+            "completions": COMPLETION_COMPLETE in features.calls,
+        }
+        return {capability: {} for capability, has_any in declared.items() if has_any}
 
     def _discover(self, context: RequestContext) -> Reply:
         options = self.options
         # `logging`, because any feature may send log messages to a client that requests them.
-        capabilities: dict[str, Any] = {**{feature: {} for feature in self.features}, "logging": {}}
-        extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if self.has_task_tools else {}
-        if self.has_skills:
+        capabilities = {**self._capabilities(), "logging": {}}
+        extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if self.features.has_tasks else {}
+        if self.features.has_skills:
             extensions[SKILLS_EXTENSION] = {"directoryRead": True}
         if extensions:
             capabilities["extensions"] = extensions
-        is_varied = self.has_views and shows_apps(context.request.meta.capabilities)
+        is_varied = self.features.has_views and shows_apps(context.request.meta.capabilities)
         if is_varied:
             capabilities = view_capabilities(capabilities)
         result = results.discover(
@@ -117,15 +173,15 @@ class Discovery(Struct, frozen=True):
         )
         return Reply({**result, "cacheScope": "private"} if is_varied else result)
 
-    def _initialize(self, serves_tasks: bool, context: RequestContext) -> Reply:
+    def _initialize(self, context: RequestContext) -> Reply:
         requested = _requested_version(context.params)
         version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
         # No `logging`: the level that `logging/setLevel` sets would have to be stored. A client that names a
         # level in `_meta`, as those of 2026-07-28 do, gets log messages.
-        capabilities: dict[str, Any] = {feature: {} for feature in self.features}
-        if serves_tasks and has_tasks(version):
+        capabilities = self._capabilities()
+        if self._has_dialect and has_tasks(version):
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-        if self.has_views and shows_apps(context.params["capabilities"]):
+        if self.features.has_views and shows_apps(context.params["capabilities"]):
             capabilities = view_capabilities(capabilities)
         options = self.options
         result = {
@@ -139,6 +195,14 @@ class Discovery(Struct, frozen=True):
         log_level = context.request.meta.log_level
         session = SessionId.create(version, params["clientInfo"], params["capabilities"], random, log_level)
         return Reply(result, headers={HEADER_SESSION_ID: session.encode()})
+
+
+def _list_nothing(member: str, context: RequestContext) -> Reply:
+    """Return an empty list to clients that show MCP Apps: they read views, which lists omit."""
+    if not shows_apps(context.request.meta.capabilities):
+        raise unknown_method(context.request.method)
+    options = context.options
+    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, **{member: []}))
 
 
 def decline_subscription(context: RequestContext) -> Reply:
@@ -200,6 +264,10 @@ def _requested_version(params: Mapping[str, Any]) -> str:
             raise ProtocolError(INVALID_PARAMS, f"Invalid params: initialize needs {name}, {expected}")
     version: str = params["protocolVersion"]
     return version
+
+
+def _ping(context: RequestContext) -> Reply:
+    return Reply({})
 
 
 def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpResponse:

@@ -25,14 +25,6 @@ from mcp_roundtrip.errors import (
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.constants import (
-    COMPLETION_COMPLETE,
-    PROMPTS_GET,
-    PROMPTS_LIST,
-    RESOURCES_LIST,
-    RESOURCES_READ,
-    RESOURCES_TEMPLATES_LIST,
-)
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, spelling_key
 from mcp_roundtrip.server.admission import (
     Reference,
@@ -46,9 +38,8 @@ from mcp_roundtrip.server.admission import (
 )
 from mcp_roundtrip.server.decorator_options import CONTEXTS, check_context
 from mcp_roundtrip.server.errors import feature_error
-from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.options import Fallback
-from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 
 CacheScope = Literal["public", "private"]
 
@@ -227,26 +218,16 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
     @property
     def static(self) -> dict[str, Resource]:
-        """The resources with a fixed URI. Those with a URI template have a list of their own."""
+        """The resources with a fixed URI."""
         return {uri: each for uri, each in self.resources.items() if each.template.is_static}
 
-    def handlers(self, run_call: Callable[[FeatureCall], Reply]) -> dict[str, dict[str, Handler]]:
-        found: dict[str, dict[str, Handler]] = {}
-        if self.prompts:
-            found["prompts"] = {
-                PROMPTS_LIST: FeatureList("prompts", self.prompts),
-                PROMPTS_GET: lambda context: run_call(self._find_prompt(context)),
-            }
-        if self.resources:
-            templates = {uri: each for uri, each in self.resources.items() if not each.template.is_static}
-            found["resources"] = {
-                RESOURCES_LIST: FeatureList("resources", self.static),
-                RESOURCES_TEMPLATES_LIST: FeatureList("resourceTemplates", templates),
-                RESOURCES_READ: lambda context: run_call(self._find_resource(context)),
-            }
-        return {**found, "completions": {COMPLETION_COMPLETE: self._complete}}
+    @property
+    def templates(self) -> dict[str, Resource]:
+        """The resources with a URI template, which have a list of their own."""
+        return {uri: each for uri, each in self.resources.items() if not each.template.is_static}
 
-    def _find_prompt(self, context: RequestContext) -> FeatureCall:
+    def find_prompt(self, context: RequestContext) -> FeatureCall:
+        """Return the call that a `prompts/get` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         prompt = find_by_name(self.prompts, context, "prompt")
         return FeatureCall(prompt, prompt.name, params, context, not context.request.is_legacy)
@@ -255,7 +236,8 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     def _index(self) -> UriIndex[Resource]:
         return UriIndex((each.template, each) for each in self.resources.values())
 
-    def _find_resource(self, context: RequestContext) -> FeatureCall:
+    def find_resource(self, context: RequestContext) -> FeatureCall:
+        """Return the call that a `resources/read` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read({**context.params, "arguments": None})
         uri = read_uri(context.params)
         resource, variables = find_by_uri(self._index, uri, context)
@@ -263,7 +245,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
         params = replace(params, arguments=variables)
         return FeatureCall(resource, uri, params, context, not context.request.is_legacy)
 
-    def _complete(self, context: RequestContext) -> Reply:
+    def complete(self, context: RequestContext) -> Reply:
         """Return suggestions. A completion requires the scopes of its prompt or resource."""
         kind, name = read_reference(context.params)
         if kind == "resource":

@@ -23,9 +23,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     RESOURCES_DIRECTORY_READ,
-    RESOURCES_LIST,
     RESOURCES_READ,
-    RESOURCES_TEMPLATES_LIST,
     SKILLS_GET,
     SKILLS_LIST,
 )
@@ -182,17 +180,13 @@ def _entries(manifest: Path) -> list[SkillEntry]:
 
 
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
-    """The handlers of skills, and those of resources with the files of skills.
-
-    `skills`: by URI. `resources`: the handlers of other resources, of which `listed` have no template.
-    """
+    """The handlers of skills, and the files of skills among other resources. `skills`: by URI."""
 
     skills: Mapping[str, Skill]
     answer: Answer
-    resources: Mapping[str, Handler]
-    listed: Mapping[str, Listable]
 
-    def handlers(self) -> dict[str, Handler]:
+    @cached_property
+    def handlers(self) -> Mapping[str, Handler]:
         return {
             SKILLS_LIST: FeatureList(
                 "skills", self.skills, is_constant=True, max_page_size=self._page_size()
@@ -201,17 +195,15 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
             RESOURCES_DIRECTORY_READ: self._read_directory,
         }
 
-    def resource_handlers(self) -> dict[str, Handler]:
-        """Return the handlers of resources: clients without the extension find each SKILL.md in the list."""
-        files = {
-            each.name: ListItem(partial(_skill_file, each), each.scopes) for each in self.skills.values()
-        }
-        no_templates = FeatureList("resourceTemplates", {}, is_constant=True)
-        return {
-            RESOURCES_LIST: FeatureList("resources", {**self.listed, **files}, is_constant=True),
-            RESOURCES_TEMPLATES_LIST: self.resources.get(RESOURCES_TEMPLATES_LIST, no_templates),
-            RESOURCES_READ: self._read,
-        }
+    def skill_files(self) -> dict[str, ListItem]:
+        """Return each SKILL.md for the list of resources, where clients without the extension find it."""
+        return {each.name: ListItem(partial(_skill_file, each), each.scopes) for each in self.skills.values()}
+
+    def read(self, context: RequestContext) -> Reply | HttpResponse | None:
+        """Return the result with a file of a skill; None for another URI. Raises InsufficientScope."""
+        uri = read_uri(context.params)
+        skill = self._find(context, uri, UnknownResource(uri))
+        return None if skill is None else self.answer(skill, context, uri)
 
     def _page_size(self) -> int:
         """Return how many entries keep a page below the limit: an entry is never split."""
@@ -239,17 +231,6 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         uri = read_uri(context.params)
         unknown = ProtocolError(INVALID_PARAMS, f"{uri[:128]} is not a directory resource")
         return self._answer(self._find(context, uri, unknown), context, uri, unknown)
-
-    def _read(self, context: RequestContext) -> Reply | HttpResponse:
-        uri = read_uri(context.params)
-        unknown = UnknownResource(uri)
-        skill = self._find(context, uri, unknown)
-        answer = None if skill is None else self.answer(skill, context, uri)
-        if answer is not None:
-            return answer
-        if RESOURCES_READ not in self.resources:
-            raise unknown
-        return self.resources[RESOURCES_READ](context)
 
     def _answer(
         self, skill: Skill | None, context: RequestContext, uri: str, unknown: ProtocolError

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -28,29 +28,29 @@ from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS, QUESTIONS_
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.lists import ListedTool
     from mcp_roundtrip.server.tools import Tool
 
 
-class HasView(Protocol):
-    """A tool that may have a view of its own."""
-
-    @property
-    def view_uri(self) -> str | None: ...
-    @property
-    def scopes(self) -> tuple[str, ...]: ...
+ReadView = Callable[[Any, RequestContext], Reply | HttpResponse]
+"""Reads the view of a tool: a `Tool`, or on a front door the entry of one in the catalog."""
 
 
-ToolWithView = TypeVar("ToolWithView", bound=HasView)
-ReadView = Callable[[ToolWithView, RequestContext], Reply | HttpResponse]
+def has_views(tools: Mapping[str, ListedTool]) -> bool:
+    """Return whether any tool has results, or may ask questions, that a view shows."""
+    return any(each.view_uri or (each.asks and "app" in each.channels) for each in tools.values())
 
 
 def read_view(
-    tools: Mapping[str, ToolWithView], context: RequestContext, uri: str, read: ReadView[ToolWithView]
+    tools: Mapping[str, ListedTool], context: RequestContext, read: ReadView
 ) -> Reply | HttpResponse | None:
     """Return the result with a view, or None for another URI. `read`: reads a tool's own view.
 
     Raises UnknownResource or InsufficientScope.
     """
+    uri = context.params.get("uri")
+    if not (isinstance(uri, str) and uri.startswith("ui://") and has_views(tools)):
+        return None
     if uri == QUESTIONS_URI:
         return _view_result(context, uri, read_question_app())
     for tool in tools.values():

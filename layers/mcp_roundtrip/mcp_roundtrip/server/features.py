@@ -1,0 +1,87 @@
+"""What an endpoint serves: the features of a server, or those in the catalog of a front door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mcp_roundtrip.protocol.constants import RESOURCES_READ
+from mcp_roundtrip.protocol.http import HttpResponse
+from mcp_roundtrip.protocol.request_validation import unknown_method
+from mcp_roundtrip.server.admission import UnknownResource, read_uri
+from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
+from mcp_roundtrip.server.views import ReadView, has_views, read_view
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.lists import Listable, ListedTool
+    from mcp_roundtrip.server.skills import SkillMethods
+
+
+class Features(Struct, frozen=True, dict=True):  # dict: the skills are read once
+    """The features of an endpoint. `tools`, `prompts`, `resources`, `templates`: the items of the lists.
+
+    `calls`: the handlers of the methods that name a feature.
+    `read_own_view`: reads the view of a tool.
+    `read_skills`: returns what serves the skills; None if there are none.
+    `dialect_call`: calls a tool in the dialect of tasks; None if the server does not have it.
+    `is_constant`: whether the lists stay the same until the next deployment.
+    """
+
+    tools: Mapping[str, ListedTool]
+    prompts: Mapping[str, Listable]
+    resources: Mapping[str, Listable]
+    templates: Mapping[str, Listable]
+    calls: Mapping[str, Handler]
+    read_own_view: ReadView
+    read_skills: Callable[[], SkillMethods] | None = None
+    dialect_call: Handler | None = None
+    is_constant: bool = False
+
+    @cached_property
+    def skills(self) -> SkillMethods:
+        """What serves the skills. Only endpoints with skills have it."""
+        assert self.read_skills is not None
+        return self.read_skills()
+
+    @property
+    def has_skills(self) -> bool:
+        return self.read_skills is not None
+
+    @property
+    def has_resources(self) -> bool:
+        return bool(self.resources or self.templates or self.has_skills)
+
+    @property
+    def has_tasks(self) -> bool:
+        return any(each.task for each in self.tools.values())
+
+    @property
+    def has_views(self) -> bool:
+        """Whether clients that show MCP Apps can read views."""
+        return has_views(self.tools)
+
+    @property
+    def on_page(self) -> list[str]:
+        """The names of the tools that may ask on the question page."""
+        return [name for name, each in self.tools.items() if each.asks and "page" in each.channels]
+
+    def call_handlers(self) -> Mapping[str, Handler]:
+        """Return `calls`, with the documents of views and the files of skills among the resources."""
+        if not self.has_skills and not self.has_views:
+            return self.calls
+        return {**self.calls, RESOURCES_READ: self._read_resource}
+
+    def _read_resource(self, context: RequestContext) -> Reply | HttpResponse:
+        found = read_view(self.tools, context, self.read_own_view)
+        if found is None and self.has_skills:
+            found = self.skills.read(context)
+        if found is not None:
+            return found
+        if RESOURCES_READ in self.calls:
+            return self.calls[RESOURCES_READ](context)
+        if not self.has_skills:
+            raise unknown_method(RESOURCES_READ)
+        raise UnknownResource(read_uri(context.params))
