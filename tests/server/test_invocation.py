@@ -41,7 +41,6 @@ def test_the_metadata_of_a_forwarded_call_round_trips():
         LambdaContext(),
         LambdaContext(custom="x"),
         SimpleNamespace(client_context=SimpleNamespace(custom=None)),
-        LambdaContext(custom={"mcpServerInfo": {"name": "door"}}),
         LambdaContext(custom={"mcpHideUnauthorized": "true"}),
         LambdaContext(custom={"mcpServerInfo": {"name": 7, "version": []}}),
         LambdaContext(custom={"mcpDeadlineMs": "soon", "mcpCatalogDigest": 7, "mcpCorrelationId": []}),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.constants import TRACEPARENT
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
-_DEADLINE: Final = "mcpDeadlineMs"
-_CORRELATION_ID: Final = "mcpCorrelationId"
-_SERVER_INFO: Final = "mcpServerInfo"
-_HIDE_UNAUTHORIZED: Final = "mcpHideUnauthorized"
-_CATALOG_DIGEST: Final = "mcpCatalogDigest"
-_TRACE: Final = "mcpTrace"
+_NAMES: Final = {
+    "deadline_ms": "mcpDeadlineMs",
+    "correlation_id": "mcpCorrelationId",
+    "server_info": "mcpServerInfo",
+    "hide_unauthorized": "mcpHideUnauthorized",
+    "catalog_digest": "mcpCatalogDigest",
+    "trace": "mcpTrace",
+}
 
 CATALOG_DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
 """The `remedy` of the log event `catalog_drift`."""
@@ -35,7 +35,7 @@ def owner_timeout_s(remaining_ms: float) -> int:
     return max(1, min(MAX_OWNER_TIMEOUT_S, int(remaining_ms / 1_000) - 1))
 
 
-class Forwarded(Struct, frozen=True):
+class Forwarded(Struct, frozen=True, rename=_NAMES):
     """Data that a front door sends with a call, in the `custom` member of the Lambda client context.
 
     Only a caller with lambda:InvokeFunction can set it, and such a caller could write the whole event.
@@ -50,49 +50,31 @@ class Forwarded(Struct, frozen=True):
 
     deadline_ms: float | None = None
     correlation_id: str | None = None
-    server_info: Mapping[str, Any] | None = None
+    server_info: Mapping[str, str] | None = None
     hide_unauthorized: bool = False
     catalog_digest: str | None = None
     trace: str | None = None
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
-        """Read the client context of an invocation; members of the wrong type are ignored."""
+        """Read the client context of an invocation; one with members of other types is ignored."""
         custom = getattr(getattr(lambda_context, "client_context", None), "custom", None)
-        if not isinstance(custom, Mapping):
+        if custom is None:
             return _NOT_FORWARDED
-        deadline = custom.get(_DEADLINE)
-        correlation_id, catalog_digest = custom.get(_CORRELATION_ID), custom.get(_CATALOG_DIGEST)
-        trace = custom.get(_TRACE)
-        return cls(
-            deadline if isinstance(deadline, (int, float)) else None,
-            correlation_id if isinstance(correlation_id, str) else None,
-            _implementation(custom.get(_SERVER_INFO)),
-            custom.get(_HIDE_UNAUTHORIZED) is True,
-            catalog_digest if isinstance(catalog_digest, str) else None,
-            trace if isinstance(trace, str) and re.fullmatch(TRACEPARENT, trace) else None,
-        )
+        try:
+            return convert(custom, cls)
+        except ValidationError:
+            return _NOT_FORWARDED
 
     def custom(self) -> dict[str, Any]:
         """Return the `custom` member of the client context."""
-        return {
-            _DEADLINE: self.deadline_ms,
-            _CORRELATION_ID: self.correlation_id,
-            _SERVER_INFO: self.server_info,
-            _HIDE_UNAUTHORIZED: self.hide_unauthorized,
-            _CATALOG_DIGEST: self.catalog_digest,
-            **({} if self.trace is None else {_TRACE: self.trace}),
-        }
+        members: dict[str, Any] = to_builtins(self)
+        if self.trace is None:
+            del members["mcpTrace"]
+        return members
 
 
 _NOT_FORWARDED: Final = Forwarded()
-
-
-def _implementation(value: Any) -> Mapping[str, Any] | None:
-    """Return `value` if it is an Implementation object with text members only."""
-    if isinstance(value, Mapping) and {"name", "version"} <= value.keys():
-        return value if all(isinstance(member, str) for member in value.values()) else None
-    return None
 
 
 class Operation(Protocol):
