@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from mcp_roundtrip.observing.audit_records import Answer, AuditRecord
+from mcp_roundtrip.observing.audit_records import audit_line
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -287,17 +286,18 @@ def test_notes_name_functions_and_files_briefly(run):
 
 
 def test_an_audit_record_is_one_short_line(run):
-    begun = AuditRecord("0" * 32, "begun", 0, {"stack": "local"}, feature="orders")
-    ended = replace(
-        begun,
-        phase="ended",
-        principal={"kind": "user", "subject": "ada"},
-        outcome="complete",
-        answered=[Answer("size", "accept", "client")],
-        steps=["create"],
-    )
+    begun = {"record": "0" * 32, "phase": "begun", "feature": "orders"}
+    ended = {
+        "record": "0" * 32,
+        "phase": "ended",
+        "feature": "orders",
+        "principal": {"kind": "user", "subject": "ada"},
+        "outcome": "complete",
+        "answered": [{"key": "size", "action": "accept", "via": "client"}],
+        "steps": ["create"],
+    }
     for record in (begun, ended):
-        run.recorder.note(f"[AuditRecords] {record.to_line()}")
+        run.recorder.note(f"[AuditRecords] {audit_line(record)}")
     assert run.lines == [
         f"{CLOCK}  audit begun orders · anonymous",
         f"{CLOCK}  audit ended orders · ada · complete · answered size (accept, client) · ran create",

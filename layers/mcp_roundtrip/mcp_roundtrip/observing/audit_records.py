@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import hmac
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
-
-from msgspec import Struct, field, to_builtins
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
 from mcp_roundtrip.engine.journal import Entry, Kind
@@ -33,84 +31,22 @@ MAX_TEXT: Final = 256
 """The limit of characters of a text that the client chooses."""
 
 
-class AskedQuestion(Struct, frozen=True):
-    """A question that was asked: its key, the method of its request, and the channel that carried it."""
+def audit_line(members: Mapping[str, Any]) -> str:
+    """Return a line of a record as JSON, which fits into a log event (`encode_line`).
 
-    key: str
-    method: str
-    via: str
-
-
-class Answer(Struct, frozen=True):
-    """An answer that counted. `action` is "accept", "decline", "cancel", "default" or "provided"."""
-
-    key: str
-    action: str
-    via: str
-
-
-class AuditRecord(Struct, frozen=True):
-    """One line of a record. Members that are None or empty are omitted, except `principal`.
-
-    `record` is the id that the lines of one record share. `time_ms` is in epoch milliseconds.
-    `principal`, `client`: the members that identify the caller and its program.
-    `scopes_used` are those of the granted scopes that satisfy the required ones.
-    `fields` are those that hooks add.
+    docs/reference/audit-record.schema.json describes the members. Those without a value are omitted, except
+    `principal`.
     """
-
-    record: str
-    phase: str
-    time_ms: int
-    source: Mapping[str, str]
-    principal: Mapping[str, str] | None = None
-    client: Mapping[str, str] | None = None
-    protocol_version: str | None = None
-    method: str | None = None
-    feature_kind: str | None = None
-    feature: str | None = None
-    scopes_required: Sequence[str] = ()
-    scopes_used: Sequence[str] = ()
-    correlation_id: str | None = None
-    trace_id: str | None = None
-    xray_trace_id: str | None = None
-    flow: str | None = None
-    task: str | None = None
-    task_ttl_ms: int | None = None
-    is_worker: bool = False
-    round: int | None = None
-    outcome: str | None = None
-    reason: str | None = None
-    code: int | None = None
-    status: int | None = None
-    asked: Sequence[AskedQuestion] = ()
-    answered: Sequence[Answer] = ()
-    steps: Sequence[str] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    duration_ms: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        members = {name: getattr(self, name) for name in self.__struct_fields__}
-        members["worker"] = members.pop("is_worker") or None
-        for name in ("asked", "answered", "steps"):
-            members |= _bounded(name, to_builtins(members[name]))
-        time = _iso_timestamp(members.pop("time_ms"))
-        first = {"schema": SCHEMA, "record": self.record, "phase": self.phase, "time": time}
-        found = {**first, **members.pop("source"), **members}
-        present = {name: member for name, member in found.items() if member not in (None, [], (), {}, "")}
-        return {**present, "principal": self.principal}
-
-    def to_line(self) -> str:
-        """Return the JSON text, which fits into a log event: see `encode_line`."""
-        return encode_line(self.to_json())
+    bounded = dict(members)
+    for name in ("asked", "answered", "steps"):
+        items = members.get(name, ())
+        bounded[name] = items[:MAX_ITEMS]
+        bounded[f"{name}_omitted"] = max(0, len(items) - MAX_ITEMS) or None
+    present = {name: member for name, member in bounded.items() if member not in (None, [], (), {}, "")}
+    return encode_line({"schema": SCHEMA, **present, "principal": members.get("principal")})
 
 
-def _bounded(name: str, items: Sequence[Any]) -> dict[str, Any]:
-    if len(items) <= MAX_ITEMS:
-        return {name: list(items)}
-    return {name: list(items[:MAX_ITEMS]), f"{name}_omitted": len(items) - MAX_ITEMS}
-
-
-def _iso_timestamp(epoch_ms: int) -> str:
+def iso_timestamp(epoch_ms: int) -> str:
     moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -149,14 +85,15 @@ def client_members(info: Any) -> dict[str, str] | None:
 # -- the journal --------------------------------------------------------------------------------------------
 
 
-def answers_of(entries: Iterable[Entry], channels: Mapping[str, str]) -> list[Answer]:
+def answers_of(entries: Iterable[Entry], channels: Mapping[str, str]) -> list[dict[str, str]]:
     """Return how the questions among these entries were answered; `channels` has the channel by key."""
     answers = []
     for entry in entries:
         if entry.kind is Kind.DEFAULT:
-            answers.append(Answer(entry.key, "default", "default"))
+            answers.append({"key": entry.key, "action": "default", "via": "default"})
         elif entry.kind is Kind.ANSWER:
-            answers.append(Answer(entry.key, action_of(entry.value), channels.get(entry.key, "client")))
+            via = channels.get(entry.key, "client")
+            answers.append({"key": entry.key, "action": action_of(entry.value), "via": via})
     return answers
 
 

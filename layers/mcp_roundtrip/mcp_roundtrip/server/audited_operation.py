@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from mcp_roundtrip.auth.callers import (
     ANONYMOUS,
     EventAuthenticator,
@@ -25,12 +23,11 @@ from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.audit_records import (
-    Answer,
-    AskedQuestion,
-    AuditRecord,
     action_of,
     answers_of,
+    audit_line,
     client_members,
+    iso_timestamp,
 )
 from mcp_roundtrip.protocol.constants import (
     FEATURE_KINDS,
@@ -78,20 +75,24 @@ class AuditedOperation:
         self._has_begun = self._is_dropped = self._is_view = False
         self._principal: Principal | None = None
         self._passes: list[tuple[FeatureCall, Run]] = []
-        self._answers: Sequence[Answer] = ()
+        self._answers: Sequence[Mapping[str, str]] = ()
         header = self._log.trace_header()
-        trace_id = header.split(";")[0].removeprefix("Root=") if header else None
-        known = {"record": ports.random_bytes(16).hex(), "correlation_id": correlation_id, **members}
-        self._record = AuditRecord(
-            phase="begun", time_ms=0, source=self._log.source, xray_trace_id=trace_id, **known
-        )
+        self._record: dict[str, Any] = {
+            "record": ports.random_bytes(16).hex(),
+            "phase": "begun",
+            **self._log.source,
+            "correlation_id": correlation_id,
+            "xray_trace_id": header.split(";")[0].removeprefix("Root=") if header else None,
+            "fields": {},
+            **members,
+        }
 
     # -- what is known ------------------------------------------------------------------------------
 
     def tag(self, **fields: Any) -> None:
         """Note what all log lines of the request have: its flow, its trace, and the fields of hooks."""
-        known = {name: fields[name] for name in ("flow", "trace_id") if name in fields}
-        self._set(**known, fields={**self._record.fields, **fields.get("fields", {})})
+        self._record |= {name: fields[name] for name in ("flow", "trace_id") if name in fields}
+        self._record["fields"] |= fields.get("fields", {})
 
     def note_request(self, context: RequestContext, *, is_admitted: bool = True) -> None:
         """Note who sends which request, and begin if it changes a task and is admitted."""
@@ -102,14 +103,14 @@ class AuditedOperation:
         if method in TASK_CHANGES:
             task_id = context.params.get("taskId")
             is_task_id = isinstance(task_id, str) and task_partition_key("", None, task_id) is not None
-            self._set(task=task_id if is_task_id else None)
+            self._record["task"] = task_id if is_task_id else None
             if is_admitted:
                 self._begin()
 
     def note_feature(self, item: Any, required: Sequence[str], context: RequestContext) -> None:
         """Note the feature of the request, the scopes that it requires, and those that satisfy them."""
-        self._set(
-            feature_kind=FEATURE_KINDS.get(self._record.method or ""),
+        self._record.update(
+            feature_kind=FEATURE_KINDS.get(self._record.get("method") or ""),
             feature=getattr(item, "name", None),
             scopes_required=tuple(required),
             scopes_used=tuple(
@@ -159,46 +160,43 @@ class AuditedOperation:
         self._principal = context.principal
         request, record = context.request, self._record
         trace = trace_context(request.meta.trace) if request.meta.trace else None
-        self._set(
+        self._record.update(
             method=request.method,
             client=client_members(request.meta.info),
-            protocol_version=None if record.is_worker else request.meta.protocol_version,
-            trace_id=record.trace_id or (None if trace is None else trace.trace_id),
+            protocol_version=None if record.get("worker") else request.meta.protocol_version,
+            trace_id=record.get("trace_id") or (None if trace is None else trace.trace_id),
         )
-
-    def _set(self, **members: Any) -> None:
-        self._record = replace(self._record, **members)
 
     # -- the first line -----------------------------------------------------------------------------
 
     def begin(self, call: FeatureCall, flow: str, run: Run | None = None) -> None:
         """Store the `begun` line, unless it is stored, and note the run of a pass that begins."""
         self._note_caller(call.context)
-        self._set(feature_kind=call.feature.kind, feature=call.feature.name, flow=flow or None)
-        if self._record.is_worker:
-            self._set(task=str(call.context.request.id))
+        self._record.update(feature_kind=call.feature.kind, feature=call.feature.name, flow=flow or None)
+        if self._record.get("worker"):
+            self._record["task"] = str(call.context.request.id)
         if run is not None:
             self._passes.append((call, run))
         self._begin()
 
     def begin_task(self, task: Task, call: TaskCall | None) -> None:
         """Store the `begun` line of an operation on a task, with the caller of the call that became it."""
-        self._set(task=task.task_id, flow=task.flow_id or None)
+        self._record.update(task=task.task_id, flow=task.flow_id or None)
         if call is not None:
             self._principal = None if call.principal is None else Principal(*call.principal)
-            method = self._record.method or call.method
+            method = self._record.get("method") or call.method
             client = client_members(call.client)
-            self._set(method=method, feature_kind="tool", feature=call.name, client=client)
+            self._record.update(method=method, feature_kind="tool", feature=call.name, client=client)
         self._begin()
 
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
         """Store the `begun` line of a form of the question page."""
         task_id = task.task_id if task.worker else None  # a parked call has no worker, and is no task
         flow = task.flow_id or None
-        self._set(method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=flow)
+        self._record.update(method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=flow)
         keys = {wire_key: asked.key for wire_key, asked in task.requests.items()}
         self._answers = [
-            Answer(keys.get(wire_key, wire_key), action_of(raw), "page")
+            {"key": keys.get(wire_key, wire_key), "action": action_of(raw), "via": "page"}
             for wire_key, raw in responses.items()
         ]
         self._begin()
@@ -211,7 +209,7 @@ class AuditedOperation:
         except Exception as error:  # fail closed, also for a fault of this library
             self._is_dropped = True
             self._log_failure(error)
-            refusal = internal_error(self._record.correlation_id or "")
+            refusal = internal_error(self._record["correlation_id"])
             raise ProtocolError(INTERNAL_ERROR, str(refusal), http_status=503) from error
         self._has_begun = True
 
@@ -233,18 +231,18 @@ class AuditedOperation:
             outcome=outcome,
             reason=end.reason,
             round=fields.get("round"),
-            task=fields.get("task") or self._record.task,
+            task=fields.get("task") or self._record.get("task"),
             task_ttl_ms=fields.get("task_ttl_ms"),
             code=fields.get("code"),
             status=fields.get("status"),
-            asked=[AskedQuestion(key, *asked) for key, asked in end.asked.items()],
+            asked=[_question(key, *asked) for key, asked in end.asked.items()],
         )
 
     def _is_recorded(self, status: int | None, *, is_refused: bool) -> bool:
         """Whether a request that ran no code of a feature has a record."""
         if is_refused and status in REFUSALS:
             return True
-        has_record = self._record.method in FEATURE_KINDS.keys() | TASK_CHANGES
+        has_record = self._record.get("method") in FEATURE_KINDS.keys() | TASK_CHANGES
         return has_record and (is_refused or not self._is_view)
 
     def end_pass(self, left: Task | Exception | None) -> None:
@@ -257,11 +255,11 @@ class AuditedOperation:
         outcome = _task_outcome(left)
         # A worker that lost its lease has asked nothing: the questions are those of an earlier pass.
         requests = () if outcome == "lease_lost" else left.requests.values()
-        asked = [AskedQuestion(each.key, each.request["method"], each.channel) for each in requests]
+        asked = [_question(each.key, each.request["method"], each.channel) for each in requests]
         if META_PARKED_CALL in (left.result or {}).get("_meta", {}):  # the parked call asks, not the task
             _, run = self._passes[-1]
             shown = sorted(run.requests.items())
-            asked = [AskedQuestion(key, each.method, each.channel) for key, each in shown]
+            asked = [_question(key, each.method, each.channel) for key, each in shown]
         self.end(outcome=outcome, asked=asked)
 
     def end(self, **members: Any) -> None:
@@ -270,7 +268,7 @@ class AuditedOperation:
             return
         try:
             entries = {entry.key: entry for _, run in self._passes for entry in run.history.new_entries()}
-            self._set(
+            self._record.update(
                 phase="ended",
                 answered=answers_of(entries.values(), self._answer_channels()) or self._answers,
                 steps=[entry.key for entry in entries.values() if entry.kind is Kind.STEP],
@@ -293,15 +291,18 @@ class AuditedOperation:
     # -- both lines ---------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        if self._principal is not None and self._record.principal is None:
-            self._set(principal=self._log.identify(self._principal))
+        if self._principal is not None and "principal" not in self._record:
+            self._record["principal"] = self._log.identify(self._principal)
         now_ms = int(self._ports.clock() * 1000)
-        self._log.write(now_ms, replace(self._record, time_ms=now_ms).to_line())
+        self._log.write(now_ms, audit_line({**self._record, "time": iso_timestamp(now_ms)}))
 
     def _log_failure(self, error: Exception) -> None:
-        names = ("phase", "record", "outcome")
-        fields = {name: getattr(self._record, name) for name in names}
+        fields = {name: self._record.get(name) for name in ("phase", "record", "outcome")}
         self._ports.observer.record_failure("audit_failed", error, **fields)
+
+
+def _question(key: str, method: str, via: str) -> Mapping[str, str]:
+    return {"key": key, "method": method, "via": via}
 
 
 def _task_outcome(task: Task) -> str:

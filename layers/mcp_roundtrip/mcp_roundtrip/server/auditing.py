@@ -42,7 +42,7 @@ def work_with_audit(
     work: Callable[[Ports, Invocation], Task | None], ports: Ports, invocation: Invocation
 ) -> Task | None:
     """Run a pass of a worker, and record its operation. Raises as `work`. `ports`: of `with_audited_ends`."""
-    operation = AuditedOperation(ports, invocation.correlation_id, is_worker=True)
+    operation = AuditedOperation(ports, invocation.correlation_id, worker=True)
     try:
         task = work(ports, replace(invocation, operation=operation))
     except Exception as error:
