@@ -108,7 +108,7 @@ class ClientRequests(ABC):
         answer: Any = read_messages(response)[-1]
         if self.is_legacy:
             assert response.status == 200
-            in_dialect = self.server.legacy_tasks is not None
+            in_dialect = self.server.options.legacy_tasks is not None
             legacy_schema.assert_valid(method, answer, in_dialect=in_dialect)
         return answer
 

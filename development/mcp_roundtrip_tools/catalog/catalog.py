@@ -152,7 +152,7 @@ def hides_unauthorized(servers: Mapping[str, Server]) -> bool:
         kinds: tuple[Mapping[str, Feature], ...] = (server.tools, server.prompts, server.resources)
         scopes = [feature.scopes for kind in kinds for feature in kind.values()]
         if any((*scopes, *server.skill_folders.values())):
-            by_choice[server.hide_unauthorized].append(owner)
+            by_choice[server.options.hide_unauthorized].append(owner)
     if by_choice[True] and by_choice[False]:
         raise CatalogError(
             f"hide_unauthorized is set for {by_choice[True]} and not for {by_choice[False]}: "

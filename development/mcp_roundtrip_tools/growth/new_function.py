@@ -69,11 +69,11 @@ def _options(server: Server) -> dict[str, Any]:
         "icons": options.branding.get("icons"),
         "website_url": options.branding.get("websiteUrl"),
         "description": options.description,
-        "legacy_clients": server.legacy_clients,
-        "legacy_tasks": server.legacy_tasks,
+        "legacy_clients": options.legacy_clients,
+        "legacy_tasks": options.legacy_tasks,
         "page_size": options.page_size,
         "list_ttl_ms": options.list_ttl_ms,
-        "initial_scopes": server.initial_scopes,
+        "initial_scopes": options.initial_scopes,
     }
     return {name: value for name, value in given.items() if value != parameters[name].default}
 

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
+from mcp_roundtrip.auth.scopes import ScopeHierarchy
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.forwarding import Catalog, CatalogEntry, forward, forwarding_failed, owner_response
@@ -38,7 +38,6 @@ from mcp_roundtrip.server.options import (
     PAGE_SIZE,
     LegacyTasks,
     ServerOptions,
-    check_legacy_tasks,
     declared_members,
     make_server_info,
 )
@@ -90,26 +89,24 @@ class FrontDoor:
             hide_unauthorized=_hide_unauthorized(hide_unauthorized, self.catalog),
             description=description,
             branding=declared_members("server", name, icons=icons, websiteUrl=website_url),
+            legacy_clients=legacy_clients,
+            legacy_tasks=legacy_tasks,
+            initial_scopes=initial_scopes,
         )
-        self._initial_scopes = None if initial_scopes is None else validate_scopes(initial_scopes)
-        self._legacy_clients = legacy_clients
-        self._legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
         self._ports = ports
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of the front door."""
         catalog, options, features = self.catalog, self._options, self._served()
-        scopes = options.hierarchy.narrowest(catalog.required_scopes)
-        if self._initial_scopes is not None:
-            scopes = self._initial_scopes
+        scopes = options.first_scopes(catalog.required_scopes)
         needs = {
             "task methods": [name for name, each in catalog.tools.items() if each.task],
             "forwarding": sorted(catalog.owners),
             "page": features.on_page,
         }
         respond = partial(owner_response, catalog, options, self._find_feature)
-        return Endpoint(options, features, scopes, needs, self._legacy_clients, respond)
+        return Endpoint(options, features, scopes, needs, respond)
 
     def _served(self) -> Features:
         catalog = self.catalog
@@ -127,8 +124,8 @@ class FrontDoor:
             catalog.templates,
             calls,
             self._forward,
+            self._forward_feature,
             self._read_skills if catalog.skills else None,
-            None if self._legacy_tasks is None else self._forward_feature,
             is_constant=True,
         )
 

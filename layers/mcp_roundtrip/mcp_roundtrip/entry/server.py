@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
-from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
+from mcp_roundtrip.auth.scopes import ScopeHierarchy
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
@@ -25,7 +25,6 @@ from mcp_roundtrip.server.options import (
     Fallback,
     LegacyTasks,
     ServerOptions,
-    check_legacy_tasks,
     declared_members,
     make_server_info,
 )
@@ -89,11 +88,7 @@ class Server(Registry):
         super().__init__(channels, name, lenient_arguments=lenient_arguments)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
-        self.legacy_clients = legacy_clients
-        self.legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
         self.scopes: Mapping[str, Sequence[str]] = scopes or {}
-        self.hide_unauthorized = hide_unauthorized
-        self.initial_scopes = None if initial_scopes is None else validate_scopes(initial_scopes)
         self.options = ServerOptions(
             self.info,
             instructions,
@@ -105,6 +100,9 @@ class Server(Registry):
             description,
             self.hooks,
             declared_members("server", name, icons=icons, websiteUrl=website_url),
+            legacy_clients,
+            legacy_tasks,
+            initial_scopes,
         )
         self.skill_folders: dict[Path, tuple[str, ...]] = {}
         self._tool_methods = ToolMethods(self.options, self.tools)
@@ -115,16 +113,13 @@ class Server(Registry):
         features = self._served()
         required = [scope for feature in self.features for scope in feature.scopes]
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
-        scopes = self.options.hierarchy.narrowest(required)
-        if self.initial_scopes is not None:
-            scopes = self.initial_scopes
         needs = {
             "tasks": [tool.name for tool in self.tools.values() if tool.task],
             "states": [each.name for each in self.features if each.parameters.context_parameter],
             "scopes": [each.name for each in self.features if each.scopes],
             "page": features.on_page,
         }
-        return Endpoint(self.options, features, scopes, needs, self.legacy_clients)
+        return Endpoint(self.options, features, self.options.first_scopes(required), needs)
 
     def _served(self) -> Features:
         calls: dict[str, Handler] = {TOOLS_CALL: self._call_tool}
@@ -145,8 +140,8 @@ class Server(Registry):
             templates,
             calls,
             read_own_view,
+            self._call_tool_of_dialect,
             self._read_skills if self.skill_folders else None,
-            None if self.legacy_tasks is None else self._call_tool_of_dialect,
         )
 
     def _get_prompt(self, context: RequestContext) -> Reply:

@@ -63,7 +63,7 @@ AnyScoped = TypeVar("AnyScoped", bound=Scoped)
 
 
 def admit(
-    request: HttpRequest, ports: Ports, invocation: Invocation, options: ServerOptions, *, serves_legacy: bool
+    request: HttpRequest, ports: Ports, invocation: Invocation, options: ServerOptions
 ) -> RequestContext | Notification | InvalidRequest:
     """Run the checks that need nothing but the deployment's configuration.
 
@@ -78,7 +78,7 @@ def admit(
     checked = validate_request(
         request.headers,
         _readable_body(request, ports.config.max_body_bytes),
-        serves_legacy=serves_legacy,
+        serves_legacy=options.legacy_clients,
         max_values=ports.config.max_json_values,
     )
     if not isinstance(checked, ValidRequest):

@@ -119,7 +119,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         """The handlers for clients that open with `initialize`, which do not have those of skills."""
         features = self.features
         later = {**features.call_handlers(), **self._lists()}
-        if features.dialect_call is not None:
+        if self.options.legacy_tasks is not None:
             later[TOOLS_CALL] = features.dialect_call
         found: dict[str, Handler] = {
             **{method: partial(_adapt, handler) for method, handler in later.items()},
@@ -135,7 +135,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
 
     @property
     def _has_dialect(self) -> bool:
-        return self.features.dialect_call is not None and self.features.has_tasks
+        return self.options.legacy_tasks is not None and self.features.has_tasks
 
     def _list_legacy_tools(self, context: RequestContext) -> Reply:
         knows_tasks = self._has_dialect and has_tasks(context.request.meta.protocol_version)

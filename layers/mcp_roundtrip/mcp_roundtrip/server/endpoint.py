@@ -38,7 +38,6 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
 
     `scopes`: those to request first, for the resource metadata.
     `needs`: the names of features by what they need settings for (`deployment.missing_settings`).
-    `serves_legacy`: whether clients are served that open with `initialize`.
     `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
     """
 
@@ -46,7 +45,6 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
     features: Features
     scopes: Sequence[str]
     needs: Mapping[str, Sequence[str]]
-    serves_legacy: bool
     owner_response: OwnerResponse | None = None
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
@@ -69,7 +67,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
                 document = self._documents(ports).respond(request, invocation.operation)
                 if document is not None:
                     return document
-            admitted = admit(request, ports, invocation, self.options, serves_legacy=self.serves_legacy)
+            admitted = admit(request, ports, invocation, self.options)
             if isinstance(admitted, Notification):
                 ports.observer.record("request_completed", outcome="notification")
                 return HttpResponse(202)
@@ -129,7 +127,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
         # Most requests are authorized calls.
         from mcp_roundtrip.server.public_documents import PublicDocuments
 
-        return PublicDocuments(ports, self.scopes, self.options, self.serves_legacy)
+        return PublicDocuments(ports, self.scopes, self.options)
 
 
 def with_spans(invocation: Invocation, ports: Ports) -> Invocation:

@@ -25,8 +25,8 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
 
     `calls`: the handlers of the methods that name a feature.
     `read_own_view`: reads the view of a tool.
+    `dialect_call`: calls a tool in the dialect of tasks (`ServerOptions.legacy_tasks`).
     `read_skills`: returns what serves the skills; None if there are none.
-    `dialect_call`: calls a tool in the dialect of tasks; None if the server does not have it.
     `is_constant`: whether the lists stay the same until the next deployment.
     """
 
@@ -36,8 +36,8 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     templates: Mapping[str, Listable]
     calls: Mapping[str, Handler]
     read_own_view: ReadView
+    dialect_call: Handler
     read_skills: Callable[[], SkillMethods] | None = None
-    dialect_call: Handler | None = None
     is_constant: bool = False
 
     @cached_property

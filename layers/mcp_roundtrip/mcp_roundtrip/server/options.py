@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from mcp_roundtrip.auth.scopes import ScopeHierarchy
+from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
@@ -78,8 +79,19 @@ class ServerOptions(Struct, frozen=True):
     description: str | None = None
     hooks: Sequence[Callable[[Any], Any]] = ()
     branding: Mapping[str, Any] = {}
+    legacy_clients: bool = True
+    legacy_tasks: LegacyTasks | None = None
+    initial_scopes: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        if self.legacy_tasks is not None and not self.legacy_clients:
+            raise DefinitionError("legacy_tasks= is set with legacy_clients=False; remove one of them")
+        if self.legacy_tasks not in (None, "sep-2322"):
+            raise DefinitionError(
+                f'legacy_tasks={self.legacy_tasks!r} does not exist; use "sep-2322" or None'
+            )
+        if self.initial_scopes is not None:
+            force_setattr(self, "initial_scopes", validate_scopes(self.initial_scopes))
         texts = {"instructions": self.instructions, "description": self.description}
         _check_texts({name: text for name, text in texts.items() if text is not None})
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
@@ -98,6 +110,10 @@ class ServerOptions(Struct, frozen=True):
     def implementation(self) -> Mapping[str, Any]:
         """The whole Implementation object, which clients get when they connect."""
         return {**self.server_info, **self.branding}
+
+    def first_scopes(self, required: Iterable[str]) -> Sequence[str]:
+        """Return the scopes that clients should request first, if features require these."""
+        return self.hierarchy.narrowest(required) if self.initial_scopes is None else self.initial_scopes
 
     def satisfies(self, granted: frozenset[str], required: Sequence[str]) -> bool:
         """Return whether the granted scopes contain or imply all required ones."""
@@ -132,12 +148,3 @@ def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str
 
         return definition_members(kind, name, given)
     return given
-
-
-def check_legacy_tasks(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> LegacyTasks | None:
-    """Return the option `legacy_tasks`. Raises DefinitionError if it is unknown or without effect."""
-    if legacy_tasks is not None and not legacy_clients:
-        raise DefinitionError("legacy_tasks= is set with legacy_clients=False; remove one of them")
-    if legacy_tasks not in (None, "sep-2322"):
-        raise DefinitionError(f'legacy_tasks={legacy_tasks!r} does not exist; use "sep-2322" or None')
-    return legacy_tasks

@@ -59,7 +59,6 @@ class PublicDocuments(Struct, frozen=True):
     ports: Ports
     scopes: Sequence[str]
     options: ServerOptions
-    serves_legacy: bool
 
     def respond(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
         """Respond to a request for a document; return None for any other request.
@@ -106,7 +105,7 @@ class PublicDocuments(Struct, frozen=True):
         """Build the card. `name` is in reverse DNS format, such as `com.example/weather`."""
         options, info = self.options, self.options.server_info
         title = info.get("title")
-        versions = [*SUPPORTED_VERSIONS, *(LEGACY_VERSIONS if self.serves_legacy else ())]
+        versions = [*SUPPORTED_VERSIONS, *(LEGACY_VERSIONS if self.options.legacy_clients else ())]
         remote = {"url": self.ports.config.audience(), "supportedProtocolVersions": versions}
         return {
             "$schema": CARD_SCHEMA,
