@@ -8,22 +8,32 @@ function does all checks itself. The event is forwarded unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 
 from msgspec import MsgspecError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
+from mcp_roundtrip.auth.callers import (
+    ANONYMOUS,
+    EventAuthenticator,
+    InsufficientScope,
+    IssuerUnavailable,
+    Unauthorized,
+)
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.constants import FEATURE_KINDS
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
+from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
 from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
 from mcp_roundtrip.server.request_types import Reply, RequestContext
-from mcp_roundtrip.server.responses import error_response
+from mcp_roundtrip.server.responses import error_response, log_fault
 
 _NAMES: Final = {"json": "definition", "view_uri": "view"}
 
@@ -130,6 +140,9 @@ class Catalog(Struct, frozen=True):
             yield from kind.values()
 
 
+TIME_TO_AUTHENTICATE_MS: Final = 10_000
+"""The time that has to be left to authenticate the caller of a request that could not be forwarded."""
+
 OWNER_PATHS: Final = "/tools/"
 """The path of an owner is this and its name, behind the base path of the API."""
 
@@ -188,8 +201,8 @@ def owner_response(
     try:
         response = forward(name, ports, invocation)
     except (ForwardingFailed, SettingsError) as error:
-        if (operation := invocation.operation) is not None:
-            operation.note_unread_request(request, invocation, options, find_feature)
+        if invocation.operation is not None:
+            _note_unread_request(request, ports, invocation, options, find_feature)
         if isinstance(error, SettingsError):
             raise
         reply = Reply(forwarding_failed(invocation))
@@ -198,6 +211,42 @@ def owner_response(
         return error_response(_request_id(request, ports), reply, request, ports.observer, status)
     ports.observer.record("request_forwarded", owner=name)
     return response
+
+
+def _note_unread_request(
+    request: HttpRequest,
+    ports: Ports,
+    invocation: Invocation,
+    options: ServerOptions,
+    find_feature: Callable[[RequestContext], object],
+) -> None:
+    """Note for the audit who calls what with a valid request that was forwarded unread, and had no response.
+
+    The record has no principal if the token is invalid, or if too little time is left to fetch the keys of
+    its issuer.
+    """
+    config, operation, body = ports.config, invocation.operation, request.body or b""
+    assert operation is not None
+    try:
+        if not body_within_limit(body, config.max_body_bytes):
+            return
+        checked = validate_request(
+            request.headers, body, serves_legacy=True, max_values=config.max_json_values
+        )
+        if not isinstance(checked, ValidRequest):
+            return
+        caller = ANONYMOUS
+        has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
+        if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
+            with suppress(Unauthorized, IssuerUnavailable):
+                caller = config.authenticator.authenticate(request.headers, request.authorizer)
+        context = RequestContext(checked, caller.principal, ports, invocation, options, None, caller.scopes)
+        operation.note_request(context, is_admitted=False)
+        if checked.method in FEATURE_KINDS:
+            with suppress(ProtocolError, InsufficientScope):
+                find_feature(context)
+    except Exception as error:  # the response does not depend on the record
+        log_fault(ports.observer, error)
 
 
 def _is_own_path(path: str, ports: Ports) -> bool:

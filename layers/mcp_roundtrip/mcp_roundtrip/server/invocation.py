@@ -78,7 +78,7 @@ _NOT_FORWARDED: Final = Forwarded()
 
 
 class Operation(Protocol):
-    """An audited operation (`server.audited_operation`). The types of its arguments need this module."""
+    """An audited operation (`server.auditing`). The types of its arguments need this module."""
 
     def tag(self, **fields: Any) -> None: ...
     def note_request(self, context: Any, *, is_admitted: bool = True) -> None: ...
@@ -86,10 +86,6 @@ class Operation(Protocol):
     def begin(self, call: Any, flow: str, run: Any = None) -> None: ...
     def begin_task(self, task: Any, call: Any) -> None: ...
     def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None: ...
-
-    def note_unread_request(
-        self, request: Any, invocation: Any, options: Any, find_feature: Callable[[Any], object]
-    ) -> None: ...
 
 
 T = TypeVar("T")
