@@ -1,26 +1,4 @@
-"""The errors that tools do not see: the server turns each into a reply and a log record.
-
-::
-
-    McpRoundtripError
-    ├── ToolError
-    │   ├── ArgumentsError       the arguments do not fit the tool's input schema
-    │   └── CallAborted          the server ends a call that it cannot finish
-    ├── TooLarge                 base of three; a note tells the author what to do
-    │   ├── StateTooLarge        the journal does not fit into a requestState (.size, .limit)
-    │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
-    │   └── ItemTooLarge         a task's data does not fit into an item (.size, .limit)
-    ├── InvalidValue             a value does not fit its schema (.text_for_log)
-    ├── LeaseLost                another worker has the task of this pass, or the task has ended
-    ├── Refusal                  a ProtocolError with a reason that the client does not see
-    └── ErrorWithReason
-        ├── InvalidAnswer        an answer does not fit its question; the user is shown the reason
-        ├── KeyServiceError      KMS did not sign or answer
-        ├── StoreError           the task table could not be read or written
-        ├── ForwardingFailed     a function behind the front door did not answer
-        ├── AuditFailed          an audit record could not be stored
-        └── SettingsError        a setting is missing or contradictory (.setting)
-"""
+"""The errors that tools do not see: the server turns each into a reply and a log record."""
 
 from __future__ import annotations
 
