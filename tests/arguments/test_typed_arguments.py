@@ -274,12 +274,12 @@ def test_every_error_is_one_line_with_its_place():
 
     raw = {"size": {"vcpus": 17}, "sizes": [{"vcpus": 1}, {"vcpus": "many"}], "when": "soon", "nmae": 1}
     lines = refusal(tool, raw)
-    assert [line.partition(": ")[0] for line in lines] == [
+    assert sorted(line.partition(": ")[0] for line in lines) == [
+        "arguments.name",
+        "arguments.nmae",
         "arguments.size.vcpus",
         "arguments.sizes[1].vcpus",
         "arguments.when",
-        "arguments.name",
-        "arguments.nmae",
     ]
     assert lines[-1] == "arguments.nmae: unknown argument"
 

@@ -19,6 +19,7 @@ from mcp_roundtrip.schema.json_schema_errors import input_problems
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
+    REFERENCES,
     dialect_of,
     patterns_of,
     subschemas,
@@ -27,8 +28,6 @@ from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
-
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=True):  # for cached_property
@@ -137,7 +136,7 @@ def _check(schema: dict[str, Any]) -> None:
             f"{', '.join(DIALECTS)}"
         )
     for node in subschemas(schema):
-        for keyword in _REFERENCES:
+        for keyword in REFERENCES:
             # basic/index "$ref Resolution": network URIs are never dereferenced.
             if keyword in node and not str(node[keyword]).startswith("#"):
                 raise DefinitionError(

@@ -13,6 +13,7 @@ from pydantic_core import ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from mcp_roundtrip.internal_errors import format_location
+from mcp_roundtrip.schema import patterns
 
 MAX_PROBLEMS: Final = 20
 """The most problems that a message lists."""
@@ -45,7 +46,7 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "object": ("an object", lambda value: isinstance(value, dict)),
 }
 
-WORDS: Final[Mapping[str, str]] = {
+_WORDS: Final[Mapping[str, str]] = {
     "minLength": "have {} characters or more",
     "maxLength": "have {} characters at most",
     "pattern": "match the pattern {}",
@@ -61,18 +62,35 @@ WORDS: Final[Mapping[str, str]] = {
     "minProperties": "have {} members or more",
     "maxProperties": "have {} members at most",
 }
-"""What a keyword demands. Its value refers to no other schema."""
+"""What a keyword demands."""
 
-EXCLUSIVE: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
-"""The keyword that, if it is true, excludes the limit itself in draft 4."""
-
-EXAMPLES: Final[Mapping[str, str]] = {
+_EXAMPLES: Final[Mapping[str, str]] = {
     "date-time": "2026-07-28T14:30:00Z",
     "date": "2026-07-28",
     "time": "14:30:00Z",
     "duration": "PT90M",
 }
 """Formats with a value of each."""
+
+
+def keyword_text(keyword: str, operand: Any) -> str:
+    """Return what a keyword of a JSON Schema with this operand demands."""
+    match keyword, operand:
+        case "falseSchema", _:
+            return "Input is not allowed"
+        case "type", _:
+            return f"Input should be {type_names({'type': operand})}"
+        case "enum", _:
+            return f"Input should be {options_text(operand)}"
+        case "const", _:
+            return f"Input should be {quote(operand)}"
+        case ("format", str(name)) if name in _EXAMPLES:
+            return f"Input should have the format {quote(name)}, such as {_EXAMPLES[name]}"
+        case "pattern", patterns.BASE64:
+            return 'Input should have the format "base64"'
+        case _ if keyword in _WORDS:
+            return f"Input should {_WORDS[keyword].format(quote(operand))}"
+    return f"Input does not satisfy {keyword}" + ("" if operand is None else f": {quote(operand)}")
 
 
 def has_type(kinds: Any, value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Why a JSON Schema refuses JSON data: the places, and what should be there. Values are never quoted.
 
-The validator has decided that the data is invalid. It is asked again for each subschema on the way to the
-reasons, until that has taken half a second.
+The validator has decided that the data is invalid. It is asked for the errors within references and
+alternatives, until that has taken half a second.
 """
 
 from __future__ import annotations
@@ -13,20 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.error_texts import (
-    EXAMPLES,
-    EXCLUSIVE,
-    MAX_PROBLEMS,
-    WORDS,
-    has_type,
-    options_text,
-    quote,
-    type_names,
-)
-from mcp_roundtrip.schema.subschemas import escaped, resolve
+from mcp_roundtrip.schema.error_texts import MAX_PROBLEMS, has_type, keyword_text, type_names
+from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, escaped, resolve
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
 if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 ValuePath = tuple[str | int, ...]
@@ -34,9 +27,6 @@ Problem = tuple[ValuePath, str]
 """The path in the value, and a message that says what should be there."""
 
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
-
-_ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
-"""Dialects in which `$ref` hides the keywords beside it."""
 
 
 def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:
@@ -61,216 +51,136 @@ def input_problems(
 
 
 def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
-    """Yield the problems of an invalid value, in the order of the schema."""
-    return _Explanation(validator).reasons(_Place("#", validator.schema, value, ()))
+    """Yield the problems of an invalid value, those of unknown members last."""
+    return _Explanation(validator).reasons(_Place("#", value, ()))
 
 
 class _Place(Struct, frozen=True, eq=False):
-    """A subschema and its JSON pointer, and the part of the value that it applies to, with its path."""
+    """The JSON pointer of a subschema, and the part of the value that it applies to, with its path."""
 
     pointer: str
-    schema: Any
     value: Any
     path: ValuePath
 
-    def within(self, steps: str, schema: Any) -> _Place:
-        """Return the place of a subschema for the same value."""
-        return _Place(f"{self.pointer}/{steps}", schema, self.value, self.path)
+    def at(self, pointer: str) -> _Place:
+        """Return the place of another subschema for the same part."""
+        return _Place(pointer, self.value, self.path)
 
-    def member(self, steps: str, schema: Any, step: str | int) -> _Place:
-        """Return the place of a subschema for a member or an item."""
-        return _Place(f"{self.pointer}/{steps}", schema, self.value[step], (*self.path, step))
+    def part(self, steps: Iterable[str | int]) -> _Place:
+        """Return the place of a part. jsonschema-rs gives the name "01" as 1, and leaves out the name ""."""
+        value, path = self.value, self.path
+        for step in steps:
+            if isinstance(value, dict) and isinstance(step, int):
+                step = next((name for name in value if name.isdecimal() and int(name) == step), "")
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                break
+            path = (*path, step)
+        return _Place(self.pointer, value, path)
 
 
 class _Explanation(Struct, eq=False):
-    """One explanation. Neither the schema nor the value may change during it: they are known by `id`."""
+    """One explanation. The value may not change during it: its parts are known by `id`."""
 
     validator: SchemaValidator
     work_left: int = MAX_EXPLANATION_WORK
-    is_counting: bool = False
-    """Whether the problems of alternatives are counted."""
     open_references: set[tuple[str, int]] = field(default_factory=set)
-
-    def problems(self, place: _Place) -> Iterator[Problem]:
-        if not self._is_valid(place):
-            yield from self.reasons(place)
 
     def reasons(self, place: _Place) -> Iterator[Problem]:
         """Yield the problems of a value that a subschema refuses."""
-        schema, value, path = place.schema, place.value, place.path
-        if not isinstance(schema, dict):
-            yield path, "Input is not allowed"
-            return
-        if "type" in schema and not has_type(schema["type"], value):
-            yield path, f"Input should be {type_names(schema)}"
-            return
-        refused = self._refused(place)
         found = False
-        for keyword in self._keywords(schema):
-            problems = [(path, _text(keyword, schema))] if keyword in refused else self._below(place, keyword)
-            for problem in problems:
+        for error in _without_consequences(self._errors(place)):
+            part = place.part(error.instance_path)
+            for problem in self._problems(error, part.at(_pointer(error.schema_path))):
                 found = True
                 yield problem
         if not found:
-            yield path, "Input does not fit the schema"
+            yield place.path, "Input does not fit the schema"
 
-    def _keywords(self, schema: Mapping[str, Any]) -> Iterable[str]:
-        dialect = str(self.validator.schema.get("$schema"))
-        is_hidden = "$ref" in schema and any(name in dialect for name in _ONLY_REFERENCE)
-        last = "additionalProperties"  # what is wrong in known members comes first
-        return ("$ref",) if is_hidden else sorted(schema, key=last.__eq__)
+    def _errors(self, place: _Place) -> list[ValidationError]:
+        """Return the errors of a value by a subschema; none if no work is left."""
+        if self.work_left <= 0:
+            return []
+        self.work_left -= self.validator.work(place.value)
+        return self.validator.errors(place.pointer, place.value)
 
-    def _is_valid(self, place: _Place) -> bool:
-        """Return whether a subschema accepts a value; also if no work is left."""
-        return not self._has_work_left(place) or self.validator.is_valid_by(place.pointer, place.value)
-
-    def _refused(self, place: _Place) -> set[str]:
-        """Return the keywords without subschemas that refuse a value; none if no work is left."""
-        if not self._has_work_left(place):
-            return set()
-        refused = self.validator.refused_by(place.pointer, place.schema, place.value)
-        return refused - {"pattern"} if "maxLength" in refused else refused
-
-    def _has_work_left(self, place: _Place) -> bool:
-        if self.work_left > 0:
-            self.work_left -= self.validator.work(place.value)
-        return self.work_left > 0
-
-    def _below(self, place: _Place, keyword: str) -> Iterator[Problem]:
-        """Yield the problems of a keyword that leads to other places."""
-        operand, value, path = place.schema[keyword], place.value, place.path
-        match keyword:
-            case "$ref":
-                yield from self._reference(place, str(operand))
-            case "anyOf" | "oneOf":
-                yield from self._alternatives(place, keyword)
-            case "not" if self._is_valid(place.within("not", operand)):
-                yield path, f"Input does not satisfy not: {quote(operand)}"
-            case "contains" if isinstance(value, list):
-                if not any(self._is_valid(place.member(keyword, operand, n)) for n in range(len(value))):
-                    yield path, f"Input does not satisfy contains: {quote(operand)}"
-            case "required" if isinstance(value, dict):
-                yield from _missing(operand, place)
-            case "dependentRequired" | "dependencies" if isinstance(value, dict):
-                for name, names in operand.items():
-                    if name in value and isinstance(names, list):
-                        yield from _missing(names, place)
-                for part in self._parts(place, keyword):
-                    yield from self.problems(part)
-            case "propertyNames" if isinstance(value, dict):
-                for name in value:
-                    for _, problem in self.problems(_Place(f"{place.pointer}/{keyword}", operand, name, ())):
-                        yield (*path, name), problem.replace("Input", "The name", 1)
-            case "additionalProperties" if operand is False and isinstance(value, dict):
+    def _problems(self, error: ValidationError, place: _Place) -> Iterator[Problem]:
+        """Yield what an error about the value at a place says."""
+        path = place.path
+        match error.kind.name, error.kind.as_dict():
+            case "required", {"property": name}:
+                yield (*path, name), "Field required"
+            case "additionalProperties", {"unexpected": names}:
                 problem = "unknown member" if path else "unknown argument"
-                yield from (((*path, name), problem) for name in self._additional(place))
-            case _:
-                for part in self._parts(place, keyword):
-                    yield from self.problems(part)
+                yield from (((*path, name), problem) for name in names)
+            case "propertyNames", {"error": of_name}:
+                name = of_name.instance
+                inner = _Place(_pointer(of_name.schema_path), name, (*path, name))
+                for _, problem in self._problems(of_name, inner):
+                    yield inner.path, problem.replace("Input", "The name", 1)
+            case "not", {"schema": {"not": {"$ref": str(reference)}}}:
+                yield from self._reference(place.at(_fragment(reference)))
+            case "not", {"schema": {"not": {"anyOf": branches} | {"oneOf": branches} as group}}:
+                [keyword] = group
+                places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
+                yield from self._alternatives([self._resolved(each) for each in places])
+            case keyword, details:
+                yield path, keyword_text(keyword, next(iter(details.values()), None))
 
-    def _parts(self, place: _Place, keyword: str) -> Iterator[_Place]:
-        """Yield the places that a keyword leads to, at each of which the value must be valid."""
-        operand, value = place.schema[keyword], place.value
-        match keyword:
-            case "allOf":
-                yield from (place.within(f"allOf/{n}", branch) for n, branch in enumerate(operand))
-            case "if":
-                branch = "then" if self._is_valid(place.within("if", operand)) else "else"
-                yield place.within(branch, place.schema.get(branch, True))
-            case "dependentSchemas" | "dependencies" if isinstance(value, dict):
-                for name, schema in operand.items():
-                    if name in value and not isinstance(schema, list):
-                        yield place.within(f"{keyword}/{escaped(name)}", schema)
-            case "properties" if isinstance(value, dict):
-                for name, schema in operand.items():
-                    if name in value:
-                        yield place.member(f"{keyword}/{escaped(name)}", schema, name)
-            case "patternProperties" if isinstance(value, dict):
-                for pattern, schema in operand.items():
-                    for name in self._matching(pattern, value):
-                        yield place.member(f"{keyword}/{escaped(pattern)}", schema, name)
-            case "additionalProperties" if isinstance(value, dict):
-                yield from (place.member(keyword, operand, name) for name in self._additional(place))
-            case "prefixItems" | "items" if isinstance(value, list) and isinstance(operand, list):
-                for number, schema in enumerate(operand[: len(value)]):
-                    yield place.member(f"{keyword}/{number}", schema, number)
-            case "items" | "additionalItems" if isinstance(value, list):
-                # Before 2020-12, `items` had the schemas of the first items.
-                first = place.schema.get("prefixItems" if keyword == "items" else "items", ())
-                yield from (place.member(keyword, operand, n) for n in range(len(first), len(value)))
+    def _reference(self, place: _Place) -> Iterator[Problem]:
+        key = (place.pointer, id(place.value))
+        if key not in self.open_references:
+            self.open_references.add(key)
+            yield from self.reasons(place)
+            self.open_references.discard(key)
 
-    def _reference(self, place: _Place, pointer: str) -> Iterator[Problem]:
-        key = (pointer, id(place.value))
-        if key in self.open_references or not (pointer == "#" or pointer.startswith("#/")):
-            return
-        self.open_references.add(key)
-        schema = resolve(self.validator.schema, pointer)
-        yield from self.problems(_Place(pointer, schema, place.value, place.path))
-        self.open_references.discard(key)
-
-    def _additional(self, place: _Place) -> list[str]:
-        known = {*place.schema.get("properties", ())}
-        for pattern in place.schema.get("patternProperties", ()):
-            known |= {*self._matching(pattern, place.value)}
-        return [name for name in place.value if name not in known]
-
-    def _matching(self, pattern: str, names: Iterable[str]) -> list[str]:
-        places = [_Place(f"names {pattern}", {"pattern": pattern}, name, ()) for name in names]
-        return [place.value for place in places if not self._refused(place)]
-
-    def _alternatives(self, place: _Place, keyword: str) -> Iterator[Problem]:
-        branches = [
-            self._resolved(place.within(f"{keyword}/{number}", branch))
-            for number, branch in enumerate(place.schema[keyword])
-        ]
-        fitting = sum(map(self._is_valid, branches))
-        if not fitting:
-            yield from self._closest(place, branches)
-        elif keyword == "oneOf" and fitting > 1:
-            yield place.path, f"Input should fit one of the alternatives, not {fitting} of them"
-
-    def _closest(self, place: _Place, branches: list[_Place]) -> Iterator[Problem]:
+    def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest."""
-        schemas = [branch for branch in branches if isinstance(branch.schema, dict)]
-        alike = [branch for branch in schemas if _is_alike(branch)]
-        if alike and self.is_counting:  # counting within counting would take exponential time
-            yield place.path, "Input should fit an alternative"
-        elif alike:
-            self.is_counting = True
-            counts = [sum(1 for _ in islice(self.problems(branch), MAX_PROBLEMS)) for branch in alike]
-            self.is_counting = False
-            yield from self.problems(alike[counts.index(min(counts))])
+        path = branches[0].path
+        alike = [each for each in branches if _is_alike(self._schema(each), each.value)]
+        counts = [len(self._errors(each)) for each in alike]
+        if not alike:
+            names = dict.fromkeys(type_names(self._schema(each)) for each in branches)
+            yield path, f"Input should be {' or '.join(names)}"
+        elif self.work_left <= 0:
+            yield path, "Input should fit an alternative"
+        elif counts.count(0) > 1:
+            yield path, f"Input should fit one of the alternatives, not {counts.count(0)} of them"
         else:
-            names = dict.fromkeys(type_names(branch.schema) for branch in schemas)
-            yield place.path, f"Input should be {' or '.join(names) or 'another value'}"
+            yield from self._reference(alike[counts.index(min(counts))])
 
     def _resolved(self, place: _Place) -> _Place:
         """Return the place that a reference leads to."""
-        seen = set[str]()
-        while isinstance(place.schema, dict) and str(place.schema.get("$ref")).startswith("#/"):
-            pointer = str(place.schema["$ref"])
-            if pointer in seen:
-                break
-            seen.add(pointer)
-            place = _Place(pointer, resolve(self.validator.schema, pointer), place.value, place.path)
+        for _ in range(MAX_SCHEMA_DEPTH):
+            match self._schema(place):
+                case {"allOf": [{"not": {"not": {"$ref": str(reference)}}}], **others} if not others:
+                    place = place.at(_fragment(reference))
         return place
 
-
-def _is_alike(place: _Place) -> bool:
-    about_members = not place.schema.keys().isdisjoint(("required", "properties"))
-    return has_type(place.schema.get("type", "object" if about_members else ()), place.value)
-
-
-def _missing(names: Iterable[str], place: _Place) -> Iterator[Problem]:
-    yield from (((*place.path, name), "Field required") for name in names if name not in place.value)
+    def _schema(self, place: _Place) -> Mapping[str, Any]:
+        found = resolve(self.validator.shallow, place.pointer)
+        return found if isinstance(found, dict) else {}
 
 
-def _text(keyword: str, schema: Mapping[str, Any]) -> str:
-    """Return what a keyword without subschemas demands."""
-    operand = schema[keyword]
-    if keyword in ("enum", "const"):
-        return f"Input should be {options_text(operand if keyword == 'enum' else [operand])}"
-    example = EXAMPLES.get(operand) if keyword == "format" else None
-    strict = EXCLUSIVE.get(keyword, "")
-    words = WORDS[strict if schema.get(strict) is True else keyword]
-    return f"Input should {words.format(quote(operand))}{f', such as {example}' if example else ''}"
+def _is_alike(schema: Mapping[str, Any], value: Any) -> bool:
+    about_members = not schema.keys().isdisjoint(("required", "properties"))
+    return has_type(schema.get("type", "object" if about_members else ()), value)
+
+
+def _without_consequences(errors: list[ValidationError]) -> list[ValidationError]:
+    """Return the errors, without others of a value that has the wrong type; unknown members come last."""
+    of_type: dict[tuple[str | int, ...], ValidationError] = {}
+    for error in sorted(errors, key=lambda each: each.kind.name != "type"):
+        if error.kind.name in ("type", "enum", "const"):  # the latter two say more
+            of_type[tuple(error.instance_path)] = error
+    found = [each for each in errors if of_type.get(tuple(each.instance_path), each) is each]
+    return sorted(found, key=lambda each: each.kind.name == "additionalProperties")
+
+
+def _pointer(steps: list[str | int]) -> str:
+    return "#" + "".join(f"/{escaped(str(step))}" for step in steps)
+
+
+def _fragment(reference: str) -> str:
+    return f"#{reference.partition('#')[2]}"

@@ -1,8 +1,8 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
-Its own errors are not used. Those of alternatives within alternatives take exponential time, and each error
-has a copy of the value (1.5 GB for 300 missing members of an object with 20,000 values). `json_schema_errors`
-finds the reasons of a refusal.
+Its errors are those of a copy of the schema, in which each reference and each group of alternatives is one
+check without errors of its own: those of alternatives within alternatives would take exponential time.
+`json_schema_errors` asks for the errors within, one after the other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.error_texts import EXCLUSIVE, WORDS
-from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
-from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes, patterns_of
+from mcp_roundtrip.schema.patterns import BASE64, MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
+from mcp_roundtrip.schema.subschemas import (
+    DIALECTS,
+    REFERENCES,
+    all_patterns,
+    dialect_of,
+    escaped,
+    nodes,
+    patterns_of,
+)
 from mcp_roundtrip.schema.validation_cost import (
     MAX_COST,
     MAX_WORK,
@@ -64,9 +71,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
         `other_patterns` are matched with its texts, too.
         """
-        sizes = {**self.patterns, **{each: pattern_size(each) for each in other_patterns}}
-        matches = max(1, self._pattern_cost / sum(sizes.values())) if sizes else 0
-        if matches * matching(sizes, value) > MAX_MATCHING:
+        if self._matching(value, other_patterns) > MAX_MATCHING:
             return TEXT_TOO_LONG
         return TOO_MUCH_WORK if self._checks(value) > MAX_WORK else None
 
@@ -80,26 +85,34 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def is_valid_by(self, pointer: str, value: Any) -> bool:
         """Return whether JSON data is valid by the subschema at a JSON pointer, such as ``#/$defs/size``."""
-        if pointer not in self._subschemas:
-            self._subschemas[pointer] = self._compile_at(pointer)
-        validator = self._subschemas[pointer]
+        validator = self._part(f"{_ROOT}{pointer}")
         return validator is None or validator.is_valid(value)
 
-    def refused_by(self, pointer: str, schema: Mapping[str, Any], value: Any) -> set[str]:
-        """Return those keywords without subschemas, of the subschema at a pointer, that refuse JSON data."""
-        if pointer not in self._assertions:
-            dialect = {"$schema": dialect_of(self.schema)}
-            rules = {keyword: _rule(keyword, schema) for keyword in schema.keys() & _ASSERTIONS}
-            self._assertions[pointer] = {
-                keyword: _compile({**dialect, **rule}) for keyword, rule in rules.items() if rule
-            }
-        validators = self._assertions[pointer]
-        return {keyword for keyword in validators if not validators[keyword].is_valid(value)}
+    def errors(self, pointer: str, value: Any) -> list[jsonschema_rs.ValidationError]:
+        """Return the errors of JSON data by the subschema of `shallow` at a pointer.
+
+        They are all if there are not many, else the first: each error has a copy of the invalid part.
+        """
+        validator = self._part(f"{_SHALLOW}{pointer}")
+        if validator is None:
+            return []
+        copied = value_size(value) + sum(text_lengths(value)) // 1_000
+        if self._cost * copied <= MAX_ERRORS:
+            return list(validator.iter_errors(value))
+        try:
+            validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return [error]
+        return []
 
     def work(self, value: Any) -> int:
-        """Return how much work it is at most to explain one refusal, of `MAX_WORK` in a second."""
-        texts = sum(text_lengths(value)) if self.patterns else 0
-        return self._step + self._checks(value) + self._pattern_cost * texts // _PER_WORK
+        """Return how much work it is at most to ask for errors, of `MAX_WORK` in a second."""
+        return self._step + self._checks(value) + self._matching(value) // _PER_WORK
+
+    def _matching(self, value: Any, other_patterns: frozenset[str] = frozenset()) -> int:
+        sizes = {**self.patterns, **{each: pattern_size(each) for each in other_patterns}}
+        times = max(1, self._pattern_cost / sum(sizes.values())) if sizes else 0
+        return int(times * matching(sizes, value))
 
     def _checks(self, value: Any) -> int:
         is_compared = self._cost < self._cost_of_comparing and has_uncommon_number(value)
@@ -136,30 +149,34 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         return _STEP + _COMPILING * sum(1 for _ in nodes(self.schema))
 
     @cached_property
-    def _subschemas(self) -> dict[str, jsonschema_rs.Validator | None]:
-        return {}
+    def shallow(self) -> dict[str, Any]:
+        """The schema in which `not: {not: ...}` is around references and alternatives."""
+        return _shallow(self.schema)
 
     @cached_property
-    def _assertions(self) -> dict[str, dict[str, jsonschema_rs.Validator]]:
+    def _parts(self) -> dict[str, jsonschema_rs.Validator | None]:
         return {}
 
     @cached_property
     def _registry(self) -> jsonschema_rs.Registry:
-        return jsonschema_rs.Registry([(_ROOT, _with_base64(self.schema))])
+        return jsonschema_rs.Registry([(_ROOT, _asserted(self.schema)), (_SHALLOW, self.shallow)])
 
-    def _compile_at(self, pointer: str) -> jsonschema_rs.Validator | None:
-        # jsonschema-rs's own map of places takes 700 MB for a thousand references to a thousand properties.
-        part = {"$schema": dialect_of(self.schema), "$ref": f"{_ROOT}{pointer}"}
-        try:
-            return _compile(part, registry=self._registry)
-        except jsonschema_rs.ValidationError:
-            return None  # there is no such place
+    def _part(self, uri: str) -> jsonschema_rs.Validator | None:
+        """Return the validator of a subschema, which is compiled once; None if there is no such place."""
+        if uri not in self._parts:
+            # jsonschema-rs's own map of places takes 700 MB for a thousand references to as many properties.
+            part = {"$schema": dialect_of(self.schema), "$ref": uri}
+            try:
+                self._parts[uri] = _compile(part, registry=self._registry)
+            except jsonschema_rs.ValidationError:
+                self._parts[uri] = None
+        return self._parts[uri]
 
 
 def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validator:
     dialect: type[jsonschema_rs.Validator] = getattr(jsonschema_rs, DIALECTS[dialect_of(schema)])
     return dialect(
-        _with_base64(schema),
+        _asserted(schema),
         # The default engine backtracks. A document of the network is never fetched.
         pattern_options=jsonschema_rs.RegexOptions(),
         validate_formats=True,
@@ -168,31 +185,48 @@ def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validat
     )
 
 
-def _rule(keyword: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a keyword as a schema, in draft 4 with what excludes its limit; nothing for the latter."""
-    if keyword in EXCLUSIVE.values() and isinstance(schema[keyword], bool):
-        return {}
-    strict = EXCLUSIVE.get(keyword, "")
-    names = [keyword, strict] if isinstance(schema.get(strict), bool) else [keyword]
-    return {each: schema[each] for each in names}
-
-
-def _with_base64(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with a pattern beside pydantic's formats, which jsonschema-rs does not know.
+def _asserted(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with other keywords beside formats that jsonschema-rs does not know, or not in bounds.
 
     With a format in Python, jsonschema-rs takes memory for each member that it checks.
     """
-    if not any(node.get("format") in _BASE64_FORMATS for node in nodes(schema)):
+    if not any(node.get("format") in _FORMATS for node in nodes(schema)):
         return dict(schema)
     copied = deepcopy(dict(schema))
     for node in nodes(copied):
-        if node.get("format") in _BASE64_FORMATS:
-            node["allOf"] = [*node.get("allOf", ()), {"pattern": _BASE64}]
+        if node.get("format") in _FORMATS:
+            node["allOf"] = [*node.get("allOf", ()), _FORMATS[node["format"]]]
+    return copied
+
+
+def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
+    copied = deepcopy(_asserted(schema))
+    is_hidden = any(name in dialect_of(schema) for name in _ONLY_REFERENCE)
+    for node in [*nodes(copied)]:
+        groups = {keyword: node.pop(keyword) for keyword in _GROUPS if keyword in node}
+        references = {keyword: f"{_ROOT}{node.pop(keyword)}" for keyword in REFERENCES if keyword in node}
+        if references and is_hidden:
+            node.clear()
+        for keyword in _NOT_EXPLAINED:
+            node.pop(keyword, None)
+        checks = [{"not": {"not": {keyword: each}}} for keyword, each in (groups | references).items()]
+        if checks:
+            node["allOf"] = [*node.get("allOf", ()), *checks]
     return copied
 
 
 _ROOT: Final = "json-schema:///root"
-_ASSERTIONS: Final = WORDS.keys() | {"enum", "const"}
+_SHALLOW: Final = "json-schema:///shallow"
+
+MAX_ERRORS: Final = 40_000
+"""The most errors that are collected, of 1 KB each, with a copy of the invalid part."""
+
+_GROUPS: Final = ("anyOf", "oneOf")
+_NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "description", "examples", "$id", "id")
+"""Keywords that depend on the alternatives beside them, or that no error needs."""
+
+_ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
+"""Dialects in which `$ref` hides the keywords beside it."""
 
 _STEP: Final = 1_000
 _COMPILING: Final = 10
@@ -200,7 +234,8 @@ _COMPILING: Final = 10
 
 _PER_WORK: Final = MAX_MATCHING // MAX_WORK
 
-_BASE64_FORMATS: Final = ("base64", "base64url")
-
-# pydantic skips what is no Base64: it reads "%%" as no bytes.
-_BASE64: Final = "^([A-Za-z0-9+/_-]{4})*([A-Za-z0-9+/_-]{2}(==)?|[A-Za-z0-9+/_-]{3}=?)?$"
+_FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "base64": {"pattern": BASE64},
+    "base64url": {"pattern": BASE64},
+    "regex": {"maxLength": 10_000},  # 4 MB of "(" take 224 MB to parse
+}

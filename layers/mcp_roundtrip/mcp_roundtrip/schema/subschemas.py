@@ -26,8 +26,13 @@ _DATA: Final = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data, not schemas."""
 
 _MAPS: Final = frozenset(
-    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+    {
+        *("properties", "patternProperties", "$defs", "definitions"),
+        *("dependentSchemas", "dependentRequired", "dependencies"),
+    }
 )
+
+REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def dialect_of(schema: Mapping[str, Any]) -> str:

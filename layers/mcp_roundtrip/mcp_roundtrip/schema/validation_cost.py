@@ -12,7 +12,7 @@ from itertools import starmap
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import nodes, resolve
+from mcp_roundtrip.schema.subschemas import REFERENCES, nodes, resolve
 
 MAX_COST: Final = 4000
 """Checks of one value, for which 10,000 values take a second."""
@@ -35,7 +35,6 @@ _WEIGHTS: Final = {
 }
 """Keywords that cost more than others; a number, array or object in an `enum` costs 20."""
 
-_REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _MAPS: Final = frozenset({"patternProperties", "dependentSchemas", "dependentRequired", "dependencies"})
 _NOT_CHECKED: Final = frozenset({"$defs", "definitions", "enum", "const", "default", "examples"})
 
@@ -139,7 +138,7 @@ class _Costs:
         return self.known[key]
 
     def _of_keyword(self, keyword: str, operand: Any) -> int:
-        if keyword in _REFERENCES:
+        if keyword in REFERENCES:
             return self.of(self.anchors.get(str(operand)) or resolve(self.root, operand))
         if keyword in _NOT_CHECKED or not isinstance(operand, (dict, list)):
             return 0
