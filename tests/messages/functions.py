@@ -158,14 +158,6 @@ def an_argument_that_the_model_needs(input_responses: str) -> None: ...
 def an_argument_that_continues_calls(ctx: Context, continuation_code: str) -> None: ...
 
 
-class Left(BaseModel):
-    inner: Left | Right
-
-
-class Right(BaseModel):
-    inner: Left | Right
-
-
 @refused()
 def one_header_for_two_parameters(
     a: Annotated[str, McpHeader("Region")], b: Annotated[str, McpHeader("region")]
@@ -280,7 +272,6 @@ mistakes(
         ),
         "a pattern as an argument": lambda: tool(annotated(re.Pattern[str])),
         "an import as an argument": lambda: tool(annotated(ImportString)),
-        "a union that takes exponential time": lambda: tool(annotated(Left)),
         "a literal that json does not have": lambda: tool(annotated(Literal[Color.RED])),
         "an alias that is a path": lambda: tool(
             annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))])

@@ -19,16 +19,6 @@ _WITHOUT_SCHEMAS: Final = frozenset(
 )
 """Members of core schemas that contain no schemas for validation."""
 
-JSON_KINDS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("int", "float", "bool", "none"), "number"),
-    **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
-    **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
-    **dict.fromkeys(
-        ("str", "bytes", "date", "datetime", "time", "timedelta", "uuid", "url", "decimal"), "string"
-    ),
-}
-"""Types of core schemas -> what they read. Others may read anything."""
-
 _MEMBERS_BY_NAME: Final = frozenset({"fields", "choices"})
 """Members of core schemas that map names, which the author chose, to schemas."""
 
@@ -82,29 +72,9 @@ def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
     return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
 
 
-def _references(schema: CoreSchema) -> set[str]:
-    return {node["schema_ref"] for node in nodes(schema) if node["type"] == "definition-ref"}
-
-
-def reachable_definitions(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> set[str]:
-    """Return the definitions that a schema uses, directly or not."""
-    found: set[str] = set()
-    waiting = _references(schema)
-    while waiting := waiting - found:
-        found |= waiting
-        waiting = {ref for each in waiting for ref in _references(definitions[each])}
-    return found
-
-
 def with_definitions(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Return a core schema together with those definitions that it uses."""
-    used = [definitions[each] for each in reachable_definitions(schema, definitions)]
-    return {"type": "definitions", "schema": schema, "definitions": used} if used else schema
-
-
-def name_of_type(schema: CoreSchema) -> str:
-    """Return the name of the class or the type alias that a definition describes."""
-    return getattr(schema.get("cls"), "__name__", None) or str(schema["ref"]).partition(":")[0]
+    """Return a core schema together with definitions that it may use."""
+    return {"type": "definitions", "schema": schema, "definitions": [*definitions.values()]}
 
 
 # -- plain types
@@ -128,8 +98,6 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
     "dataclass-args": _OF_RECORDS | {"dataclass_name", "collect_init_only"},
     **dict.fromkeys(("model-field", "typed-dict-field"), _EVERY | {"schema", "required"}),
     "dataclass-field": _EVERY | {"schema", "name", "init", "kw_only"},
-    "definitions": _EVERY | {"schema", "definitions"},
-    "definition-ref": _EVERY | {"schema_ref"},
 }
 """The members that a plain core schema may have, by its type."""
 
@@ -142,11 +110,7 @@ _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated
 
 def is_plain_to_read(schema: CoreSchema) -> bool:
     """Return whether pydantic's strict mode reads only what the JSON Schema accepts, and all but 2.0 as 2."""
-    definitions = definitions_of(schema)
-    is_recursive = any(
-        ref in reachable_definitions(each, definitions) for ref, each in definitions.items()
-    )  # each level of an input adds errors
-    return not is_recursive and all(map(_is_plain, nodes(schema)))
+    return all(map(_is_plain, nodes(schema)))
 
 
 def is_plain_to_write(schema: CoreSchema) -> bool:

@@ -31,7 +31,6 @@ from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.error_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.pydantic_core_schemas import (
-    JSON_KINDS,
     CoreSchema,
     children,
     definitions_of,
@@ -53,6 +52,16 @@ _ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"
 
 _ALSO_NUMBERS: Final = frozenset({"date", "datetime", "time", "timedelta"})
 """Types of which pydantic reads numbers, too: it would take 1.0 for a datetime in `datetime | int`."""
+
+_JSON_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("int", "float", "bool", "none"), "number"),
+    **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
+    **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
+    **dict.fromkeys(
+        ("str", "bytes", "date", "datetime", "time", "timedelta", "uuid", "url", "decimal"), "string"
+    ),
+}
+"""Types of core schemas -> what they read. Others may read anything."""
 
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
@@ -163,7 +172,7 @@ class _Changes(Struct, frozen=True):
         """Return the kind of JSON that a choice reads, or "" for any."""
         if choice["type"] == "definition-ref":
             choice = self.definitions[choice["schema_ref"]]
-        return "" if choice["type"] in _ALSO_NUMBERS else JSON_KINDS.get(choice["type"], "")
+        return "" if choice["type"] in _ALSO_NUMBERS else _JSON_KINDS.get(choice["type"], "")
 
     def _refuse_one_key_twice(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         keys = original.get("keys_schema")

@@ -6,22 +6,14 @@ No JSON is a value of them, or checking a client's value takes unbounded time, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
 from inspect import isclass
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.pydantic_core_schemas import (
-    JSON_KINDS,
-    CoreSchema,
-    children,
-    definitions_of,
-    name_of_type,
-    nodes,
-    reachable_definitions,
-)
+from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children
 
 _PATTERN_COMPILERS: Final = frozenset(
     {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}
@@ -34,7 +26,6 @@ def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
 
     `noun` is what its members are called, such as "parameter".
     """
-    _refuse_ambiguous_unions(schema)
     for path, problem in _problems(schema, (), is_python_re=False):
         inner = f", member {'.'.join(path[1:])!r}" if path[1:] else ""
         raise DefinitionError(f"{noun} {path[0]!r}{inner}: {problem}" if path else problem)
@@ -124,43 +115,3 @@ def _function_problem(function: Any) -> str | None:
     if name == "import_string":
         return "ImportString would import what a client names; take a Literal of names instead"
     return None
-
-
-# -- unions that take exponential time --------------------------------------------------------------------
-
-
-def _refuse_ambiguous_unions(schema: CoreSchema) -> None:
-    definitions = definitions_of(schema)
-    for ref, definition in definitions.items():
-        for node in nodes(definition):
-            if node["type"] == "union":
-                _refuse_ambiguous_union(node, ref, definitions)
-
-
-def _refuse_ambiguous_union(union: CoreSchema, ref: str, definitions: Mapping[str, CoreSchema]) -> None:
-    # pydantic tries each choice, and within it each choice of the level below: 2 ** levels in all.
-    kinds: list[str] = []
-    for choice in _choices(union, definitions):
-        if ref in reachable_definitions(choice, definitions) or choice.get("ref") == ref:
-            kinds.append(JSON_KINDS.get(choice["type"], ""))
-    for kind in ("object", "array"):
-        if kinds.count(kind) > 1:
-            name = name_of_type(definitions[ref])
-            raise DefinitionError(
-                f"{name}: several members of a union in it are JSON {kind}s that may hold {name} again, and "
-                "checking them takes exponential time; give each a Literal field, and name that field in "
-                "Field(discriminator=...)"
-            )
-
-
-def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Iterator[CoreSchema]:
-    """Yield the members of a union, without the schemas that wrap them."""
-    if schema["type"] == "union":
-        for choice in schema["choices"]:
-            yield from _choices(choice[0] if isinstance(choice, tuple) else choice, definitions)
-    elif schema["type"] == "definition-ref":
-        yield from _choices(definitions[schema["schema_ref"]], definitions)
-    elif schema["type"] not in JSON_KINDS and isinstance(schema.get("schema"), dict):
-        yield from _choices(schema["schema"], definitions)
-    else:
-        yield schema
