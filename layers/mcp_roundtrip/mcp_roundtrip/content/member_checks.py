@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, Required, TypedDict
+
+from msgspec import Meta, ValidationError, convert
 
 from mcp_roundtrip.content.tool_results import check_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
@@ -23,8 +25,35 @@ _WIRE: Final = {"meta": "_meta", "mime_type": "mimeType", "website_url": "websit
 
 _PYTHON: Final = {wire: name for name, wire in _WIRE.items()}
 
-Member = tuple[str, Callable[[Any], bool]]
-"""What a member must be, in words, and the check."""
+
+class _Icon(TypedDict, total=False):
+    src: Required[str]
+    mimeType: str
+    sizes: list[str]
+    theme: Literal["light", "dark"]
+
+
+class _Annotations(TypedDict, total=False):
+    audience: list[Literal["user", "assistant"]]
+    priority: Annotated[float, Meta(ge=0, le=1)]
+    lastModified: Annotated[datetime, Meta(tz=True)]  # official clients require a zone
+
+
+class _ToolAnnotations(TypedDict, total=False):
+    title: str
+    readOnlyHint: bool
+    destructiveHint: bool
+    idempotentHint: bool
+    openWorldHint: bool
+
+
+_TYPES: Final[Mapping[str, Any]] = {
+    "size": Annotated[int, Meta(ge=0, lt=2**53)],  # a JavaScript client reads it
+    "icons": list[_Icon],
+    "annotations": _Annotations,
+    "meta": dict[str, Any],
+}
+"""Members -> their types. The others are text, or bytes."""
 
 
 def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,44 +96,27 @@ def members_to_json(holder: Any) -> dict[str, Any]:
 
 
 def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
-    match name:
-        case "size":
-            if type(value) is not int or not 0 <= value < 2**53:  # of a JavaScript client
-                raise UsageError(f"{where} must be a whole number of bytes")
-        case "data" | "blob":
-            if not isinstance(value, bytes):
-                raise UsageError(f"{where} must be bytes")
-        case "icons":
-            _check_icons(where, value)
-        case "meta" | "annotations":
-            if not isinstance(value, Mapping):
-                raise UsageError(f"{where} must be a mapping")
-            if name == "annotations":
-                _check_table(where, value, _TOOL_ANNOTATIONS if of_tool else _ANNOTATIONS)
-        case _:
-            _check_str(where, name, value)
-
-
-def _check_str(where: str, name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise UsageError(f"{where} must be str")
-    check_text(where, value)
-    if name == "website_url":
-        _check_url(where, value)
+    if name in ("data", "blob"):
+        if not isinstance(value, bytes):
+            raise UsageError(f"{where} must be bytes")
+        return
+    kind = _ToolAnnotations if of_tool and name == "annotations" else _TYPES.get(name, str)
+    try:
+        convert(_plain(value), kind)
+    except ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise UsageError(
+            f"{where}{place.rstrip('`')}: {problem}; pass what the specification has there"
+        ) from None
+    if isinstance(value, str):
+        check_text(where, value)
     if name == "mime_type" and re.fullmatch(r"[^\s/;]+/[^\s/;]+(\s*;.*)?", value) is None:  # RFC 6838
         raise UsageError(f'{where} must be a media type, such as "image/png"')
-
-
-def _check_icons(where: str, icons: Any) -> None:
-    if not isinstance(icons, (list, tuple)) or not all(map(_has_source, icons)):
-        raise UsageError(f"{where} must be a list of mappings, each with src")
-    for number, icon in enumerate(icons):
-        _check_table(f"{where}[{number}]", icon, _ICON)
-        _check_url(f"{where}[{number}].src", icon["src"])
-
-
-def _has_source(icon: Any) -> bool:
-    return isinstance(icon, Mapping) and "src" in icon
+    if name == "website_url":
+        _check_url(where, value)
+    if name == "icons":
+        for number, icon in enumerate(value):
+            _check_url(f"{where}[{number}].src", icon["src"])
 
 
 def _check_url(where: str, url: str) -> None:
@@ -113,68 +125,11 @@ def _check_url(where: str, url: str) -> None:
         raise UsageError(f'{where} must be a URL with its scheme, such as "https://example.com/icon.png"')
 
 
-def _check_table(where: str, given: Mapping[str, Any], members: Mapping[str, Member]) -> None:
-    for name, value in given.items():
-        if name in members:
-            expected, accepts = members[name]
-            if not accepts(value):
-                raise UsageError(f"{where}.{name} must be {expected}")
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_time(value: Any) -> bool:
-    """Return whether a value is an ISO 8601 time with a zone, which official clients require."""
-    text = value.isoformat() if isinstance(value, datetime) else value
-    if not isinstance(text, str) or re.fullmatch(_TIME, text) is None:
-        return False
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:  # the 13th month
-        return False
-    return True
-
-
-def _is_boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(map(_is_text, value))
-
-
-def _are_roles(value: Any) -> bool:
-    return _are_texts(value) and all(each in _ROLES for each in value)
-
-
-def _is_priority(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)"
-_ROLES: Final = ("user", "assistant")
-
-_TEXT: Final[Member] = ("text", _is_text)
-_ICON: Final[Mapping[str, Member]] = {
-    "src": _TEXT,
-    "mimeType": _TEXT,
-    "sizes": ('a list of texts, such as "48x48"', _are_texts),
-    "theme": ('"light" or "dark"', lambda value: value in ("light", "dark")),
-}
-_TOOL_ANNOTATIONS: Final[Mapping[str, Member]] = {
-    "title": _TEXT,
-    **dict.fromkeys(
-        ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), ("True or False", _is_boolean)
-    ),
-}
-_ANNOTATIONS: Final[Mapping[str, Member]] = {
-    "audience": ('a list of "user" and "assistant"', _are_roles),
-    "priority": ("a number from 0 to 1", _is_priority),
-    "lastModified": ("a time with a zone, such as 2026-07-28T14:30:00Z", _is_time),
-}
-"""Members of `Icon`, `ToolAnnotations` and `Annotations` of the specification. Others may have any type."""
+def _plain(value: Any) -> Any:
+    """Return a mapping, or each one of a list, as a dict."""
+    if isinstance(value, (list, tuple)):
+        return [*map(_plain, value)]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _to_json(where: str, value: Any) -> Any:
@@ -183,7 +138,7 @@ def _to_json(where: str, value: Any) -> Any:
         return b64encode(value).decode("ascii")
     if isinstance(value, (str, int)):
         return value
-    plain = dict(value) if isinstance(value, Mapping) else list(map(dict, value))
+    plain = _plain(value)
     try:
         return parse_json(json.dumps(plain, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError):
