@@ -264,7 +264,7 @@ def test_an_integer_may_be_written_as_a_float():
     def tool(count: int, either: int | float = 0, anything: Any = None): ...
 
     found = arguments(tool).validate({"count": 2.0, "either": 3.0, "anything": 4.0})
-    assert [repr(value) for value in found.values()] == ["2", "3.0", "4.0"]
+    assert [repr(value) for value in found.values()] == ["2", "3", "4"]
     assert arguments(tool).validate({"count": 1e300}) == {"count": int(1e300), "either": 0, "anything": None}
     assert refusal(tool, {"count": 2.5}) == ["arguments.count: Input should be an integer"]
 

@@ -98,7 +98,7 @@ def compact_json(value: Any) -> str:
 def canonical_json(value: Any) -> bytes:
     """Return the canonical form of a JSON value. Raises ValueError for a value that JSON cannot hold."""
     try:
-        return _CANONICAL.encode(_with_exact_integers(value)).encode("ascii")
+        return _CANONICAL.encode(with_exact_integers(value)).encode("ascii")
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except TypeError as error:
@@ -125,7 +125,8 @@ def sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def _with_exact_integers(value: Any) -> Any:
+def with_exact_integers(value: Any) -> Any:
+    """Return a JSON value in which 2.0 is 2. Raises ValueError for NaN and Infinity, and other names."""
     if isinstance(value, float):
         # json.loads reads 1e400 as inf, and int(inf) raises OverflowError.
         if value != value or value in (float("inf"), float("-inf")):
@@ -135,9 +136,9 @@ def _with_exact_integers(value: Any) -> Any:
         for name in value:
             if not isinstance(name, str):  # json.dumps would turn 1 and "1" into the same member
                 raise ValueError("member names must be strings")
-        return {name: _with_exact_integers(member) for name, member in value.items()}
+        return {name: with_exact_integers(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_exact_integers(item) for item in value]
+        return [with_exact_integers(item) for item in value]
     return value
 
 

@@ -8,7 +8,6 @@ the exceptions.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
+from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
 from mcp_roundtrip.schema.json_schema_errors import input_problems
 from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
 
 SHORT_INPUT: Final = 4_096
 """The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
-
-_WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
-"""Matches 2.0 and 1e300, which may be integers, as Python writes them within an array or object."""
 
 
 class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -70,8 +66,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             try:
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
-                if not re.search(_WHOLE_FLOAT, text):
-                    raise invalid_value(error, self.root) from None
+                raise invalid_value(error, self.root) from None
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
         if problems := input_problems(self.validator, value, self.root, self._patterns):
             raise InvalidValue("\n".join(problems))
@@ -121,9 +116,14 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
 
 def input_text(raw: Mapping[str, Any], root: str) -> str:
-    """Return an object as JSON text. Raises InvalidValue, also for half of a surrogate pair."""
+    """Return an object as JSON text, in which 2.0 is 2: a JSON Schema does not tell them apart.
+
+    Raises InvalidValue, also for half of a surrogate pair.
+    """
     try:
         text = compact_json(dict(raw))
+        if ".0" in text or "e+" in text:
+            text = compact_json(with_exact_integers(dict(raw)))
     except (TypeError, ValueError):
         raise InvalidValue(f"{format_location(root, ())}: Input should be JSON") from None
     if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):

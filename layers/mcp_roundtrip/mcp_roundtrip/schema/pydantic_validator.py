@@ -6,7 +6,6 @@ its core schema is changed:
 - A union takes an alternative whose JSON Schema accepts the value. pydantic takes true for 1, and 1.0 for
   true, and reads more: a `datetime` without a time zone, a `timedelta` from "1 day", a set with repeated
   items. In `datetime | str` it would take the first for a text.
-- 1e300 is an integer.
 - Two names of an object that are one key, such as "1" and "1.0" of a `dict[float, ...]`, are refused.
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
@@ -105,8 +104,6 @@ class _Changes(Struct, frozen=True):
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         kind = schema.get("type")
         match kind:
-            case "int":
-                return _before(_whole_number, schema)
             case "literal" if self.is_json:
                 return self._booleans_apart(schema)
             case "union":
@@ -114,7 +111,8 @@ class _Changes(Struct, frozen=True):
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
             case "json":
-                return _before(_limit_json_values, schema)
+                ref = schema.pop("ref", None)  # references lead to the outer schema
+                return {**core_schema.no_info_before_validator_function(_limit_json_values, schema, ref=ref)}
         if kind in _FAIL_FAST:
             schema["fail_fast"] = True
         if kind in _HASHED:
@@ -230,17 +228,6 @@ def _label(choice: CoreSchema) -> str:
     while choice["type"].startswith("function-") and "schema" in choice:
         choice = choice["schema"]
     return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
-
-
-def _before(check: Any, schema: Any) -> dict[str, Any]:
-    ref = schema.pop("ref", None)  # references lead to the outer schema
-    return {**core_schema.no_info_before_validator_function(check, schema, ref=ref)}
-
-
-def _whole_number(value: Any) -> Any:
-    """Return a number beyond 63 bits as an integer; pydantic converts the others."""
-    is_large = isinstance(value, float) and abs(value) >= 2**63
-    return int(value) if is_large and value.is_integer() else value
 
 
 # -- limits on one input
