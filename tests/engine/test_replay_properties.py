@@ -113,18 +113,17 @@ def test_a_finished_journal_runs_no_step_and_asks_nothing(program):
     assert not ran
 
 
-FINGERPRINTS = st.builds(Fingerprint, st.text(), st.text())
 KEYS = st.text(min_size=1)
-ENTRIES = st.builds(Entry, KEYS, st.just(Kind.ANSWER), VALUES, FINGERPRINTS) | st.builds(
-    Entry, KEYS, st.just(Kind.STEP), VALUES
-)
+ANSWERS = st.builds(Entry, KEYS, st.just(Kind.ANSWER), VALUES, st.text(), st.text())
+STEPS = st.builds(Entry, KEYS, st.just(Kind.STEP), VALUES)
+FINGERPRINTS = st.builds(Fingerprint, st.text(), st.text())
 
 
 @given(
     st.builds(
         Journal,
         flow_id=st.text(st.characters(codec="ascii"), min_size=1),
-        entries=st.lists(ENTRIES, max_size=5, unique_by=lambda entry: entry.key).map(tuple),
+        entries=st.lists(ANSWERS | STEPS, max_size=5, unique_by=lambda entry: entry.key).map(tuple),
         outstanding=st.dictionaries(st.text(), FINGERPRINTS, max_size=3),
         unused_responses=st.dictionaries(st.text(), VALUES, max_size=3),
     )

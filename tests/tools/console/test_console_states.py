@@ -28,7 +28,11 @@ ANSWER = {"action": "accept", "content": {"value": "Hyderabad"}}
 FIRST = Journal("flow", (Entry("create", Kind.STEP, {"id": 1}),), {"place": ASKED})
 SECOND = Journal(
     "flow",
-    (*FIRST.entries, Entry("place", Kind.ANSWER, ANSWER, ASKED), Entry("at", Kind.NOW, 5)),
+    (
+        *FIRST.entries,
+        Entry("place", Kind.ANSWER, ANSWER, ASKED.message, ASKED.form),
+        Entry("at", Kind.NOW, 5),
+    ),
     {"keep": ASKED},
 )
 

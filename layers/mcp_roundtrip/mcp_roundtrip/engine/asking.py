@@ -132,7 +132,7 @@ class _Resolver:
         unanswered = {key: question for key, question in self._questions.items() if key not in self._answers}
         for key, channel in self._choose_channels(unanswered).items():
             if channel == "default":
-                self._run.record(Entry(key, Kind.DEFAULT))
+                self._run.record(Entry(key, Kind.DEFAULT, None))
                 self._answers[key] = (unanswered[key].default,)
                 self._urls.pop(key, None)
                 continue
@@ -219,7 +219,8 @@ class _Resolver:
                 raise self._run.fail(malformed) from None
             return None
         answer = _parse(key, question, raw)
-        entry = Entry(key, Kind.ANSWER, question.journal_value(raw), request.fingerprint)
+        message, form = request.fingerprint.message, request.fingerprint.form
+        entry = Entry(key, Kind.ANSWER, question.journal_value(raw), message, form)
         if isinstance(question, ElicitUrl) and not isinstance(answer[0], _REFUSALS):
             self._urls[key] = ConsentedUrl(question, request, entry)
             return None

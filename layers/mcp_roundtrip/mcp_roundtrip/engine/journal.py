@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field
+from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.protocol.constants import TRACEPARENT
@@ -55,16 +53,37 @@ class Fingerprint(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
         return " and ".join(message + form)
 
 
-class Entry(Struct, frozen=True):
-    """One thing that happened. An answer has the fingerprint of its question."""
+class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One thing that happened. `message` and `form` are the fingerprint of an answer's question."""
 
-    key: str
+    key: Annotated[str, Meta(min_length=1)]
     kind: Kind
-    value: Any = None
-    fingerprint: Fingerprint | None = None
+    value: Any
+    message: str | None = None
+    form: str | None = None
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        if self.message is None or self.form is None:
+            return None
+        return Fingerprint(self.message, self.form)
 
 
-class Journal(Struct, frozen=True):
+_Count = Annotated[int, Meta(ge=0)]
+
+_MEMBERS: Final = {
+    "flow_id": "id",
+    "entries": "j",
+    "outstanding": "q",
+    "unused_responses": "h",
+    "trailing_notifications": "r",
+    "url_wait_rounds": "p",
+    "trace": "t",
+}
+"""The names in the JSON form: they are short because every state has them."""
+
+
+class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename=_MEMBERS):
     """The record of a flow, which is one call over all of its rounds.
 
     - `flow_id` names the flow from the first state that its client received.
@@ -77,13 +96,13 @@ class Journal(Struct, frozen=True):
       traced.
     """
 
-    flow_id: str
+    flow_id: Annotated[str, Meta(pattern=r"^[\x00-\x7f]+$")]
     entries: tuple[Entry, ...] = ()
-    outstanding: Mapping[str, Fingerprint] = field(default_factory=lambda: MappingProxyType({}))
-    unused_responses: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    trailing_notifications: int = 0
-    url_wait_rounds: int = 0
-    trace: str | None = None
+    outstanding: Mapping[str, Fingerprint] = field(default_factory=dict)
+    unused_responses: Mapping[str, Any] = field(default_factory=dict)
+    trailing_notifications: _Count = 0
+    url_wait_rounds: _Count = 0
+    trace: Annotated[str, Meta(pattern=rf"^{TRACEPARENT}\Z")] | None = None
 
     def responses_for(self, received: Mapping[str, Any]) -> dict[str, Any]:
         """Return the received responses, and the unused ones of earlier rounds, which count before them."""
@@ -95,97 +114,28 @@ class Journal(Struct, frozen=True):
         return [entry.key for entry in self.entries if entry.kind.is_nonrepeatable]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, without empty members."""
-        members = {
-            "v": VERSION,
-            "id": self.flow_id,
-            "j": [_entry_to_json(entry) for entry in self.entries],
-            "q": {key: [each.message, each.form] for key, each in self.outstanding.items()},
-            "h": dict(self.unused_responses),
-            "r": self.trailing_notifications,
-            "p": self.url_wait_rounds,
-            "t": self.trace,
-        }
-        return {name: member for name, member in members.items() if member}
+        """Return the JSON form, without members that have their defaults."""
+        members = {"v": VERSION, **to_builtins(self)}
+        if self.entries:
+            members["j"] = [row if row[-1] is not None else row[:3] for row in members["j"]]
+        return members
 
     @classmethod
     def from_json(cls, data: Any) -> Journal:
-        """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
+        """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault.
+
+        `k` means nothing: an earlier version wrote it.
+        """
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
+        members = {name: member for name, member in data.items() if name not in ("v", "k")}
         try:
-            form = convert(data, _JournalForm)
+            journal = convert(members, cls)
         except (ValidationError, UnicodeEncodeError):  # of half of a surrogate pair
             raise StateRejected("journal") from None
-        entries = tuple(map(_entry, form.j))
-        if len({entry.key for entry in entries}) < len(entries):
+        if len({entry.key for entry in journal.entries}) < len(journal.entries):
             raise StateRejected("journal")
-        return cls(form.id, entries, form.q, form.h, form.r, form.p, None if form.t is UNSET else form.t)
-
-
-class _Row(Struct, array_like=True, forbid_unknown_fields=True):
-    """The JSON form of an entry. Answers, and no other entries, have a fingerprint."""
-
-    key: Annotated[str, Meta(min_length=1)]
-    kind: Kind
-    value: Any
-    message: str | UnsetType = UNSET
-    form: str | UnsetType = UNSET
-
-
-_Count = Annotated[int, Meta(ge=0)]
-
-
-class _JournalForm(Struct, forbid_unknown_fields=True):
-    """The JSON form of a journal: its names are short because every state has them.
-
-    `k` means nothing: an earlier version wrote it.
-    """
-
-    v: int
-    id: Annotated[str, Meta(pattern=r"^[\x00-\x7f]+$")]
-    j: list[_Row] = []
-    q: dict[str, Fingerprint] = {}
-    h: dict[str, Any] = {}
-    r: _Count = 0
-    p: _Count = 0
-    t: Annotated[str, Meta(pattern=rf"^{TRACEPARENT}\Z")] | UnsetType = UNSET
-    k: Any = None
-
-
-_MAX_EPOCH_MS: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999: the limit of datetime."""
-
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-_IS_VALUE: Final[Mapping[Kind, Callable[[Any], bool]]] = {
-    Kind.DEFAULT: lambda value: value is None,
-    Kind.NOW: lambda value: type(value) is int and 0 <= value <= _MAX_EPOCH_MS,
-    Kind.WAKE: lambda value: type(value) is int and value >= 0,
-    Kind.FAILED: lambda value: type(value) is int and value >= 0,
-    Kind.UUID: lambda value: isinstance(value, str) and _UUID.fullmatch(value) is not None,
-    Kind.RANDOM: lambda value: type(value) in (int, float) and 0 <= value <= 1,
-    Kind.LINK: lambda value: isinstance(value, str),
-    Kind.BEGUN: lambda value: isinstance(value, str),
-}
-"""Checks of an entry's value by its kind. Answers and step results are validated where they are used."""
-
-
-def _entry_to_json(entry: Entry) -> list[Any]:
-    if entry.fingerprint is None:
-        return [entry.key, entry.kind.value, entry.value]
-    return [entry.key, entry.kind.value, entry.value, entry.fingerprint.message, entry.fingerprint.form]
-
-
-def _entry(row: _Row) -> Entry:
-    is_value = _IS_VALUE.get(row.kind)
-    if is_value is not None and not is_value(row.value):
-        raise StateRejected("journal")
-    if row.kind is Kind.ANSWER and row.message is not UNSET and row.form is not UNSET:
-        return Entry(row.key, row.kind, row.value, Fingerprint(row.message, row.form))
-    if row.kind is Kind.ANSWER or row.message is not UNSET:
-        raise StateRejected("journal")
-    return Entry(row.key, row.kind, row.value)
+        return journal
 
 
 class History:

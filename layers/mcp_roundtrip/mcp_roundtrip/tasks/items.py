@@ -73,11 +73,11 @@ def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
 
 def entry_from_item(item: Item) -> Entry:
     """Return the journal entry in an item, or the answer in the item of a response."""
-    fingerprint = Fingerprint(str(item["qm"]), str(item["qf"])) if "qm" in item else None
+    fingerprint = (str(item["qm"]), str(item["qf"])) if "qm" in item else ()
     if _is_response(item):
-        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]), fingerprint)
+        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]), *fingerprint)
     key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
-    return Entry(key, kind, json_value(item["v"]), fingerprint)
+    return Entry(key, kind, json_value(item["v"]), *fingerprint)
 
 
 def response_to_item(
