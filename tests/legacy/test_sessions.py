@@ -70,7 +70,7 @@ def test_initialize_begins_a_session_and_no_other_response_has_one():
     first, second = session(FORMS), session(FORMS)
     read = SessionId.decode(first)
     assert read is not None
-    assert (read.version, read.client_info) == ("2025-11-25", INFO)
+    assert (read.protocol_version, read.client_info) == ("2025-11-25", INFO)
     assert read.capabilities == FORMS
     assert first != second, "the nonce differs"
     assert "mcp-session-id" not in call("describe_client", first).headers
@@ -128,7 +128,7 @@ def test_a_new_session_inherits_nothing_from_an_earlier_one():
     opening.initialize()
     read = SessionId.decode(opening.session_id or "")
     assert read is not None
-    assert (read.capabilities, read.log_level, read.client_name) == ({}, None, "host")
+    assert (read.capabilities, read.log_level, read.client_info["name"]) == ({}, None, "host")
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)

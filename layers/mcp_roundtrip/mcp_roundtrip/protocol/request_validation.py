@@ -158,7 +158,7 @@ def _legacy_version(headers: Mapping[str, str], session: SessionId | None) -> st
     Such a client sends the version in a header after `initialize` (2025-11-25, basic/transports "Protocol
     Version Header"). A request without the header has the version of its session, or else the latest one.
     """
-    default = LEGACY_VERSION if session is None else session.version
+    default = LEGACY_VERSION if session is None else session.protocol_version
     version = headers.get(HEADER_PROTOCOL_VERSION, default).strip()
     return version if version in LEGACY_VERSIONS else None
 

@@ -194,7 +194,8 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         params, random = context.params, context.ports.random_bytes(NONCE_BYTES)
         log_level = context.request.meta.log_level
         session = SessionId.create(version, params["clientInfo"], params["capabilities"], random, log_level)
-        return Reply(result, headers={HEADER_SESSION_ID: session.encode()})
+        session_id = session.encode()
+        return Reply(result, headers={} if session_id is None else {HEADER_SESSION_ID: session_id})
 
 
 def _list_nothing(member: str, context: RequestContext) -> Reply:
