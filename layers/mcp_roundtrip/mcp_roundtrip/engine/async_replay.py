@@ -27,8 +27,8 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.missing_await import (
     ContextCall,
-    MethodCall,
     UnawaitedCalls,
+    alive,
     outcome_with_unawaited,
 )
 from mcp_roundtrip.engine.replay import Done, Failed, Outcome, suspended_outcome
@@ -54,9 +54,9 @@ class Branches:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.unawaited = UnawaitedCalls(run)
+        self.unawaited: UnawaitedCalls = {}
         self._children: dict[AsyncioTask, list[AsyncioTask]] = {}
-        self._calls: dict[AsyncioTask, MethodCall] = {}
+        self._calls: dict[AsyncioTask, ContextCall[Any]] = {}
         self._parked: dict[AsyncioTask, Collection[str]] = {}
         self._steps = 0
         self._changed = asyncio.Event()
@@ -69,7 +69,7 @@ class Branches:
             return task
         self._children[task] = []
         if call is not None:
-            self._calls[task] = call._call
+            self._calls[task] = call
         parent = asyncio.current_task(loop)
         if parent in self._children:
             self._children[parent].append(task)
@@ -89,14 +89,21 @@ class Branches:
         Cancelled tasks are left out: their code no longer waits for anything.
         """
         left = [task for task in self._children if not task.done() and not task.cancelling()]
-        calls = [str(self._calls[task]) for task in left if task in self._calls]
+        calls = [self._calls[task].name() for task in left if task in self._calls]
         keys = [key for task in left if task not in self._calls for key in self._parked.get(task, ())]
         return [*calls, *(f"question {key!r}" for key in keys)]
 
     async def refuse_unawaited(self, step: str, arguments: Sequence[object]) -> None:
-        """Raise NotAwaited if the step depends on a call that nothing has awaited yet."""
+        """Raise NotAwaited if the step depends on a call that nothing has awaited yet.
+
+        It depends on the questions that the same task asked, and on the calls among its arguments.
+        """
         await asyncio.sleep(0)  # tasks that were just created from such calls await them now
-        self.unawaited.refuse_step(step, self.current_task(), arguments)
+        task = self.current_task()
+        for call in alive(self.unawaited):
+            is_question_of_task = call.kind == "question" and call.task is task
+            if is_question_of_task or any(each is call for each in arguments):
+                raise call.fail(f"is not awaited before step {step!r}")
 
     async def gather(self, branches: Mapping[str, Awaitable[T]]) -> dict[str, T]:
         """Await all. The first exception cancels the others, as in a TaskGroup."""
@@ -190,7 +197,7 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
         ended = _outcome_of(task, branches) if task.done() else None
         if ended is None:
             run.suspend()
-            branches.unawaited.take()  # their code is suspended, and may await them in the next pass
+            branches.unawaited.clear()  # their code is suspended, and may await them in the next pass
         await branches.unwind()
     finally:
         loop.set_task_factory(factory)
@@ -211,7 +218,8 @@ async def _run_body(body: Coroutine[Any, Any, Any]) -> Done | Failed:
 
 def _outcome_of(task: AsyncioTask, branches: Branches) -> Done | Failed:
     outcome: Done | Failed = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
-    unawaited, in_tasks = branches.unawaited.take(), branches.unfinished()
+    unawaited, in_tasks = alive(branches.unawaited), branches.unfinished()
+    branches.unawaited.clear()
     if not unawaited and not in_tasks and branches.run.fault is None:
         return outcome
     return outcome_with_unawaited(branches.run, outcome, unawaited, in_tasks)
