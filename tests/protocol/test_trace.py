@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.constants import META_TRACELINK
-from mcp_roundtrip.protocol.trace import MAX_BAGGAGE, MAX_TRACESTATE, TraceContext
+from mcp_roundtrip.protocol.trace import MAX_LENGTH, MAX_LOG_LENGTH, TraceContext
 from support.json_values import any_json
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -97,19 +97,10 @@ def test_a_later_version_is_read_by_its_first_four_fields(received: str, accepte
         "a-_*/0=!~ x",
         f"foo={'v' * 256}",
         "foo=1,foo=2",
-        ",".join(f"k{number}=1" for number in range(32)),
     ],
 )
 def test_a_well_formed_tracestate_is_passed_on(value: str) -> None:
     assert tracestate(value) == value
-
-
-@pytest.mark.parametrize(
-    ("value", "accepted"),
-    [("a=1 , b=2", "a=1,b=2"), ("\ta=1\t,,b=2,", "a=1,b=2"), ("a=1 ", "a=1"), ("", None), (" ,\t, ", None)],
-)
-def test_blanks_around_members_and_empty_members_are_removed(value: str, accepted: str | None) -> None:
-    assert tracestate(value) == accepted
 
 
 @pytest.mark.parametrize(
@@ -129,8 +120,8 @@ def test_blanks_around_members_and_empty_members_are_removed(value: str, accepte
         "foo=a=b",
         "foo=é",
         "foo=1,Rojo=1",
-        ",".join(f"k{number}=1" for number in range(33)),
-        "," * 32,
+        " ,\t, ",
+        f"foo={'v' * 256}," * 32,
     ],
 )
 def test_a_malformed_tracestate_is_treated_as_absent_without_affecting_the_traceparent(value: str) -> None:
@@ -143,17 +134,6 @@ def test_a_tracestate_without_a_valid_traceparent_is_treated_as_absent(parent: A
     assert TraceContext.from_meta({"traceparent": parent, "tracestate": "rojo=1"}) == TraceContext()
 
 
-def test_a_tracestate_over_the_limit_loses_large_entries_first_then_the_last() -> None:
-    large = f"large={'v' * 123}"
-    small = [f"k{number:02}={'v' * 24}" for number in range(20)]
-    assert len(large) == 129
-    assert tracestate(",".join([large, *small[:12]])) == ",".join([large, *small[:12]])
-    assert tracestate(",".join([large, *small[:16]])) == ",".join(small[:16])
-    assert tracestate(",".join([large, *small])) == ",".join(small[:17])
-    assert len(",".join(small[:17])) <= MAX_TRACESTATE < len(",".join(small[:18]))
-    assert tracestate(",".join([large] * 5)) is None
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -162,8 +142,7 @@ def test_a_tracestate_over_the_limit_loses_large_entries_first_then_the_last() -
         "k=",
         "k= v\t;\tp ; q = 1",
         "a=1,a=2",
-        ",".join(f"k{number}=1" for number in range(64)),
-        f"k={'v' * (MAX_BAGGAGE - 2)}",
+        f"k={'v' * (MAX_LENGTH - 2)}",
     ],
 )
 def test_well_formed_baggage_is_passed_on_without_a_traceparent(value: str) -> None:
@@ -171,31 +150,25 @@ def test_well_formed_baggage_is_passed_on_without_a_traceparent(value: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("value", "accepted"),
+    "value",
     [
-        ("a=1 , b=2\t", "a=1,b=2"),
-        ("a=1,,b=2,", "a=1,b=2"),
-        ("a=1,b,c=3", "a=1,c=3"),
-        ("a=1,=2", "a=1"),
-        ('a=1,b="2"', "a=1"),
-        ("a=1,b=x y", "a=1"),
-        ("a=1,b=é", "a=1"),
-        ("a=1,b=2;", "a=1"),
-        ("a=1,b=\n", "a=1"),
-        ("", None),
-        ("alice", None),
+        *("a=1,b,c=3", "a=1,=2", 'a=1,b="2"', "a=1,b=x y", "a=1,b=é", "a=1,b=2;", "a=1,b=\n", "alice", ""),
+        f"k={'v' * (MAX_LENGTH - 1)}",
     ],
 )
-def test_a_malformed_member_of_the_baggage_is_removed(value: str, accepted: str | None) -> None:
-    assert baggage(value) == accepted
+def test_malformed_baggage_is_treated_as_absent(value: str) -> None:
+    assert baggage(value) is None
 
 
-def test_baggage_over_the_limits_loses_its_last_members() -> None:
-    many = [f"k{number}=1" for number in range(100)]
-    assert baggage(",".join(many)) == ",".join(many[:64])
-    long = [f"k{number}={'v' * 1_000}" for number in range(10)]
-    assert baggage(",".join(long)) == ",".join(long[:8])
-    assert baggage(f"k={'v' * MAX_BAGGAGE}") is None
+@pytest.mark.parametrize("value", ["a=1 , b=2\t", "\ta=1\t,,b=2,"])
+def test_blanks_around_members_and_empty_members_are_removed(value: str) -> None:
+    assert (tracestate(value), baggage(value)) == ("a=1,b=2", "a=1,b=2")
+
+
+def test_the_log_has_the_beginning_of_long_members() -> None:
+    long = f"k={'v' * 600}"
+    fields = TraceContext.from_meta({"traceparent": PARENT, "baggage": long}).log_fields()
+    assert fields == {"trace_id": TRACE, "span_id": SPAN, "baggage": long[:MAX_LOG_LENGTH]}
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,10 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import META_BAGGAGE, META_TRACELINK, META_TRACEPARENT, META_TRACESTATE
 
-MAX_TRACESTATE: Final = 512
-"""Limit in characters: what every participant must propagate ("tracestate Limits")."""
+MAX_LENGTH: Final = 8_192
+"""Limit of a list in characters: what every participant must propagate (W3C Baggage, "Limits")."""
 
-MAX_TRACESTATE_MEMBERS: Final = 32
-
-MAX_BAGGAGE: Final = 8_192
-"""Limit in characters: what every participant must propagate (W3C Baggage, "Limits")."""
-
-MAX_BAGGAGE_MEMBERS: Final = 64
-
-_OWS: Final = " \t"
+MAX_LOG_LENGTH: Final = 512
 
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL
@@ -59,8 +52,8 @@ class TraceContext:
         traceparent = _traceparent(meta.get(META_TRACEPARENT))
         return cls(
             traceparent,
-            None if traceparent is None else _tracestate(meta.get(META_TRACESTATE)),
-            _baggage(meta.get(META_BAGGAGE)),
+            None if traceparent is None else _list(meta.get(META_TRACESTATE), _TRACESTATE_MEMBER),
+            _list(meta.get(META_BAGGAGE), _BAGGAGE_MEMBER),
             _traceparent(meta.get(META_TRACELINK, meta.get("tracelink"))),
         )
 
@@ -70,15 +63,15 @@ class TraceContext:
         return None if self.traceparent is None else self.traceparent[3:35]
 
     def log_fields(self) -> dict[str, str]:
-        """Return the members that are present, for the log. Baggage is cut to MAX_TRACESTATE."""
+        """Return the members that are present, cut to MAX_LOG_LENGTH."""
         members = {
             "trace_id": self.trace_id,
             "span_id": self.span_id,
             "tracestate": self.tracestate,
             "tracelink": self.tracelink,
-            "baggage": None if self.baggage is None else _join(self.baggage.split(","), MAX_TRACESTATE),
+            "baggage": self.baggage,
         }
-        return {name: member for name, member in members.items() if member is not None}
+        return {name: member[:MAX_LOG_LENGTH] for name, member in members.items() if member is not None}
 
     @property
     def span_id(self) -> str | None:
@@ -97,31 +90,12 @@ def _traceparent(value: Any) -> str | None:
     return f"00-{ids}-{int(flags, 16) & 1:02x}"
 
 
-def _tracestate(value: Any) -> str | None:
-    # One malformed member invalidates all, because their order has a meaning.
-    if not isinstance(value, str) or value.count(",") >= MAX_TRACESTATE_MEMBERS:
+def _list(value: Any, member: re.Pattern[str]) -> str | None:
+    """Return a list of members without blanks and empty members; None if one is malformed."""
+    if not isinstance(value, str) or len(value) > MAX_LENGTH:
         return None
-    members = [member.strip(_OWS) for member in value.split(",")]
-    if not all(_TRACESTATE_MEMBER.fullmatch(member) for member in members if member):
+    members = [each.strip(" \t") for each in value.split(",")]
+    members = [each for each in members if each]
+    if not all(map(member.fullmatch, members)):
         return None
-    whole = ",".join(filter(None, members))
-    if len(whole) <= MAX_TRACESTATE:
-        return whole or None
-    return _join([member for member in members if 0 < len(member) <= 128], MAX_TRACESTATE)
-
-
-def _baggage(value: Any) -> str | None:
-    # Its members are independent, so only the malformed ones are dropped.
-    if not isinstance(value, str):
-        return None
-    # The rest after that many members contains commas, so it is malformed.
-    members = [member.strip(_OWS) for member in value.split(",", MAX_BAGGAGE_MEMBERS)]
-    return _join([member for member in members if _BAGGAGE_MEMBER.fullmatch(member)], MAX_BAGGAGE)
-
-
-def _join(members: list[str], limit: int) -> str | None:
-    """Join the first members, as many as fit into `limit` characters."""
-    joined = ",".join(members)
-    while len(joined) > limit:
-        joined = joined.rpartition(",")[0]
-    return joined or None
+    return ",".join(members) or None
