@@ -3,7 +3,6 @@
 import functools
 import gc
 import math
-import sys
 import time
 import weakref
 from collections.abc import Awaitable
@@ -301,10 +300,12 @@ SplitText = Annotated[list[str], BeforeValidator(lambda text: text.split()), Pla
         (Stay, {"at": "2026-07-28T10:00:00", "nights": True, "label": "stay"}),
         (UUID, "{12345678-1234-4678-9234-567812345678}"),
         (dict[str, Decimal], {"a": 1}),
+        (datetime, "2026-07-28T10:00:00+00:00"),
+        (Annotated[str, PlainValidator(str.strip)], " a"),
     ],
 )
-def test_a_recorded_result_that_the_schema_refuses_does_not_count(annotation, data):
-    with pytest.raises(ValueError, match="result"):
+def test_a_recorded_result_that_its_type_writes_otherwise_does_not_count(annotation, data):
+    with pytest.raises(ValueError):  # noqa: PT011 - the class is the contract, the text is not
         revive(data, annotation)
 
 
@@ -314,16 +315,13 @@ def test_a_recorded_result_that_the_schema_refuses_does_not_count(annotation, da
         (int, 2.0, 2),
         (float, 2, 2.0),
         (Stay, {"at": "2026-07-28T10:00:00"}, Stay(at=datetime(2026, 7, 28, 10))),
-        (datetime, "2026-07-28T10:00:00+00:00", datetime(2026, 7, 28, 10, tzinfo=UTC)),
         (SplitText, "a b", ["a", "b"]),
         (set[str], ["b", "a"], {"a", "b"}),
         (Json[list[int]], "[1]", [1]),
         (Annotated[str, Field(pattern="(?i)^a$")], "A", "A"),
-        (Annotated[str, PlainValidator(str.strip)], " a", "a"),
-        (timedelta, "+P1Y2W", timedelta(days=379)),
     ],
 )
-def test_a_recorded_result_counts_if_the_schema_accepts_it(annotation, data, expected):
+def test_a_recorded_result_counts_if_its_type_writes_it_so(annotation, data, expected):
     found = revive(data, annotation)
     assert found == expected
     assert type(found) is type(expected)
@@ -379,22 +377,6 @@ def test_a_set_beside_another_value_has_the_order_of_another_process(annotation,
     for recorded in (names, names[::-1]):  # the set of this process has one order at most
         revived = revive({"value": data, "names": recorded}, Record)
         assert (dump(revived.value, annotation), revived.names) == (data, set(names))
-
-
-def test_a_json_schema_of_the_author_that_raises_does_not_refuse_a_recorded_result():
-    class Record(BaseModel):
-        model_config = ConfigDict(json_schema_extra=lambda schema: schema["absent"].clear())
-        value: float
-
-    assert revive({"value": 2}, Record) == Record(value=2.0)
-
-
-def test_a_result_that_is_read_as_it_was_written_needs_no_json_schema(monkeypatch):
-    class Night(Stay): ...
-
-    monkeypatch.setitem(sys.modules, "mcp_roundtrip.schema.json_schema", None)
-    for annotation, value in ((Night, Night(at=datetime(2026, 7, 28))), (list[Point], [Point(1)])):
-        assert through(value, annotation) == value
 
 
 def typed(x: "list[Point]") -> "list[Point]":

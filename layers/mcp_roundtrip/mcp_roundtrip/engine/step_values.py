@@ -3,8 +3,8 @@
 `round_trip` returns both, and `revive` the value that was recorded. Members have the names of the fields,
 because serialization and validation may have different aliases.
 
-A recorded result counts if its type writes its members as they are recorded, or if it is valid by the JSON
-Schema of its type: it may be older than the type, and pydantic would read "3" as 3.
+A recorded result counts if its type writes its members as they are recorded: it may be older than the type,
+and pydantic would read "3" as 3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import lru_cache
 from inspect import Signature, isclass
-from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,7 +24,6 @@ from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.json_schema_errors import problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.type_adapters import (
@@ -34,9 +33,6 @@ from mcp_roundtrip.schema.type_adapters import (
     to_json,
     type_adapter,
 )
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -58,7 +54,7 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
 def revive(data: Any, annotation: Any) -> Any:
     """Return the value that `round_trip` recorded; without an annotation, a copy of the data.
 
-    Raises ValueError, which quotes no value, for data that the annotation's JSON Schema refuses.
+    Raises ValueError, which quotes no value, for data that the annotation does not read or writes otherwise.
     """
     if type(data) is annotation and annotation in _EXACT_IN_JSON:
         return data
@@ -78,15 +74,13 @@ def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
         with suppress(ValidationError):
             return types.validate_json(text, strict=True, by_alias=False, by_name=True)
     value = types.validate_json(text, by_alias=False, by_name=True)
-    if not _is_written_as(types, value, data):
-        _refuse_invalid(types, data)
+    try:
+        is_as_recorded = _has_recorded(_to_data(types, value), data)
+    except ValueError:
+        is_as_recorded = False
+    if not is_as_recorded:
+        raise ValueError("its type writes the result otherwise")
     return value
-
-
-def _refuse_invalid(types: TypeAdapter[Any], data: Any) -> None:
-    validator = _schema_validator(types)
-    if validator is not None and (found := problems(validator, data, "result")):
-        raise ValueError("\n".join(found))
 
 
 @lru_cache(maxsize=256)
@@ -94,18 +88,11 @@ def _is_plain(types: TypeAdapter[Any]) -> bool:
     return is_plain_to_read(types.core_schema)
 
 
-def _is_written_as(types: TypeAdapter[Any], value: Any, data: Any) -> bool:
-    try:
-        return _has_recorded(_to_data(types, value), data)
-    except ValueError:
-        return False
-
-
 def _has_recorded(written: Any, data: Any) -> bool:
     """Return whether JSON data that a type writes has what was recorded.
 
     It may have more: members with defaults that the type got since. Names that the type lost do not count,
-    and a set has another order in each process. To Python, `1`, `1.0` and `True` are equal.
+    and a set has another order in each process. To Python, `1` and `True` are equal.
     """
     if isinstance(written, dict) and isinstance(data, dict):
         return all(_has_recorded(written[name], data[name]) for name in written.keys() & data.keys())
@@ -113,25 +100,11 @@ def _has_recorded(written: Any, data: Any) -> bool:
         return len(written) >= len(data) and (
             all(map(_has_recorded, written, data)) or _in_order(written) == _in_order(data)
         )
-    return type(written) is type(data) and bool(written == data)
+    return isinstance(written, bool) is isinstance(data, bool) and bool(written == data)
 
 
 def _in_order(values: list[Any]) -> list[str]:
     return sorted(json.dumps(each, sort_keys=True) for each in values)
-
-
-@lru_cache(maxsize=256)
-def _schema_validator(types: TypeAdapter[Any]) -> SchemaValidator | None:
-    """Return the validator of what a type records; None for a type that JSON Schema cannot describe."""
-    from mcp_roundtrip.schema import json_schema, json_schema_validator  # few results need both
-
-    try:
-        schema = json_schema.build_json_schema(
-            types, "serialization", json_schema.RecordedSchemaGenerator, by_alias=False
-        )
-        return json_schema_validator.SchemaValidator.compile(schema)
-    except Exception:  # an author's type may write its own JSON Schema, which may raise anything
-        return None
 
 
 def check_annotation(annotation: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core import PydanticOmit, core_schema
+from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
@@ -129,45 +129,17 @@ class JsonSchemaGenerator(GenerateJsonSchema):
         return made
 
 
-_OFFSET: Final = rf"(Z|[+-]{_HOUR}(:[0-5][0-9])?)?"
-_RECORDED_TIMES: Final = {
-    "datetime": f"^{_DATE}T{_TIME}{_OFFSET}$",
-    "time": f"^{_TIME}{_OFFSET}$",
-    "timedelta": r"^[-+]?P[0-9DHMSTWY.]+$",
-}
-
-
-class RecordedSchemaGenerator(JsonSchemaGenerator):
-    """Describes, in the mode "serialization", what a step records: what pydantic writes to read it again."""
-
-    def computed_field_schema(self, schema: core_schema.ComputedField) -> JsonSchemaValue:
-        raise PydanticOmit
-
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        return {"type": "string"}
-
-    def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
-        return {"type": "string"}
-
-    def _of_every_value(self, made: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
-        if made.get("type") != "string" or schema.get("tz_constraint") == "aware":
-            return made
-        return {"type": "string", "pattern": _RECORDED_TIMES[schema["type"]]}
-
-
 def build_json_schema(
     adapter: TypeAdapter[Any],
     mode: JsonSchemaMode = "validation",
     generator: type[GenerateJsonSchema] = JsonSchemaGenerator,
-    *,
-    by_alias: bool = True,
 ) -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of the adapter's type, with `type` first.
 
     Raises DefinitionError for a pattern that clients cannot compile, for a limit that is infinite, and for a
     schema that makes too many checks of a client's value.
     """
-    schema = adapter.json_schema(by_alias=by_alias, mode=mode, schema_generator=generator)
+    schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
     _refuse_patterns(schema)
     _remove_infinite_annotations(schema)
     if mode == "validation":
