@@ -169,16 +169,10 @@ def test_a_repeated_update_of_a_deleted_item_fails(wire, store_losing_responses)
     assert store_losing_responses.update("p", "M", CLAIM) is None
 
 
-def test_the_item_of_a_failed_condition_is_read_if_an_emulator_does_not_return_it(
-    wire, store_losing_responses, store
-):
+def test_a_failed_put_without_the_present_item_is_a_store_error(wire, store_losing_responses):
     wire.refuse = [(400, "ConditionalCheckFailedException")]
-    with fails_with("ConditionalCheckFailedException"):  # the item was deleted meanwhile
+    with fails_with("ConditionalCheckFailedException"):
         store_losing_responses.put_new(ITEM)
-    store.put_new(ITEM)
-    wire.refuse = [(400, "ConditionalCheckFailedException")]
-    assert store_losing_responses.put_new(ITEM | {"st": "failed"}) == ITEM
-    assert wire.operations == ["PutItem", "GetItem"] * 2
 
 
 OPERATIONS = {

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import nullcontext
-from typing import Any
 
 import pytest
-from botocore.session import get_session
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,7 +134,6 @@ NEEDS_BOTO3 = [
     *(("AWS_PROFILE", "p"), ("AWS_DEFAULT_PROFILE", "p"), ("AWS_CONFIG_FILE", "/opt/config")),
     *(("AWS_USE_FIPS_ENDPOINT", "true"), ("AWS_USE_DUALSTACK_ENDPOINT", "True")),
     *(("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"), ("AWS_ACCOUNT_ID_ENDPOINT_MODE", "Required")),
-    *(("AWS_DEFAULT_REGION", region) for region in ("cn-north-1", "us-gov-west-1", "aws-global")),
 ]
 
 
@@ -147,7 +143,7 @@ def test_an_environment_whose_calls_only_boto3_can_make_needs_that_setting(varia
         load_settings({**MINIMAL, variable: value})
     assert refused.value.setting == "MCP_AWS_CLIENT"
     assert "boto3" in str(refused.value)
-    assert (variable if variable != "AWS_DEFAULT_REGION" else value) in str(refused.value)
+    assert variable in str(refused.value)
     assert load_settings({**MINIMAL, variable: value, "MCP_AWS_CLIENT": "boto3"}).aws_client == "boto3"
 
 
@@ -156,24 +152,11 @@ def test_an_environment_whose_calls_only_boto3_can_make_needs_that_setting(varia
     [
         *({"HTTPS_PROXY": ""}, {"NO_PROXY": "x.test"}, {"AWS_USE_FIPS_ENDPOINT": "false"}),
         *({"AWS_CONFIG_FILE": "/dev/null"}, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"}),
-        *({"AWS_DEFAULT_REGION": ""}, {"AWS_DEFAULT_REGION": "eu-middle-7"}),
-        {"AWS_DEFAULT_REGION": "local", "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8000"},
     ],
     ids=str,
 )
 def test_other_variables_of_sdks_need_no_setting(environment):
     assert load_settings({**MINIMAL, **environment}).aws_client == "signed"
-
-
-def test_only_the_regions_of_other_partitions_need_boto3():
-    session: Any = get_session()
-    partitions = session.get_component("data_loader").load_data("partitions")["partitions"]
-    regions = {name: each["id"] for each in partitions for name in each["regions"]}
-    assert {"us-east-1", "cn-north-1", "us-gov-west-1", "us-iso-east-1", "eusc-de-east-1"} <= regions.keys()
-    for name, partition in regions.items():
-        is_served = partition == "aws" and name != "aws-global"
-        with nullcontext() if is_served else pytest.raises(SettingsError):
-            load_settings({**MINIMAL, "AWS_DEFAULT_REGION": name})
 
 
 KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"

@@ -55,9 +55,6 @@ mistakes(
         "another mode": lambda: given(AUTH_MODE="cognito"),
         "another choice where there is a default": lambda: given(STATE_SIGNING="kms"),
         "fips endpoints": lambda: load_settings({"MCP_AUTH_MODE": "none", "AWS_USE_FIPS_ENDPOINT": "true"}),
-        "a region of another partition": lambda: load_settings(
-            {"MCP_AUTH_MODE": "none", "AWS_DEFAULT_REGION": "cn-north-1"}
-        ),
         "a profile in place of credentials": lambda: AwsClients(
             environment={"AWS_DEFAULT_REGION": "eu-west-1"}
         ).client("kms"),

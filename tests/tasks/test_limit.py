@@ -13,7 +13,6 @@ from mcp_roundtrip.auth.callers import Principal as VerifiedCaller
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import OPEN_TASKS, Owner, TooManyOpenTasks
@@ -158,18 +157,6 @@ def test_all_clients_of_a_user_count_together(user, clients):
 def test_a_user_of_another_name_or_issuer_has_a_limit_of_its_own(alice, store, clock, other):
     alice.create_many(LIMIT)
     Principal(store, clock, name=caller_binding(other)).create_many(LIMIT)
-
-
-def test_a_list_that_an_earlier_version_kept_for_a_client_neither_counts_nor_changes(alice, store):
-    """Earlier versions had a list for each client. Both kinds of lists exist while a deployment rolls out."""
-    earlier, expires_s = canonical.digest("mcp-rs/v1/open-tasks", ALICE, size=24), alice.now_ms()
-    item = {"pk": earlier, "sk": OPEN_TASKS, "n": 2, "exp": expires_s, "a#1": 1, "reserved#b": 2}
-    assert store.put_new(item) is None
-    tasks = alice.create_many(LIMIT)
-    assert alice.is_refused()
-    alice.cancel(tasks[0])
-    alice.create()
-    assert store.get(earlier, OPEN_TASKS) == item
 
 
 def test_a_session_of_an_anonymous_caller_cannot_fill_the_lists_of_most_others(clock):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcp_roundtrip.internal_errors import ItemTooLarge
-from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState
+from mcp_roundtrip.tasks.model import CLIENT, Status, WorkState
 from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
 from support.question_links import answer_link
 from support.stored_tasks import StoredTasks, outstanding
@@ -162,11 +162,3 @@ def test_a_link_leads_only_to_questions_that_the_page_asks(table):
     assert table.answer(mine=YES) == "stored"
     assert table.found().state == "answered"
     assert table.stored(table.task).client_requests.keys() == {"theirs"}
-
-
-def test_rows_that_were_written_before_channels_existed_are_of_the_client():
-    row = ["size", "m", "f", FORM, 0]
-    of_client, of_page = (outstanding({"size": FORM}, channel)["size"] for channel in (CLIENT, PAGE))
-    assert OutstandingRequest.from_json(row) == of_client
-    assert OutstandingRequest.from_json(row).to_json() == row
-    assert OutstandingRequest.from_json(of_page.to_json()) == of_page

@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip.tasks.items import response_to_item
-from mcp_roundtrip.tasks.model import CLIENT, INPUT, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import CLIENT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP, PAGE, QuestionLinks
 from support.interleavings import Crash, Program, every_order
@@ -233,28 +231,3 @@ def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(
         assert waiting.received in (ADA, later)
         assert told == (waiting.received == later)
     assert kept == {False, True}
-
-
-def earlier_store(waiting, given):
-    """Write responses as a revision did that knew no submissions: each counts at once."""
-    asked = waiting.stored.requests
-    for key, raw in given.items():
-        waiting.calls.store.put_new(response_to_item(waiting.task, key, asked[key], raw, PAGE))
-
-
-def test_responses_of_a_revision_without_submissions_are_read_and_half_of_them_replaced(calls):
-    whole, half = Waiting(calls), Waiting(calls)
-    earlier_store(whole, BOB)
-    assert whole.received == BOB
-    earlier_store(half, {"account": BOB["account"]})
-    assert half.on_page(ADA)(calls.store) is True
-    assert half.received == ADA
-
-
-def test_a_revision_without_submissions_reads_the_responses(calls):
-    """It reads all rows with the prefix; `key` is the question, and the sort key only a name."""
-    waiting = Waiting(calls)
-    waiting.on_page(ADA)(calls.store)
-    rows = [row for row in calls.store.query(waiting.task.pk) if str(row["sk"]).startswith(INPUT)]
-    assert {str(row["key"]): parse_json(str(row["v"])) for row in rows} == ADA
-    assert all(row.keys() >= {"n", "qm", "qf", "via"} for row in rows)

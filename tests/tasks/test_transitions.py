@@ -256,7 +256,7 @@ def test_a_task_with_work_and_open_questions_keeps_its_questions_while_leased():
 
 
 def test_a_worker_with_progress_resets_the_attempts():
-    dispatched = {**LEASED, "kicks": 4}
+    dispatched = {**LEASED, "att": 3, "kicks": 4}
     ahead = task(after(dispatched, transitions.reset_attempts(owner="me", seen_entries=7)))
     assert (ahead.attempts, ahead.seen_entries, ahead.version) == (1, 7, task(LEASED).version)
     assert ahead.dispatch_count == 0, "the next lost worker is replaced without a pause"
@@ -301,6 +301,22 @@ def test_one_of_many_polls_dispatches_a_worker():
     assert dispatched.version == 1
 
 
+def test_a_failed_dispatch_is_undone_unless_a_worker_has_the_task_or_another_poll_dispatched_it():
+    waiting = {**READY, "kick": NOW - 9, "kicks": 3}
+    dispatched = after(waiting, transitions.record_dispatch(dispatched_before_ms=NOW, now_ms=NOW))
+    undo = transitions.undo_dispatch(NOW - 9, 3, now_ms=NOW)
+    assert after(dispatched, undo) == waiting
+    for change in (claim(), transitions.record_dispatch(dispatched_before_ms=LATER, now_ms=LATER)):
+        assert undo.apply_to(after(dispatched, change)) is None
+    assert undo.apply_to({**dispatched, "st": "completed"}) is None
+
+
+@pytest.mark.parametrize("name", ["claim later", "record_dispatch later"])
+def test_an_ended_task_gets_no_worker_in_any_work_state(name):
+    change, states = APPLY[name]
+    assert [state for state in states if change.apply_to({**ITEMS[state], "st": "cancelled"})] == []
+
+
 HALF = transitions.set_status_message(owner="me", message="half", now_ms=LATER)
 
 LEAVE_THE_STATUS = {
@@ -325,11 +341,3 @@ def test_progress_lasts_while_the_task_works_and_does_not_change_the_version():
     checkpoint = transitions.checkpoint(owner="me", accepted_keys=[])
     for change in (sleep(), transitions.release(owner="me"), checkpoint):
         assert task(after(working, change)).message == "half"
-
-
-@pytest.mark.parametrize("name", ["awaiting", "leased and asking"])
-def test_a_resumed_task_has_no_message_of_an_earlier_version_of_this_module(name):
-    item = {**ITEMS[name], "msg": "half"}
-    is_leased = name == "leased and asking"
-    resumed = task(after(item, answered(version=item["ver"], is_leased=is_leased)))
-    assert (resumed.status, resumed.message) == (Status.WORKING, None)

@@ -25,14 +25,3 @@ def check_signed_client(environment: Mapping[str, str]) -> None:
         if environment.get(name, "").lower() not in _WITHOUT_EFFECT:
             problem = f"must be boto3 if {name} is set; set it to boto3, or remove {name}"
             raise SettingsError("MCP_AWS_CLIENT", problem)
-    region = environment.get("AWS_DEFAULT_REGION", "")
-    has_endpoint = any(environment[name] for name in environment if name.startswith("AWS_ENDPOINT_URL"))
-    if region and not has_endpoint and not is_commercial(region):
-        problem = f"must be boto3 in {region:.100}, a Region of another partition than aws; set it to boto3"
-        raise SettingsError("MCP_AWS_CLIENT", problem)
-
-
-def is_commercial(region: str) -> bool:
-    """Return whether a Region is in the partition `aws`: it has three parts, and is not in China."""
-    parts = region.split("-")
-    return len(parts) == 3 and parts[0] != "cn" and parts[2].isdecimal()

@@ -21,7 +21,6 @@ from urllib.parse import SplitResult, quote
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.aws.client_choice import is_commercial
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.services import (
     SERVICES,
@@ -220,12 +219,18 @@ def find_endpoint(
     name = _SERVICE_IDS.get(service, service.upper())
     configured = environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL")
     url = endpoint_url or configured
-    if not url and not is_commercial(region):
+    if not url and not _is_commercial(region):
         raise _unsupported(f"{region:.100} is a Region of another partition than aws")
     if endpoint := parse_endpoint(url or f"https://{service}.{region}.amazonaws.com"):
         return endpoint
     # The URL may contain a password.
     raise _unsupported(f"the endpoint of {service} is not a URL that consists of a host and a path")
+
+
+def _is_commercial(region: str) -> bool:
+    """Return whether a Region is in the partition `aws`: it has three parts, and is not in China."""
+    parts = region.split("-")
+    return len(parts) == 3 and parts[0] != "cn" and parts[2].isdecimal()
 
 
 def _unsupported(reason: str) -> SettingsError:

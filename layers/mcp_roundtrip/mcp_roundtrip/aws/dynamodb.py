@@ -82,11 +82,9 @@ class DynamoStore(Struct, eq=False):
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except _ConditionFailed as failed:
-            # dynalite does not return it.
-            present = failed.present or self._get(str(item["pk"]), str(item["sk"]))
-            if present is None:  # it expired since then; None would mean that this item was written
+            if failed.present is None:  # None would mean that this item was written
                 raise
-            return None if present.get(WRITE_ID) == write_id else _without_write_id(present)
+            return None if failed.present.get(WRITE_ID) == write_id else _without_write_id(failed.present)
         return None
 
     def get(self, pk: str, sk: str) -> Item | None:
