@@ -63,12 +63,12 @@ def refusal(authorization: str | None) -> Unauthorized:
 
 
 @pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
-def test_a_valid_token_yields_principal_and_scopes(key: Key) -> None:
+def test_a_valid_token_yields_principal_and_scopes(key):
     assert caller(key.sign(claims(NOW))) == Caller(ALICE, frozenset({"db:read", "db:write"}))
 
 
 @pytest.mark.parametrize("algorithm", ["RS512", "PS256", "ES384", "ES512", "EdDSA"])
-def test_an_algorithm_is_accepted_only_if_it_is_allowed(algorithm: str) -> None:
+def test_an_algorithm_is_accepted_only_if_it_is_allowed(algorithm):
     key = Key("other", algorithm)
     token = key.sign(claims(NOW))
     assert caller(token, key, algorithms=frozenset({algorithm})).principal == ALICE
@@ -77,7 +77,7 @@ def test_an_algorithm_is_accepted_only_if_it_is_allowed(algorithm: str) -> None:
     assert refused.value.reason == "token_algorithm"
 
 
-def test_the_principal_equals_the_one_of_a_jwt_authorizer_for_the_same_token() -> None:
+def test_the_principal_equals_the_one_of_a_jwt_authorizer_for_the_same_token():
     """A state stays valid when a deployment changes who verifies tokens."""
     named: list[dict[str, Any]] = [{"client_id": None, name: "app"} for name in ("azp", "appid", "cid")]
     for changes in ({}, {"client_id": None}, *named, {"client_id": 7}):
@@ -93,9 +93,7 @@ AT_JWT = ("at+jwt", "AT+JWT", "application/at+jwt")
 
 
 @pytest.mark.parametrize("typ", [None, "JWT", "jwt", *AT_JWT])
-def test_tokens_without_a_type_are_accepted_unless_the_deployment_requires_access_tokens(
-    typ: str | None,
-) -> None:
+def test_tokens_without_a_type_are_accepted_unless_the_deployment_requires_access_tokens(typ):
     """RFC 9068 §2.1: an ID token has another type."""
     token = ONE.sign(claims(NOW), typ=typ)
     assert caller(token).principal == ALICE
@@ -110,12 +108,12 @@ def test_tokens_without_a_type_are_accepted_unless_the_deployment_requires_acces
 LONGEST = "Bearer " + "a" * (MAX_TOKEN - len("Bearer "))
 
 
-def test_a_header_may_be_as_long_as_the_limit() -> None:
+def test_a_header_may_be_as_long_as_the_limit():
     assert bearer_token(LONGEST) == LONGEST.removeprefix("Bearer ")
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
-def test_the_scheme_is_case_insensitive_and_may_have_space_around_it(scheme: str) -> None:
+def test_the_scheme_is_case_insensitive_and_may_have_space_around_it(scheme):
     headers = {"authorization": f"{scheme}{ONE.sign(claims(NOW))} "}
     assert authenticator(CLOCK).authenticate(headers, {}).principal == ALICE
 
@@ -137,7 +135,7 @@ def test_the_scheme_is_case_insensitive_and_may_have_space_around_it(scheme: str
         ({"scope": " a  b\u00a0c d\ne "}, {"a", "b\u00a0c", "d\ne"}),
     ],
 )
-def test_scopes_are_read_from_all_claims_that_issuers_use(changes: dict[str, Any], scopes: set[str]) -> None:
+def test_scopes_are_read_from_all_claims_that_issuers_use(changes, scopes):
     assert caller(ONE.sign(claims(NOW, **changes))).scopes == scopes
 
 
@@ -151,20 +149,20 @@ def test_scopes_are_read_from_all_claims_that_issuers_use(changes: dict[str, Any
         ["x", "https://mcp.TEST/mcp"],
     ],
 )
-def test_the_audience_may_be_one_of_several_with_scheme_and_host_in_any_case(audience: Any) -> None:
+def test_the_audience_may_be_one_of_several_with_scheme_and_host_in_any_case(audience):
     assert caller(ONE.sign(claims(NOW, aud=audience))).principal == ALICE
 
 
 @given(st.text(alphabet="htps:/mc.MCP\u212a?#@", max_size=24))
 @example("https://\u212aey.test/mcp")  # its lower case is ASCII
-def test_canonicalizing_a_uri_is_idempotent_and_changes_only_case(uri: str) -> None:
+def test_canonicalizing_a_uri_is_idempotent_and_changes_only_case(uri):
     canonical = canonical_uri(uri)
     assert canonical_uri(canonical) == canonical
     assert canonical.rstrip("/").lower() == uri.rstrip("/").lower()
     assert canonical.isascii() == uri.isascii()
 
 
-def test_the_audience_of_a_host_matches_with_and_without_a_slash() -> None:
+def test_the_audience_of_a_host_matches_with_and_without_a_slash():
     assert canonical_uri("https://MCP.test") == canonical_uri("https://mcp.test/") == "https://mcp.test/"
     assert canonical_uri("https://mcp.test/mcp/") != canonical_uri("https://mcp.test/mcp")
 
@@ -173,7 +171,7 @@ def test_the_audience_of_a_host_matches_with_and_without_a_slash() -> None:
 APPLICATION = structs.replace(authenticator(CLOCK), audiences=("api://orders", "8a7f"), requires_client=True)
 
 
-def test_a_deployment_can_name_the_audiences_of_its_tokens_which_then_name_their_client() -> None:
+def test_a_deployment_can_name_the_audiences_of_its_tokens_which_then_name_their_client():
     """An ID token of Entra ID may have the API's client id as its audience; it names no other client."""
     for audience in ("api://orders", ["8a7f"], ["x", "8a7f"]):
         assert authenticate(APPLICATION, token_with(aud=audience)).principal == ALICE
@@ -185,7 +183,7 @@ def test_a_deployment_can_name_the_audiences_of_its_tokens_which_then_name_their
 
 
 @pytest.mark.parametrize("name", ["nbf", "iat"])
-def test_the_clock_of_the_issuer_may_be_ahead_by_the_skew(name: str) -> None:
+def test_the_clock_of_the_issuer_may_be_ahead_by_the_skew(name):
     assert caller(ONE.sign(claims(NOW, **{name: NOW + LEEWAY_S}))).principal == ALICE
 
 
@@ -215,9 +213,7 @@ def signature_of(token: str) -> bytes:
 
 
 @every_algorithm
-def test_a_signature_of_every_algorithm_is_accepted_and_of_another_length_or_zeros_refused(
-    algorithm: str,
-) -> None:
+def test_a_signature_of_every_algorithm_is_accepted_and_of_another_length_or_zeros_refused(algorithm):
     """Some verifiers accepted r = s = 0 for every message (CVE-2022-21449)."""
     issuer, token = issuer_of(algorithm)
     assert authenticate(issuer, token).principal == ALICE
@@ -229,14 +225,14 @@ def test_a_signature_of_every_algorithm_is_accepted_and_of_another_length_or_zer
 @every_algorithm
 @settings(max_examples=20)
 @given(position=st.integers(0), mask=st.integers(1, 255))
-def test_a_changed_signature_is_refused(algorithm: str, position: int, mask: int) -> None:
+def test_a_changed_signature_is_refused(algorithm, position, mask):
     issuer, token = issuer_of(algorithm)
     signature = bytearray(signature_of(token))
     signature[position % len(signature)] ^= mask
     assert_refused(issuer, token, bytes(signature))
 
 
-def test_a_pss_salt_that_is_not_as_long_as_the_hash_is_refused() -> None:
+def test_a_pss_salt_that_is_not_as_long_as_the_hash_is_refused():
     """RFC 7518 §3.5."""
     issuer, token = issuer_of("PS256")
     pss = padding.PSS(padding.MGF1(hashes.SHA256()), 20)
@@ -374,7 +370,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
-def test_an_invalid_token_is_refused_as_invalid_token() -> None:
+def test_an_invalid_token_is_refused_as_invalid_token():
     refused = {attack: refusal(f"Bearer {made()}") for attack, (_, made) in ATTACKS.items()}
     assert {attack: each.reason for attack, each in refused.items()} == {
         attack: f"token_{reason}" for attack, (reason, _) in ATTACKS.items()
@@ -385,7 +381,7 @@ def test_an_invalid_token_is_refused_as_invalid_token() -> None:
 @pytest.mark.parametrize(
     "header", [None, "", "Basic YTpi", "Basic YTpi, Bearer e30.e30.e30", "Bear er", "DPoP x"]
 )
-def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str | None) -> None:
+def test_a_request_without_a_token_gets_a_challenge_without_an_error(header):
     refused = refusal(header)
     assert (refused.reason, refused.error) == ("no_token", None)
 
@@ -405,7 +401,7 @@ def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str
         LONGEST + "a",
     ],
 )
-def test_a_header_without_exactly_one_token_is_malformed(form: str) -> None:
+def test_a_header_without_exactly_one_token_is_malformed(form):
     refused = refusal(form.format(token=ONE.sign(claims(NOW))))
     expected = (
         ("no_token", None) if form.startswith("Bearer\x00") else ("authorization_header", "invalid_request")
@@ -413,20 +409,20 @@ def test_a_header_without_exactly_one_token_is_malformed(form: str) -> None:
     assert (refused.reason, refused.error) == expected
 
 
-def test_a_token_is_read_only_from_the_authorization_header() -> None:
+def test_a_token_is_read_only_from_the_authorization_header():
     token = ONE.sign(claims(NOW))
     headers = {"x-authorization": f"Bearer {token}", "cookie": f"access_token={token}"}
     with pytest.raises(Unauthorized):
         authenticator(CLOCK).authenticate(headers, {"jwt": {"claims": claims(NOW)}})
 
 
-def test_a_refusal_contains_nothing_of_the_token() -> None:
+def test_a_refusal_contains_nothing_of_the_token():
     refused = refusal(f"Bearer {token_with(aud='secret-audience', sub='secret-subject')}")
     assert "secret" not in f"{refused} {refused.args} {refused.__cause__}"
 
 
 @given(st.text(max_size=60))
-def test_any_header_is_a_valid_token_or_a_refusal(header: str) -> None:
+def test_any_header_is_a_valid_token_or_a_refusal(header):
     for value in (header, f"Bearer {header}"):
         try:
             assert bearer_token(value) in value
@@ -435,7 +431,7 @@ def test_any_header_is_a_valid_token_or_a_refusal(header: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=10_000), st.sampled_from("Aa0-_.=+/ é"))
-def test_a_token_with_a_changed_character_is_refused(position: int, character: str) -> None:
+def test_a_token_with_a_changed_character_is_refused(position, character):
     token = RSA.sign(claims(NOW))
     at = position % len(token)
     changed = token[:at] + character + token[at + 1 :]

@@ -12,13 +12,11 @@ from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.function_calls import count_function_calls
 from support.interpreters import run_program
-from support.token_issuer import ISSUER, ONE, RSA, Key, authenticator, claims
+from support.token_issuer import ISSUER, ONE, RSA, authenticator, claims
 
 
 @pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
-def test_verifying_a_token_of_a_cached_key_calls_at_most_half_as_many_functions_again_as_pyjwt(
-    key: Key,
-) -> None:
+def test_verifying_a_token_of_a_cached_key_calls_at_most_half_as_many_functions_again_as_pyjwt(key):
     now = time.time()
     ours, token, public = authenticator(FakeClock(now)), key.sign(claims(now)), key.private.public_key()
     headers = {"authorization": f"Bearer {token}"}
@@ -50,7 +48,7 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
 
-def test_a_request_without_a_token_imports_neither_cryptography_nor_http() -> None:
+def test_a_request_without_a_token_imports_neither_cryptography_nor_http():
     done = run_program(CHALLENGED)
     loaded = set(json.loads(done.stderr))
     assert loaded.isdisjoint({"jwt", "cryptography", "ssl", "http.client", "boto3", "asyncio"})

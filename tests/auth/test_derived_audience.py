@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,7 +67,7 @@ Token = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def services() -> Iterator[Services]:
+def services():
     """Return an issuer, and the two settings of the keys."""
     kms = FakeKms()
     with serve(kms) as server, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
@@ -104,27 +104,25 @@ def result(deployment: Configured, send: Send, token: str | None, **params: Any)
 
 
 @pytest.fixture(scope="module")
-def token_for(services: Services) -> Token:
+def token_for(services):
     return services[0].token
 
 
 @pytest.fixture(scope="module")
-def bearer(services: Services) -> Configured:
+def bearer(services):
     """Return a deployment with three settings, whose callers have tokens."""
     issuer, keys = services
     return Configured(server, settings={"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
 
 
 @pytest.fixture(scope="module")
-def anonymous(services: Services) -> Configured:
+def anonymous(services):
     """Return a deployment with three settings, whose callers are anonymous."""
     return Configured(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_three_settings_are_enough_for_tokens_and_questions(
-    name: str, bearer: Configured, token_for: Token
-) -> None:
+def test_three_settings_are_enough_for_tokens_and_questions(name, bearer, token_for):
     uri, send = ENDPOINTS[name]
     token = token_for(uri)
     asked = result(bearer, send, token)
@@ -133,7 +131,7 @@ def test_three_settings_are_enough_for_tokens_and_questions(
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_a_token_of_every_other_endpoint_is_refused(name: str, bearer: Configured, token_for: Token) -> None:
+def test_a_token_of_every_other_endpoint_is_refused(name, bearer, token_for):
     _, send = ENDPOINTS[name]
     others = {other: token_for(uri) for other, (uri, _) in ENDPOINTS.items() if other != name}
     refused = {other: invoke(bearer, send, token)["statusCode"] for other, token in others.items()}
@@ -141,7 +139,7 @@ def test_a_token_of_every_other_endpoint_is_refused(name: str, bearer: Configure
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_a_state_of_every_other_endpoint_is_refused(name: str, anonymous: Configured) -> None:
+def test_a_state_of_every_other_endpoint_is_refused(name, anonymous):
     _, send = ENDPOINTS[name]
     codes = {}
     for other, (_, send_other) in ENDPOINTS.items():
@@ -151,7 +149,7 @@ def test_a_state_of_every_other_endpoint_is_refused(name: str, anonymous: Config
     assert codes == {other: None if other == name else -32602 for other in ENDPOINTS}
 
 
-def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(services: Services) -> None:
+def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(services):
     """The issuer decides about the keys of encryption; the audience is a claim of its own."""
     _, keys = services
     deployment = Configured(server, settings={"MCP_AUTH_MODE": "none", "MCP_ISSUER": "shop", **keys})
@@ -162,7 +160,7 @@ def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(servic
         assert ("result" in answer) is accepted
 
 
-def test_a_client_finds_its_issuer_by_the_challenge(bearer: Configured, services: Services) -> None:
+def test_a_client_finds_its_issuer_by_the_challenge(bearer, services):
     response = invoke(bearer, http_api, None)
     assert response["statusCode"] == 401
     challenge = response["headers"]["www-authenticate"]
@@ -192,22 +190,20 @@ EVIL = "tenant-7.example.com"
         lambda event: {**event, "rawPath": f"//{EVIL}/mcp"},
     ],
 )
-def test_a_token_for_a_server_that_the_caller_names_is_refused(
-    attack: Callable[[Event], Event], bearer: Configured, token_for: Token
-) -> None:
+def test_a_token_for_a_server_that_the_caller_names_is_refused(attack, bearer, token_for):
     for uri in (f"https://{EVIL}/mcp", f"https://{EVIL}", f"https://{ELSEWHERE}/mcp"):
         response = invoke(bearer, lambda each: attack(http_api(each)), token_for(uri))
         assert response["statusCode"] == 401 or body(response)["error"]["code"] == -32603
 
 
 @pytest.mark.parametrize("kind", ["alb", "alb_multi_value"])
-def test_without_a_uri_no_token_is_accepted(kind: str, bearer: Configured, token_for: Token) -> None:
+def test_without_a_uri_no_token_is_accepted(kind, bearer, token_for):
     for uri in (f"https://{HOST}/mcp", "https://x.test", ""):
         response = invoke(bearer, lambda each: FORMATS[kind](post("/mcp", each)), token_for(uri))
         assert body(response)["error"]["code"] == -32603
 
 
-def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous: Configured) -> None:
+def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous):
     listed = anonymous.invoke({**call("greet"), "method": "tools/list"})
     assert "result" in listed
     assert anonymous.invoke(call("greet"))["error"]["code"] == -32603
@@ -219,7 +215,7 @@ def ports_of(deployment: Configured, uri: str | None) -> Ports:
     return for_endpoint(uri)
 
 
-def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous: Configured) -> None:
+def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous):
     uris = [f"https://{HOST}/{number}" for number in range(wiring.MAX_ENDPOINTS + 1)]
     first, second = (ports_of(anonymous, uris[0]) for _ in range(2))
     assert first is second
@@ -228,7 +224,7 @@ def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous
     assert ports_of(anonymous, uris[0]) is not first
 
 
-def test_a_configured_audience_is_the_only_one(services: Services) -> None:
+def test_a_configured_audience_is_the_only_one(services):
     issuer, keys = services
     settings = {"MCP_TOKEN_ISSUER": issuer.issuer, "MCP_AUDIENCE": "https://x.test/mcp", **keys}
     deployment = Configured(server, settings=settings)
@@ -237,7 +233,7 @@ def test_a_configured_audience_is_the_only_one(services: Services) -> None:
         assert invoke(deployment, send, issuer.token(f"https://{HOST}/mcp"))["statusCode"] == 401
 
 
-def test_a_deployment_with_a_table_derives_nothing() -> None:
+def test_a_deployment_with_a_table_derives_nothing():
     settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_TASK_TABLE": "tasks"})
     ports = wiring.make_ports(settings)
     assert ports.for_endpoint is None
@@ -246,7 +242,7 @@ def test_a_deployment_with_a_table_derives_nothing() -> None:
     assert refused.value.setting == "MCP_AUDIENCE"
 
 
-def test_ports_outside_of_a_request_identify_nobody(bearer: Configured, token_for: Token) -> None:
+def test_ports_outside_of_a_request_identify_nobody(bearer, token_for):
     token = token_for(f"https://{HOST}/mcp")
     with pytest.raises(SettingsError) as refused:
         bearer.ports().config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})

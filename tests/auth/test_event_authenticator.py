@@ -29,13 +29,13 @@ def identify(mode: AuthMode, context: Any, user: str | None = None, scopes: str 
     return EventAuthenticator(mode, user, scopes).authenticate({}, context)
 
 
-def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
+def test_a_jwt_principal_is_issuer_subject_and_client():
     assert identify(AuthMode.JWT, JWT).principal == Principal("jwt", "alice", "https://idp.test/", "app")
     claims = {"iss": "i", "sub": "s", "azp": "app"}
     assert identify(AuthMode.JWT, {"jwt": {"claims": claims}}).principal == Principal("jwt", "s", "i", "app")
 
 
-def test_a_lambda_principal_and_its_scopes_are_the_configured_members() -> None:
+def test_a_lambda_principal_and_its_scopes_are_the_configured_members():
     assert identify(AuthMode.LAMBDA, LAMBDA, "user").principal == Principal("lambda", "alice")
     context = {"lambda": {"user": "alice", "granted": "a b"}}
     assert identify(AuthMode.LAMBDA, context, "user", "granted").scopes == {"a", "b"}
@@ -47,13 +47,13 @@ def iam(user_id: str, *, binds_sessions: bool = False, **context: Any) -> Princi
     return authenticator.authenticate({}, {"iam": {**IAM["iam"], "userId": user_id, **context}}).principal
 
 
-def test_federated_users_and_root_are_different_callers() -> None:
+def test_federated_users_and_root_are_different_callers():
     """GetFederationToken: `userId` is `<account id>:<name>`."""
     users = ["123456789012:ada", "123456789012:bob", "123456789012", "AIDAEXAMPLE"]
     assert [iam(user) for user in users] == [Principal("iam", user, "123456789012") for user in users]
 
 
-def test_sessions_of_a_role_are_different_callers_if_the_deployment_binds_sessions() -> None:
+def test_sessions_of_a_role_are_different_callers_if_the_deployment_binds_sessions():
     one, other = "AROAEXAMPLE:one", "AROAEXAMPLE:other"
     assert iam(one) == iam(other) == Principal("iam", "AROAEXAMPLE", "123456789012")
     assert iam(one, binds_sessions=True) == Principal("iam", one, "123456789012")
@@ -66,12 +66,12 @@ def test_sessions_of_a_role_are_different_callers_if_the_deployment_binds_sessio
 
 @pytest.mark.parametrize("user_id", [":session", "AROAEXAMPLE:", "123456789012:", ":", ""])
 @pytest.mark.parametrize("binds_sessions", [True, False])
-def test_an_incomplete_user_id_is_refused(user_id: str, binds_sessions: bool) -> None:
+def test_an_incomplete_user_id_is_refused(user_id, binds_sessions):
     with pytest.raises(Unauthorized):
         iam(user_id, binds_sessions=binds_sessions)
 
 
-def test_users_of_an_identity_pool_with_one_role_are_different_callers() -> None:
+def test_users_of_an_identity_pool_with_one_role_are_different_callers():
     def principal(identity: Any) -> Principal | None:
         return iam("AROAEXAMPLE:session-1", cognitoIdentity=identity)
 
@@ -98,9 +98,7 @@ def test_users_of_an_identity_pool_with_one_role_are_different_callers() -> None
         ({}, set()),
     ],
 )
-def test_scopes_are_read_from_claims_in_the_format_of_http_apis(
-    claims: dict[str, Any], scopes: set[str]
-) -> None:
+def test_scopes_are_read_from_claims_in_the_format_of_http_apis(claims, scopes):
     context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
     assert identify(AuthMode.JWT, context).scopes == scopes
 
@@ -109,7 +107,7 @@ def test_scopes_are_read_from_claims_in_the_format_of_http_apis(
 @pytest.mark.parametrize(
     "members", [["read admin"], ["read", "admin"], [" admin"], ["admin "], ["", "admin"]]
 )
-def test_a_joined_list_of_scopes_grants_no_scope(claim: str, members: list[str]) -> None:
+def test_a_joined_list_of_scopes_grants_no_scope(claim, members):
     """An HTTP API turns `["read admin"]` and `["read", "admin"]` into the same string."""
     joined = f"[{' '.join(members)}]"
     for value in (joined, members[:1]):
@@ -121,7 +119,7 @@ def test_a_joined_list_of_scopes_grants_no_scope(claim: str, members: list[str])
 
 @pytest.mark.parametrize("claim", ["cnf", "events", "at_hash", "c_hash", "s_hash"])
 @pytest.mark.parametrize("value", ["map[jkt:0ZcOCORZNYy]", "{}", ""])
-def test_a_token_that_is_not_an_access_token_is_refused_behind_an_authorizer(claim: str, value: str) -> None:
+def test_a_token_that_is_not_an_access_token_is_refused_behind_an_authorizer(claim, value):
     claims: Any = JWT["jwt"]["claims"]
     context = {"jwt": {"claims": {**claims, claim: value}}}
     with pytest.raises(Unauthorized) as refused:
@@ -129,7 +127,7 @@ def test_a_token_that_is_not_an_access_token_is_refused_behind_an_authorizer(cla
     assert refused.value.error == "invalid_token"
 
 
-def test_no_header_identifies_a_caller_and_anonymous_ones_are_accepted_only_if_allowed() -> None:
+def test_no_header_identifies_a_caller_and_anonymous_ones_are_accepted_only_if_allowed():
     headers = {"authorization": "Bearer x", "x-amzn-oidc-data": "x", "x-user": "alice"}
     assert EventAuthenticator(AuthMode.NONE).authenticate(headers, JWT) is ANONYMOUS
     assert identify(AuthMode.NONE, {}).principal is None
@@ -177,7 +175,7 @@ def test_no_header_identifies_a_caller_and_anonymous_ones_are_accepted_only_if_a
         (AuthMode.LAMBDA, {"user": "alice"}),
     ],
 )
-def test_a_missing_principal_is_refused(mode: AuthMode, context: Any) -> None:
+def test_a_missing_principal_is_refused(mode, context):
     with pytest.raises(Unauthorized):
         identify(mode, context, "user")
     with pytest.raises(Unauthorized):
@@ -196,7 +194,7 @@ CONTEXTS = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
-def test_an_incomplete_context_yields_no_principal(context: dict[str, Any], mode: AuthMode) -> None:
+def test_an_incomplete_context_yields_no_principal(context, mode):
     try:
         principal = identify(mode, context, "user", "scope").principal
     except Unauthorized:
@@ -209,7 +207,7 @@ def test_an_incomplete_context_yields_no_principal(context: dict[str, Any], mode
         assert principal.issuer or mode is AuthMode.LAMBDA
 
 
-def test_different_principals_have_different_identities() -> None:
+def test_different_principals_have_different_identities():
     principals = [
         Principal("jwt", "a", "i", "c"),
         Principal("jwt", "a", "i", None),

@@ -53,7 +53,7 @@ def with_token(event: Event, *tokens: str) -> Event:
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_every_source_passes_tokens_and_gets_challenges(source: str) -> None:
+def test_every_source_passes_tokens_and_gets_challenges(source):
     first = 'scope="billing db:admin db:read"'
     good, late = (ONE.sign(claims(now)) for now in (CLOCK.now, CLOCK.now - 301))
     event, drops = sent_by(source, call("read")), sent_by(source, call("drop"))
@@ -66,6 +66,6 @@ def test_every_source_passes_tokens_and_gets_challenges(source: str) -> None:
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 @pytest.mark.parametrize("path", [ROOT, f"{ROOT}/mcp"])
-def test_every_source_serves_the_metadata_at_both_addresses(source: str, path: str) -> None:
+def test_every_source_serves_the_metadata_at_both_addresses(source, path):
     status, _, document = answer(with_method(sent_by(source, call("read"), path), "GET"))
     assert (status, document["resource"], document["authorization_servers"]) == (200, AUDIENCE, [ISSUER])

@@ -27,7 +27,7 @@ def failure(url: str, timeout_s: float = 3.0) -> IssuerUnavailable:
     return failed.value
 
 
-def test_a_document_is_fetched_with_its_query() -> None:
+def test_a_document_is_fetched_with_its_query():
     seen: list[Request] = []
 
     def respond(request: Request) -> Response:
@@ -43,15 +43,13 @@ def test_a_document_is_fetched_with_its_query() -> None:
 @pytest.mark.parametrize(
     ("status", "is_answer"), [(302, True), (404, True), (403, True), (500, False), (503, False)]
 )
-def test_a_status_other_than_200_is_an_answer_unless_it_is_a_server_error(
-    status: int, is_answer: bool
-) -> None:
+def test_a_status_other_than_200_is_an_answer_unless_it_is_a_server_error(status, is_answer):
     with serving(lambda request: Response(status, body=b'{"keys":[]}')) as url:
         refused = failure(url)
     assert (refused.reason, refused.is_answer) == (f"issuer_status_{status}", is_answer)
 
 
-def test_a_document_up_to_the_size_limit_is_read_and_a_larger_one_is_not() -> None:
+def test_a_document_up_to_the_size_limit_is_read_and_a_larger_one_is_not():
     bodies = {"/fits": b"x" * MAX_DOCUMENT, "/does-not": b"x" * (MAX_DOCUMENT + 1)}
     with serving(lambda request: Response(200, body=bodies[request.target])) as url:
         assert len(fetch(f"{url}/fits", 3.0)) == MAX_DOCUMENT
@@ -75,12 +73,12 @@ def test_a_document_up_to_the_size_limit_is_read_and_a_larger_one_is_not() -> No
         "keys",
     ],
 )
-def test_other_computers_are_contacted_only_over_https(url: str) -> None:
+def test_other_computers_are_contacted_only_over_https(url):
     refused = failure(url)
     assert (refused.reason, refused.is_answer) == ("issuer_url", False)
 
 
-def test_a_refused_connection_and_a_server_without_a_certificate_are_reported() -> None:
+def test_a_refused_connection_and_a_server_without_a_certificate_are_reported():
     with serving(lambda request: Response(200, body=b"{}")) as url:
         assert failure(url.replace("http://", "https://")).reason == "issuer_SSLError"
     assert failure(f"{url}/keys").reason == "issuer_ConnectionRefusedError"
@@ -115,7 +113,7 @@ def answering(answer: Callable[[socket.socket, threading.Event], None]) -> Itera
     ],
     ids=["status", "headers", "body", "body of a length"],
 )
-def test_an_endless_response_times_out(first: bytes) -> None:
+def test_an_endless_response_times_out(first):
     def drip(connection: socket.socket, over: threading.Event) -> None:
         connection.sendall(first)
         while not over.wait(0.02):
@@ -125,7 +123,7 @@ def test_an_endless_response_times_out(first: bytes) -> None:
         assert failure(url, 0.3).reason == "issuer_timeout"
 
 
-def test_a_response_that_is_not_http_is_reported() -> None:
+def test_a_response_that_is_not_http_is_reported():
     def respond_without_http(connection: socket.socket, over: threading.Event) -> None:
         connection.recv(65_536)
         connection.sendall(b"220 smtp.test ready\r\n\r\n")

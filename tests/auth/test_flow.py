@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from support.authorization_server import PATH, AuthorizationServer, authorization_server
+from support.authorization_server import PATH, authorization_server
 from support.authorized_server import deployed, mapped, renamed
 from support.clients import block_of
 from support.logged_lines import logged_lines
@@ -20,14 +19,14 @@ from support.token_issuer import ONE, RSA, TWO, jwks
 
 
 @pytest.fixture
-def issuer() -> Iterator[AuthorizationServer]:
+def issuer():
     with authorization_server() as found:
         yield found
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationServer, mode: str) -> None:
+async def test_the_official_client_signs_in_and_steps_up(issuer, mode):
     with deployed(issuer) as server:
         storage = MemoryTokenStorage()
         async with signed_in_client(server.url, storage, mode) as client:
@@ -43,9 +42,7 @@ async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationSe
 
 
 @pytest.mark.anyio
-async def test_the_official_client_requests_scopes_with_the_prefix_of_the_issuer(
-    issuer: AuthorizationServer,
-) -> None:
+async def test_the_official_client_requests_scopes_with_the_prefix_of_the_issuer(issuer):
     with deployed(issuer, settings={"scope_prefix": "{audience}/"}) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
@@ -56,8 +53,8 @@ async def test_the_official_client_requests_scopes_with_the_prefix_of_the_issuer
 
 @pytest.mark.anyio
 async def test_behind_a_gateway_that_renames_the_challenge_the_client_finds_the_metadata_but_cannot_step_up(
-    issuer: AuthorizationServer,
-) -> None:
+    issuer,
+):
     """Clients of such an endpoint must request all scopes at first."""
     with deployed(issuer, gateway=renamed) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
@@ -72,9 +69,7 @@ async def test_behind_a_gateway_that_renames_the_challenge_the_client_finds_the_
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_mapping_of_the_template_restores_a_renamed_challenge(
-    issuer: AuthorizationServer, mode: str
-) -> None:
+async def test_the_mapping_of_the_template_restores_a_renamed_challenge(issuer, mode):
     with deployed(issuer, gateway=mapped) as server:
         refused = server.post(None)
         assert refused.headers["www-authenticate"] == refused.headers["x-amzn-remapped-www-authenticate"]
@@ -85,7 +80,7 @@ async def test_the_mapping_of_the_template_restores_a_renamed_challenge(
 
 
 @pytest.mark.anyio
-async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer: AuthorizationServer) -> None:
+async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer):
     with deployed(issuer, hide_unauthorized=True, initial_scopes=["db:read"]) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
@@ -95,7 +90,7 @@ async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer: Authorizatio
     assert issuer.scopes == ["db:read"]
 
 
-def test_keys_are_fetched_once_and_again_after_they_change(issuer: AuthorizationServer) -> None:
+def test_keys_are_fetched_once_and_again_after_they_change(issuer):
     with deployed(issuer) as server:
         for _ in range(3):
             assert server.post(issuer.token(server.url, scope="db:read")).status_code == 200
@@ -106,7 +101,7 @@ def test_keys_are_fetched_once_and_again_after_they_change(issuer: Authorization
         assert server.reasons == ["token_unknown_key"]
 
 
-def test_the_location_of_the_keys_can_be_configured(issuer: AuthorizationServer) -> None:
+def test_the_location_of_the_keys_can_be_configured(issuer):
     settings = {"token_jwks_uri": f"{issuer.issuer}/keys", "token_algorithms": "RS256"}
     issuer.keys = [RSA]
     with deployed(issuer, settings=settings) as server:
@@ -116,9 +111,7 @@ def test_the_location_of_the_keys_can_be_configured(issuer: AuthorizationServer)
     assert issuer.asked == {f"{PATH}/keys": 1}
 
 
-def test_a_token_for_another_endpoint_is_refused_with_the_url_of_the_metadata(
-    issuer: AuthorizationServer,
-) -> None:
+def test_a_token_for_another_endpoint_is_refused_with_the_url_of_the_metadata(issuer):
     with deployed(issuer) as server:
         answer = server.post(issuer.token("https://other.test/mcp"))
         assert answer.status_code == 401
@@ -132,7 +125,7 @@ def test_a_token_for_another_endpoint_is_refused_with_the_url_of_the_metadata(
         assert "error" not in server.post(None).headers["www-authenticate"]
 
 
-def test_a_second_authorization_header_is_a_malformed_request(issuer: AuthorizationServer) -> None:
+def test_a_second_authorization_header_is_a_malformed_request(issuer):
     with deployed(issuer) as server:
         body, token = call("read"), issuer.token(server.url, scope="db:read")
         twice = [*headers(body).items(), *[("authorization", f"Bearer {token}")] * 2]
@@ -141,7 +134,7 @@ def test_a_second_authorization_header_is_a_malformed_request(issuer: Authorizat
         assert 'error="invalid_request"' in answer.headers["www-authenticate"]
 
 
-def test_a_token_in_the_query_is_ignored(issuer: AuthorizationServer) -> None:
+def test_a_token_in_the_query_is_ignored(issuer):
     with deployed(issuer) as server:
         body, token = call("read"), issuer.token(server.url, scope="db:read")
         url = f"{server.url}?access_token={token}"
@@ -163,9 +156,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(
-    issuer: AuthorizationServer, how: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(issuer, how, capsys):
     reply, reason = BROKEN[how]
     issuer.documents[f"{PATH}/keys"] = reply
     with deployed(issuer) as server:
@@ -181,9 +172,7 @@ def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(
         assert server.post(None).status_code == 401
 
 
-def test_behind_an_authorizer_no_keys_are_fetched_and_the_metadata_is_served(
-    issuer: AuthorizationServer,
-) -> None:
+def test_behind_an_authorizer_no_keys_are_fetched_and_the_metadata_is_served(issuer):
     with deployed(issuer, mode="jwt") as server:
         assert server.post(issuer.token(server.url)).status_code == 401
         root = server.url.removesuffix("/mcp")

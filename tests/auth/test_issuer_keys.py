@@ -59,7 +59,7 @@ class ChangingIssuer:
         return len(self.documents.asked)
 
 
-def test_keys_are_requested_at_the_first_token_and_an_hour_later() -> None:
+def test_keys_are_requested_at_the_first_token_and_an_hour_later():
     asked = ChangingIssuer()
     assert all(asked.knows("one") for _ in range(100))
     asked.clock.advance(REFRESH_AFTER_S - 1)
@@ -70,7 +70,7 @@ def test_keys_are_requested_at_the_first_token_and_an_hour_later() -> None:
     assert asked.times == 2
 
 
-def test_a_new_key_is_found_at_its_first_token_and_a_withdrawn_one_accepted_for_at_most_an_hour() -> None:
+def test_a_new_key_is_found_at_its_first_token_and_a_withdrawn_one_accepted_for_at_most_an_hour():
     asked = ChangingIssuer()
     asked.answers(jwks(ONE, TWO), in_s=MIN_REFRESH_INTERVAL_S)
     assert asked.knows("two")
@@ -80,7 +80,7 @@ def test_a_new_key_is_found_at_its_first_token_and_a_withdrawn_one_accepted_for_
     assert asked.knows("two")
 
 
-def test_unknown_keys_cause_at_most_one_request_a_minute() -> None:
+def test_unknown_keys_cause_at_most_one_request_a_minute():
     asked = ChangingIssuer()
     for number in range(600):
         asked.clock.advance(0.5)
@@ -89,7 +89,7 @@ def test_unknown_keys_cause_at_most_one_request_a_minute() -> None:
     assert asked.times == 1 + 300 // MIN_REFRESH_INTERVAL_S
 
 
-def test_cached_keys_are_used_for_a_day_while_the_issuer_is_down() -> None:
+def test_cached_keys_are_used_for_a_day_while_the_issuer_is_down():
     asked = ChangingIssuer()
     asked.answers(DOWN)
     for _ in range(23):
@@ -102,7 +102,7 @@ def test_cached_keys_are_used_for_a_day_while_the_issuer_is_down() -> None:
     assert asked.knows("one")
 
 
-def test_a_hanging_issuer_delays_only_one_request() -> None:
+def test_a_hanging_issuer_delays_only_one_request():
     asked = ChangingIssuer(DOWN)
     asked.documents.latency_s = TIMEOUT_S
     before = asked.clock.now
@@ -122,9 +122,7 @@ def test_a_hanging_issuer_delays_only_one_request() -> None:
 
 
 @pytest.mark.parametrize("answer", [DOWN, b"<!doctype html>"])
-def test_after_a_failed_refresh_an_unknown_key_is_refused_if_usable_keys_are_cached(
-    answer: bytes | Exception,
-) -> None:
+def test_after_a_failed_refresh_an_unknown_key_is_refused_if_usable_keys_are_cached(answer):
     asked = ChangingIssuer()
     for _ in range(3):
         asked.answers(answer, in_s=MIN_REFRESH_INTERVAL_S)
@@ -135,7 +133,7 @@ def test_after_a_failed_refresh_an_unknown_key_is_refused_if_usable_keys_are_cac
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held: bool) -> None:
+def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held):
     asked = ChangingIssuer(None if held else DOWN)
     failures: list[tuple[bytes | Exception, str]] = [
         (DOWN, "issuer_timeout"),
@@ -151,7 +149,7 @@ def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held: b
         asked.failures.clear()
 
 
-def test_requests_without_usable_keys_report_the_reason_of_the_last_refresh() -> None:
+def test_requests_without_usable_keys_report_the_reason_of_the_last_refresh():
     asked = ChangingIssuer()
     asked.answers(DOWN, in_s=EXPIRE_AFTER_S)
     for _ in range(2):
@@ -160,7 +158,7 @@ def test_requests_without_usable_keys_report_the_reason_of_the_last_refresh() ->
 
 
 @pytest.mark.parametrize("page", [b'{"keys":[]}', jwks(ONE.jwk(private=True))])
-def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page: bytes) -> None:
+def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page):
     asked = ChangingIssuer()
     asked.answers(page, in_s=REFRESH_AFTER_S)
     with pytest.raises(IssuerUnavailable) as failed:
@@ -171,7 +169,7 @@ def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page: bytes) -> Non
 
 
 @pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b'{"keys":{}}'])
-def test_a_malformed_key_set_does_not_replace_the_cached_one(page: bytes) -> None:
+def test_a_malformed_key_set_does_not_replace_the_cached_one(page):
     asked = ChangingIssuer()
     asked.answers(page, in_s=REFRESH_AFTER_S)
     assert asked.knows("one")
@@ -179,7 +177,7 @@ def test_a_malformed_key_set_does_not_replace_the_cached_one(page: bytes) -> Non
     assert [failure.reason for failure in asked.failures] == ["issuer_jwks"]
 
 
-def test_finding_and_fetching_the_keys_take_three_seconds_together() -> None:
+def test_finding_and_fetching_the_keys_take_three_seconds_together():
     clock, urls = FakeClock(), list(metadata_urls(ISSUER))
     absent = IssuerUnavailable("issuer_status_404", is_answer=True)
     documents = Documents(dict.fromkeys(urls, absent), clock, latency_s=1.4)
@@ -196,7 +194,7 @@ def test_finding_and_fetching_the_keys_take_three_seconds_together() -> None:
     assert documents.asked[-4:] == [*urls, JWKS_URI]
 
 
-def test_concurrent_threads_cause_one_request() -> None:
+def test_concurrent_threads_cause_one_request():
     clock, asked, all_there = FakeClock(), list[str](), threading.Barrier(16)
 
     def fetch(url: str, timeout_s: float) -> bytes:
@@ -221,7 +219,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_requests_to_an_issuer_never_exceed_their_rate(steps: list[tuple[str, int, str]]) -> None:
+def test_requests_to_an_issuer_never_exceed_their_rate(steps):
     asked, moments = ChangingIssuer(), list[float]()
     answers: dict[str, bytes | Exception] = {"A": jwks(ONE), "B": jwks(ONE, TWO), "D": DOWN}
     good_at = asked.clock.now
@@ -267,7 +265,7 @@ def failure_to_discover(issuer: str, documents: Mapping[str, bytes]) -> str:
 
 
 @pytest.mark.parametrize("issuer", ISSUERS)
-def test_the_first_valid_metadata_gives_the_location_of_the_keys(issuer: str) -> None:
+def test_the_first_valid_metadata_gives_the_location_of_the_keys(issuer):
     client_urls = build_oauth_authorization_server_metadata_discovery_urls(issuer, "https://mcp.test")
     assert list(metadata_urls(issuer)) == client_urls
     for url in client_urls:
@@ -275,7 +273,7 @@ def test_the_first_valid_metadata_gives_the_location_of_the_keys(issuer: str) ->
 
 
 @pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b"{}", document("https://evil.test")])
-def test_documents_that_are_not_metadata_of_the_issuer_are_skipped(page: bytes) -> None:
+def test_documents_that_are_not_metadata_of_the_issuer_are_skipped(page):
     first, second, *_ = metadata_urls("https://id.test")
     documents = {first: page, second: document("https://id.test")}
     assert discover("https://id.test", documents) == "https://keys.test/jwks"
@@ -285,12 +283,12 @@ def test_documents_that_are_not_metadata_of_the_issuer_are_skipped(page: bytes) 
 @pytest.mark.parametrize(
     "other", ["https://id.test/", "https://ID.test", "https://id.test/tenant", "http://id.test"]
 )
-def test_issuers_are_compared_as_exact_text(other: str) -> None:
+def test_issuers_are_compared_as_exact_text(other):
     documents = {url: document(other) for url in metadata_urls("https://id.test")}
     assert failure_to_discover("https://id.test", documents) == "issuer_metadata_of_another"
 
 
-def test_a_document_of_another_issuer_is_reported_before_missing_documents() -> None:
+def test_a_document_of_another_issuer_is_reported_before_missing_documents():
     issuer = "https://id.test/tenant"
     for url in metadata_urls(issuer):
         reason = failure_to_discover(issuer, {url: document("https://id.test")})
@@ -311,7 +309,7 @@ def test_a_document_of_another_issuer_is_reported_before_missing_documents() -> 
         7,
     ],
 )
-def test_only_https_urls_of_an_issuer_are_requested(jwks_uri: object) -> None:
+def test_only_https_urls_of_an_issuer_are_requested(jwks_uri):
     documents = {url: document("https://id.test", jwks_uri) for url in metadata_urls("https://id.test")}
     assert failure_to_discover("https://id.test", documents) == "issuer_jwks_uri"
     local = "http://127.0.0.1:8000"
@@ -319,7 +317,7 @@ def test_only_https_urls_of_an_issuer_are_requested(jwks_uri: object) -> None:
     assert discover(local, documents) == f"{local}/keys"
 
 
-def test_an_issuer_that_does_not_respond_is_requested_once() -> None:
+def test_an_issuer_that_does_not_respond_is_requested_once():
     requested: list[str] = []
 
     def fetch(url: str) -> bytes:
@@ -338,7 +336,7 @@ def without(key: Key, *names: str) -> dict[str, Any]:
     return {name: member for name, member in key.jwk().items() if name not in names}
 
 
-def test_keys_are_found_by_kid_and_algorithm_which_is_never_symmetric() -> None:
+def test_keys_are_found_by_kid_and_algorithm_which_is_never_symmetric():
     keys = parse_key_set(jwks(ONE, ONE, RSA, {**RSA.jwk(), "kid": "one"}, Key("p384", "ES384"), ED))
     assert keys.keys() == {
         *(("one", "ES256"), ("one", "RS256"), ("rsa", "RS256"), ("p384", "ES384"), ("ed", "EdDSA"))
@@ -347,7 +345,7 @@ def test_keys_are_found_by_kid_and_algorithm_which_is_never_symmetric() -> None:
     assert not {name for name in SIGNATURE_ALGORITHMS if name.startswith("HS") or name.lower() == "none"}
 
 
-def test_a_key_without_alg_verifies_the_algorithms_of_its_type() -> None:
+def test_a_key_without_alg_verifies_the_algorithms_of_its_type():
     keys = parse_key_set(jwks(without(RSA, "alg", "use"), without(ONE, "alg")))
     rsa = {("rsa", name) for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")}
     assert keys.keys() == {("one", "ES256"), *rsa}
@@ -384,12 +382,12 @@ UNUSABLE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_an_unusable_key_is_skipped_and_the_others_are_used(name: str) -> None:
+def test_an_unusable_key_is_skipped_and_the_others_are_used(name):
     assert parse_key_set(jwks(UNUSABLE[name], ONE)).keys() == {("one", "ES256")}
     assert parse_key_set(jwks(UNUSABLE[name])) == {}
 
 
-def test_different_keys_with_one_kid_are_all_unusable() -> None:
+def test_different_keys_with_one_kid_are_all_unusable():
     keys = parse_key_set(jwks(ONE, {**TWO.jwk(), "kid": "one"}, RSA))
     assert keys.keys() == {("rsa", "RS256")}
 
@@ -407,6 +405,6 @@ def test_different_keys_with_one_kid_are_all_unusable() -> None:
         b"\xff\xfe",
     ],
 )
-def test_a_malformed_key_set_is_refused(document: bytes) -> None:
+def test_a_malformed_key_set_is_refused(document):
     with pytest.raises(ValueError):  # noqa: PT011 - the text is not used
         parse_key_set(document)

@@ -19,7 +19,7 @@ MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databas
 BARE = ProtectedResource("https://mcp.test", [ISSUER])
 
 
-def test_the_document_names_the_resource_and_its_issuers() -> None:
+def test_the_document_names_the_resource_and_its_issuers():
     assert MCP.document() == {
         "resource": "https://mcp.test/mcp",
         "authorization_servers": [ISSUER],
@@ -42,7 +42,7 @@ def test_the_document_names_the_resource_and_its_issuers() -> None:
         ("https://mcp.test:8443/mcp", "https://mcp.test:8443/.well-known/oauth-protected-resource/mcp"),
     ],
 )
-def test_the_document_is_served_where_the_official_client_requests_it(resource: str, url: str) -> None:
+def test_the_document_is_served_where_the_official_client_requests_it(resource, url):
     metadata = ProtectedResource(resource, [ISSUER])
     assert metadata.url == url
     parsed = build_protected_resource_metadata_discovery_urls(None, resource)
@@ -56,7 +56,7 @@ def response(challenge: str, status: int = 401) -> httpx2.Response:
     return httpx2.Response(status, headers={"www-authenticate": challenge})
 
 
-def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_scope() -> None:
+def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_scope():
     challenge = MCP.challenge()
     assert challenge == f'Bearer scope="db:read", resource_metadata="{MCP.url}"'
     assert extract_scope_from_www_auth(response(challenge)) == "db:read"
@@ -65,14 +65,14 @@ def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_sc
     assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
 
 
-def test_a_scope_challenge_names_all_missing_scopes() -> None:
+def test_a_scope_challenge_names_all_missing_scopes():
     challenged = response(MCP.challenge("insufficient_scope", ["db:write", "db:drop"]), 403)
     assert extract_field_from_www_auth(challenged, "error") == "insufficient_scope"
     assert extract_scope_from_www_auth(challenged) == "db:write db:drop"
     assert extract_resource_metadata_from_www_auth(challenged) == MCP.url
 
 
-def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer_but_those_of_openid_connect() -> None:
+def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer_but_those_of_openid_connect():
     scopes = ("db:read", "openid", "email")
     prefixed = ProtectedResource(MCP.resource, [ISSUER], scopes, scope_prefix="api://orders/")
     shown = ["api://orders/db:read", "openid", "email"]
@@ -82,6 +82,6 @@ def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer_but_those_of_ope
     assert extract_scope_from_www_auth(response(missing, 403)) == "api://orders/db:write api://orders/db:drop"
 
 
-def test_characters_not_allowed_in_a_quoted_string_are_escaped_or_removed() -> None:
+def test_characters_not_allowed_in_a_quoted_string_are_escaped_or_removed():
     odd = ProtectedResource('https://mcp.test/a"b\\c\r\nd', [ISSUER])
     assert odd.challenge().endswith('/a\\"b\\\\cd"')

@@ -41,9 +41,7 @@ HIERARCHIES = st.dictionaries(NAMES, st.lists(NAMES, max_size=4)).map(
         (["Read"], ["read"], False),
     ],
 )
-def test_a_broader_scope_implies_narrower_ones(
-    granted: Sequence[str], required: Sequence[str], suffices: bool
-) -> None:
+def test_a_broader_scope_implies_narrower_ones(granted, required, suffices):
     assert DATABASE.satisfies(granted, required) is suffices
 
 
@@ -67,21 +65,19 @@ def test_a_broader_scope_implies_narrower_ones(
         {"offline_access": ["a"]},
     ],
 )
-def test_a_malformed_hierarchy_is_refused(hierarchy: Mapping[str, Sequence[str]]) -> None:
+def test_a_malformed_hierarchy_is_refused(hierarchy):
     with pytest.raises(DefinitionError):
         ScopeHierarchy.from_direct(hierarchy)
 
 
 @pytest.mark.parametrize("given_scopes", ["read", ["read write"], [None], [""]])
-def test_scopes_keep_their_order_without_duplicates_and_a_malformed_list_is_refused(
-    given_scopes: Sequence[str],
-) -> None:
+def test_scopes_keep_their_order_without_duplicates_and_a_malformed_list_is_refused(given_scopes):
     assert validate_scopes(["b", "a", "b"]) == ("b", "a")
     with pytest.raises(DefinitionError):
         validate_scopes(given_scopes)
 
 
-def test_the_narrowest_scopes_do_not_imply_each_other() -> None:
+def test_the_narrowest_scopes_do_not_imply_each_other():
     assert DATABASE.narrowest(["admin", "write", "read"]) == ("read",)
     assert DATABASE.narrowest(["admin", "other"]) == ("admin", "other")
 
@@ -93,19 +89,12 @@ def reachable(hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]) -
 
 
 @given(HIERARCHIES, GRANTED)
-def test_implied_scopes_are_the_reachable_ones(
-    hierarchy: Mapping[str, Sequence[str]], granted: frozenset[str]
-) -> None:
+def test_implied_scopes_are_the_reachable_ones(hierarchy, granted):
     assert ScopeHierarchy.from_direct(hierarchy).expand(granted) == reachable(hierarchy, granted)
 
 
 @given(HIERARCHIES, GRANTED, GRANTED, GRANTED)
-def test_an_additional_scope_never_grants_less(
-    hierarchy: Mapping[str, Sequence[str]],
-    granted: frozenset[str],
-    more: frozenset[str],
-    required: frozenset[str],
-) -> None:
+def test_an_additional_scope_never_grants_less(hierarchy, granted, more, required):
     scopes = ScopeHierarchy.from_direct(hierarchy)
     assert scopes.satisfies(required, required)
     assert scopes.expand(scopes.expand(granted)) == scopes.expand(granted)
@@ -115,9 +104,7 @@ def test_an_additional_scope_never_grants_less(
 
 
 @given(HIERARCHIES, GRANTED)
-def test_the_narrowest_scopes_are_implied_by_all_of_them(
-    hierarchy: Mapping[str, Sequence[str]], among: frozenset[str]
-) -> None:
+def test_the_narrowest_scopes_are_implied_by_all_of_them(hierarchy, among):
     scopes = ScopeHierarchy.from_direct(hierarchy)
     narrowest = scopes.narrowest(among)
     assert set(narrowest) <= among
@@ -125,7 +112,7 @@ def test_the_narrowest_scopes_are_implied_by_all_of_them(
 
 
 @given(HIERARCHIES, NAMES, NAMES)
-def test_every_cycle_is_refused(hierarchy: dict[str, list[str]], start: str, end: str) -> None:
+def test_every_cycle_is_refused(hierarchy, start, end):
     if start not in ScopeHierarchy.from_direct(hierarchy).expand([end]):
         hierarchy[end] = [*hierarchy.get(end, ()), start]
     hierarchy[start] = [*hierarchy.get(start, ()), end]
@@ -161,15 +148,13 @@ def caller(scope: str, *, prefix: str, mode: AuthMode = AuthMode.JWT) -> Caller:
         ("", f"{AUDIENCE}/read", {f"{AUDIENCE}/read"}),
     ],
 )
-def test_the_prefix_is_removed_from_scopes_that_have_it(
-    mode: AuthMode, prefix: str, scope: str, granted: set[str]
-) -> None:
+def test_the_prefix_is_removed_from_scopes_that_have_it(mode, prefix, scope, granted):
     found = caller(scope, prefix=prefix, mode=mode)
     assert found.scopes == granted
     assert found.principal == caller("read", prefix="", mode=mode).principal
 
 
-def test_a_prefix_with_the_audience_needs_the_audience() -> None:
+def test_a_prefix_with_the_audience_needs_the_audience():
     settings = load_settings(
         {"MCP_AUTH_MODE": "jwt", "MCP_SCOPE_PREFIX": "{audience}/", "MCP_TASK_TABLE": "t"}
     )

@@ -44,15 +44,13 @@ def of_moto() -> Iterator[tuple[str, Lines]]:
 
 
 @pytest.fixture(params=[emulated, of_moto], ids=["emulated", "moto"])
-def service(request: pytest.FixtureRequest) -> Iterator[tuple[str, Lines]]:
+def service(request):
     with request.param() as served:
         yield served
 
 
 @pytest.fixture(params=[True, False], ids=["signed", "boto3"])
-def client(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, service: tuple[str, Lines]
-) -> AwsClient:
+def client(request, monkeypatch, service):
     for name, value in FUNCTION.items():
         monkeypatch.setenv(name, value)
     return AwsClients(signs=request.param, environment=FUNCTION).client("logs", REGION, service[0])
@@ -64,17 +62,13 @@ def write(client: AwsClient, line: str, group: str = GROUP, in_hours: int = 0) -
     CloudWatchAuditLog(lambda: client, group, "2026/11/23/weather[3]0123").write(at_ms, line)
 
 
-def test_lines_are_stored_in_a_stream_that_the_first_one_creates(
-    service: tuple[str, Lines], client: AwsClient
-) -> None:
+def test_lines_are_stored_in_a_stream_that_the_first_one_creates(service, client):
     for line in ('{"record":"1"}', '{"record":"2"}'):
         write(client, line)
     assert service[1]() == ['{"record":"1"}', '{"record":"2"}']
 
 
-def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_their_codes(
-    service: tuple[str, Lines], client: AwsClient
-) -> None:
+def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_their_codes(service, client):
     with pytest.raises(AuditFailed) as missing:
         write(client, "line", group="no-such-group")
     with pytest.raises(AuditFailed) as rejected:
@@ -83,7 +77,7 @@ def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_
     assert service[1]() == []
 
 
-def test_a_stream_that_was_deleted_is_created_again() -> None:
+def test_a_stream_that_was_deleted_is_created_again():
     logs = FakeLogs(lambda group: True)
     with closing(HttpServer(logs.respond).start()) as server:
         log = CloudWatchAuditLog(lambda: CLIENTS.client("logs", REGION, server.url), GROUP, "stream")
@@ -95,7 +89,7 @@ def test_a_stream_that_was_deleted_is_created_again() -> None:
     assert logs.calls == [*created, "PutLogEvents", *created]
 
 
-def test_each_environment_derives_the_same_key_with_one_call() -> None:
+def test_each_environment_derives_the_same_key_with_one_call():
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     with serve_kms(kms) as served:
@@ -109,7 +103,7 @@ def test_each_environment_derives_the_same_key_with_one_call() -> None:
 @pytest.mark.parametrize(
     "answer", [{}, {"Mac": "text"}, {"Mac": b"short"}, AwsError("AccessDeniedException")]
 )
-def test_a_key_that_cannot_be_derived_is_a_failure_and_is_tried_again(answer: object) -> None:
+def test_a_key_that_cannot_be_derived_is_a_failure_and_is_tried_again(answer):
     client = create_autospec(AwsClient, instance=True)
     client.call.side_effect = [answer, answer]
     key = AuditKey(lambda: client, "alias/shop-audit", "shop")

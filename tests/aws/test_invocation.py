@@ -4,7 +4,6 @@ import json
 import socket
 import threading
 from base64 import b64decode
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -13,14 +12,14 @@ from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
 from mcp_roundtrip.aws.invocation import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import FUNCTION
-from support.scripted_server import Reply, ScriptedServer, hang, reset, respond, respond_and_close, scripted
+from support.scripted_server import ScriptedServer, hang, reset, respond, respond_and_close, scripted
 
 WEATHER: Final[Any] = ("weather", {}, {}, 9)
 """Arguments of a call that is forwarded."""
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+def aws(monkeypatch):
     """Yield an Invoke API, which answers an empty object if its script is empty."""
     with scripted() as server:
         for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_LAMBDA": server.url}.items():
@@ -29,25 +28,23 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def now() -> list[float]:
+def now():
     return [1_795_000_000.0]
 
 
 @pytest.fixture(params=["signed", "boto3"])
-def clients(request: pytest.FixtureRequest, now: list[float]) -> AwsClients:
+def clients(request, now):
     return AwsClients(signs=request.param == "signed", clock=lambda: now[0])
 
 
 @pytest.fixture
-def forward(aws: ScriptedServer, clients: AwsClients) -> Iterator[LambdaForwarder]:
+def forward(aws, clients):
     client = clients.invoke_client()
     yield LambdaForwarder(client)
     client.close()
 
 
-def test_the_event_is_forwarded_unchanged_with_the_added_fields(
-    aws: ScriptedServer, forward: LambdaForwarder
-) -> None:
+def test_the_event_is_forwarded_unchanged_with_the_added_fields(aws, forward):
     event, answer = {"version": "2.0", "body": "Größe 世界"}, {"statusCode": 200, "body": "x"}
     aws.script = [respond(200, answer)]
     assert forward("weather", event, {"mcpDeadlineMs": 5}, 9) == answer
@@ -59,9 +56,7 @@ def test_the_event_is_forwarded_unchanged_with_the_added_fields(
     }
 
 
-def test_text_is_forwarded_without_escaping_but_a_lone_surrogate(
-    aws: ScriptedServer, forward: LambdaForwarder
-) -> None:
+def test_text_is_forwarded_without_escaping_but_a_lone_surrogate(aws, forward):
     forward("weather", {"body": "Я" * 1_000}, {}, 9)
     forward("weather", {"body": "\ud800"}, {}, 9)
     text, surrogate = aws.requests
@@ -87,18 +82,14 @@ UNHANDLED: Final[Any] = {"X_Amz_Function_Error": "Unhandled"}
         (respond(200, b"not json"), "malformed_answer"),
     ],
 )
-def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(
-    aws: ScriptedServer, forward: LambdaForwarder, reply: Reply, reason: str
-) -> None:
+def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(aws, forward, reply, reason):
     aws.script = [reply]
     with fails_with(reason):
         forward(*WEATHER)
     assert len(aws.requests) == 1
 
 
-def test_an_owner_that_does_not_respond_or_cannot_be_reached_is_a_failed_owner(
-    aws: ScriptedServer, forward: LambdaForwarder
-) -> None:
+def test_an_owner_that_does_not_respond_or_cannot_be_reached_is_a_failed_owner(aws, forward):
     aws.script = [hang()]
     with fails_with("timeout"):
         forward("weather", {}, {}, 1)
@@ -112,18 +103,14 @@ def connections_used(server: ScriptedServer) -> list[int]:
 
 
 @pytest.mark.parametrize(("passed_s", "second"), [(0, 1), (MAX_IDLE_BEFORE_INVOKE_S + 1, 2), (-1, 2)])
-def test_a_connection_that_may_be_stale_is_replaced_before_sending(
-    aws: ScriptedServer, forward: LambdaForwarder, now: list[float], passed_s: float, second: int
-) -> None:
+def test_a_connection_that_may_be_stale_is_replaced_before_sending(aws, forward, now, passed_s, second):
     forward(*WEATHER)
     now[0] += passed_s
     assert forward(*WEATHER) == {}
     assert connections_used(aws) == [1, second]
 
 
-def test_a_connection_closed_by_the_endpoint_is_replaced(
-    aws: ScriptedServer, forward: LambdaForwarder
-) -> None:
+def test_a_connection_closed_by_the_endpoint_is_replaced(aws, forward):
     closed = threading.Event()
     aws.script = [respond_and_close(closed)]
     forward(*WEATHER)
@@ -132,9 +119,7 @@ def test_a_connection_closed_by_the_endpoint_is_replaced(
     assert connections_used(aws) == [1, 2]
 
 
-def test_a_request_that_may_have_arrived_is_not_retried(
-    aws: ScriptedServer, forward: LambdaForwarder
-) -> None:
+def test_a_request_that_may_have_arrived_is_not_retried(aws, forward):
     aws.script = [respond(200, {}), reset]
     forward(*WEATHER)
     with fails_with("ConnectionClosedError"):
@@ -143,9 +128,7 @@ def test_a_request_that_may_have_arrived_is_not_retried(
 
 
 @pytest.mark.parametrize("signs", [True, False])
-def test_a_refused_connection_is_retried_once(
-    aws: ScriptedServer, monkeypatch: pytest.MonkeyPatch, signs: bool
-) -> None:
+def test_a_refused_connection_is_retried_once(aws, monkeypatch, signs):
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))  # refuses connections until it listens
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{bound.getsockname()[1]}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -121,13 +121,13 @@ OPERATIONS = {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ScriptedServer]:
+def server():
     with scripted() as found:
         yield found
 
 
 @pytest.fixture(scope="module", params=["signed", "boto3"])
-def clients(request: pytest.FixtureRequest, server: ScriptedServer) -> Callable[[str], AwsClient]:
+def clients(request, server):
     return cache(lambda name: EmulatedService(name, server.url, kind=request.param))
 
 
@@ -152,8 +152,8 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=O
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_any_json_at_any_place_of_an_answer_is_a_value_or_the_documented_error(
-    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer, data: st.DataObject
-) -> None:
+    operation, clients, server, data
+):
     path = data.draw(st.sampled_from([*places(operation.answer)]))
     answer = replaced(operation.answer, path, data.draw(JSON))
     status = data.draw(st.sampled_from([operation.status, 200, 400, 500]))
@@ -176,24 +176,20 @@ BODIES = {
 
 
 @each_operation
-def test_a_body_that_is_no_answer_is_a_value_or_the_documented_error(
-    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer
-) -> None:
+def test_a_body_that_is_no_answer_is_a_value_or_the_documented_error(operation, clients, server):
     for body in BODIES.values():
         for status in (200, 400, 503):
             outcome(operation, clients(operation.service), server, respond(status, body))
 
 
 @each_operation
-def test_the_answers_that_these_tests_change_are_valid(
-    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer
-) -> None:
+def test_the_answers_that_these_tests_change_are_valid(operation, clients, server):
     reply = respond(operation.status, operation.answer)
     found = outcome(operation, clients(operation.service), server, reply)
     assert isinstance(found, operation.error) is (operation.answer in (REFUSED, CANCELLED))
 
 
-def test_a_query_whose_pages_never_end_is_a_store_error(server: ScriptedServer) -> None:
+def test_a_query_whose_pages_never_end_is_a_store_error(server):
     client = EmulatedService("dynamodb", server.url, kind="signed")
     before = len(server.requests)
     server.script[:] = [respond(200, {"Items": [ITEM], "LastEvaluatedKey": {"pk": {"S": "p"}}})] * (
@@ -205,7 +201,7 @@ def test_a_query_whose_pages_never_end_is_a_store_error(server: ScriptedServer) 
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_no_answer_of_kms_makes_a_state_invalid(server: ScriptedServer, body: bytes) -> None:
+def test_no_answer_of_kms_makes_a_state_invalid(server, body):
     """The client of a refused state would begin its call again, although the state is valid."""
     client = EmulatedService("kms", server.url, kind="signed")
     server.script[:] = [respond(200, body)] * 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from threading import Event
 from unittest.mock import create_autospec
 
@@ -37,11 +36,11 @@ def traced(tracer: MemoryTracer, service: str, error: AwsError | None = None) ->
 
 
 @pytest.fixture
-def tracer() -> MemoryTracer:
+def tracer():
     return MemoryTracer()
 
 
-def test_a_call_is_a_client_span_without_its_parameters(tracer: MemoryTracer) -> None:
+def test_a_call_is_a_client_span_without_its_parameters(tracer):
     traced(tracer, "dynamodb").call("UpdateItem")  # in a thread of its own, so it has no span
     with tracer.span("message", SpanKind.SERVER, {}):
         traced(tracer, "kms").call("Sign", KeyId=SECRET)
@@ -66,9 +65,7 @@ def test_a_call_is_a_client_span_without_its_parameters(tracer: MemoryTracer) ->
         ("ConditionalCheckFailedException", "db.response.status_code", StatusCode.UNSET),
     ],
 )
-def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(
-    tracer: MemoryTracer, code: str, attribute: str, status: StatusCode
-) -> None:
+def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(tracer, code, attribute, status):
     client = traced(tracer, "dynamodb", AwsError(code, SECRET, status=400))
     with tracer.span("message", SpanKind.SERVER, {}), pytest.raises(AwsError, match=code):
         client.call("PutItem")
@@ -78,16 +75,14 @@ def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(
     assert SECRET not in span.to_json()
 
 
-def test_all_clients_of_a_deployment_that_traces_make_spans(tracer: MemoryTracer) -> None:
+def test_all_clients_of_a_deployment_that_traces_make_spans(tracer):
     given = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     clients = TracedAwsClients(tracer, environment=given)
     for client in (clients.client("kms"), clients.invoke_client()):
         assert isinstance(client, TracedClient)
 
 
-def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provider(
-    tracer: MemoryTracer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provider(tracer, monkeypatch):
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: tracer.provider)
     settings = load_settings(
         {"MCP_AUTH_MODE": "none", "MCP_TRACES": "on", "MCP_AUDIENCE": "https://a.example"}
@@ -111,21 +106,19 @@ def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provid
         ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument", "MCP_TRACES": "off"}, "off"),
     ],
 )
-def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expected: str) -> None:
+def test_the_script_of_a_layer_turns_traces_on(variables, expected):
     assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces == expected
 
 
 @pytest.mark.parametrize("missing", ["mcp_roundtrip.observing.tracer", "mcp_roundtrip.observing.otlp"])
-def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
-    monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
+def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
         wiring._tracer(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
 
 
 @pytest.fixture
-def collector() -> Iterator[ScriptedServer]:
+def collector():
     with scripted() as server:
         yield server
 
@@ -136,7 +129,7 @@ def received(collector: ScriptedServer) -> list[ResourceSpans]:
     return [spans for request in requests for spans in request.resource_spans]
 
 
-def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
+def test_a_response_does_not_wait_for_an_endpoint_that_is_down():
     is_up, exports = Event(), list[int]()
     provider = TracerProvider(shutdown_on_exit=False)
 
@@ -164,8 +157,8 @@ def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
     ],
 )
 def test_a_function_without_a_provider_exports_as_the_variables_of_opentelemetry_say(
-    collector: ScriptedServer, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], service: str
-) -> None:
+    collector, monkeypatch, variables, service
+):
     created = list[TracerProvider]()
     monkeypatch.setattr(trace, "set_tracer_provider", created.append)
     for name, value in {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url, **variables}.items():
@@ -181,7 +174,7 @@ def test_a_function_without_a_provider_exports_as_the_variables_of_opentelemetry
     provider.shutdown()
 
 
-def test_spans_reach_a_collector_before_the_response_leaves(collector: ScriptedServer) -> None:
+def test_spans_reach_a_collector_before_the_response_leaves(collector):
     provider = TracerProvider(shutdown_on_exit=False)
     processor = BatchSpanProcessor(OTLPSpanExporter(collector.url), schedule_delay_millis=3_600_000)
     provider.add_span_processor(processor)

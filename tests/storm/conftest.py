@@ -1,14 +1,12 @@
 """The process that forks the workers of a module."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from storm.processes import Zygote
 
 
 @pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
+def zygote():
     zygote = Zygote()
     yield zygote
     zygote.close()

@@ -6,7 +6,6 @@ Workers are real processes; their time is virtual (`virtual_time`), so that the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS, MAX_REDISPATCH_MS
 from mcp_roundtrip_testing.task_table import MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery
-from storm.outcome import AT_ONCE, GOAL_S, Outcome, assert_laws, play, run, run_all, slowest_claims
+from storm.outcome import AT_ONCE, GOAL_S, assert_laws, play, run, run_all, slowest_claims
 from storm.plan import ENDS, SIDES, Case, calls_of, sample
-from storm.processes import WorkerProcess, Zygote
+from storm.processes import WorkerProcess
 from storm.world import End, Loss, World
 from support.dynamodb_clients import client, new_table
 
@@ -31,7 +30,7 @@ DOCS = Path(__file__).parents[2] / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
-def outcomes(zygote: Zygote) -> list[Outcome]:
+def outcomes(zygote):
     return run_all(zygote, sample(zygote, TASKS))
 
 
@@ -142,7 +141,7 @@ def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one
 
 
 @pytest.fixture(scope="module")
-def table(ministack: str) -> Iterator[DynamoStore]:
+def table(ministack):
     dynamodb = client(ministack)
     yield DynamoStore(dynamodb, new_table(dynamodb))
     dynamodb.close()

@@ -17,7 +17,7 @@ from mcp_roundtrip.tasks.items import Flow, put_result
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.parked import ParkedCaller
-from mcp_roundtrip.tasks.store import Change, TaskStore
+from mcp_roundtrip.tasks.store import Change
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.faulty_store import FaultyStore
@@ -50,13 +50,13 @@ class Table(StoredTasks):
 
 
 @pytest.fixture(params=[0, 1])
-def table(request: pytest.FixtureRequest, task_store: TaskStore) -> Table:
+def table(request, task_store):
     """Without a limit, and with one."""
     return Table(TaskTable(FakeClock(), task_store, max_open=request.param), ALICE)
 
 
 @pytest.fixture
-def unlimited(task_store: TaskStore) -> Table:
+def unlimited(task_store):
     return Table.over(task_store, principal=ALICE)
 
 

@@ -84,7 +84,7 @@ class Table:
 
 
 @pytest.fixture
-def table() -> Table:
+def table():
     return Table()
 
 
