@@ -15,7 +15,7 @@ from support.clients import block_of
 from support.logged_lines import logged_lines
 from support.messages import call, headers
 from support.oauth_client import MemoryTokenStorage, signed_in_client
-from support.token_issuer import ONE, RSA, TWO, jwks
+from support.token_issuer import ONE, RSA, jwks
 
 
 @pytest.fixture
@@ -90,17 +90,6 @@ async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer):
     assert issuer.scopes == ["db:read"]
 
 
-def test_keys_are_fetched_once_and_again_after_they_change(issuer):
-    with deployed(issuer) as server:
-        for _ in range(3):
-            assert server.post(issuer.token(server.url, scope="db:read")).status_code == 200
-        assert issuer.asked[f"{PATH}/keys"] == 1
-        issuer.keys.insert(0, TWO)
-        # Less than a minute after the last request: the new key is not known yet.
-        assert server.post(issuer.token(server.url, scope="db:read")).status_code == 401
-        assert server.reasons == ["token_unknown_key"]
-
-
 def test_the_location_of_the_keys_can_be_configured(issuer):
     settings = {"token_jwks_uri": f"{issuer.issuer}/keys", "token_algorithms": "RS256"}
     issuer.keys = [RSA]
@@ -145,13 +134,8 @@ HTML = Response(200, (("content-type", "text/html"),), b"<!doctype html><title>S
 
 BROKEN = {
     "down": (Response(503), "issuer_status_503"),
-    "gone": (Response(404), "issuer_status_404"),
-    "a redirect": (Response(302, (("location", "/elsewhere"),)), "issuer_status_302"),
     "an HTML page": (HTML, "issuer_jwks"),
-    "huge": (Response(200, body=b'{"keys":[' + b"{}," * 1_000_000 + b"{}]}"), "issuer_document_too_large"),
     "its private key": (Response(200, body=jwks(ONE.jwk(private=True))), "issuer_no_keys"),
-    "two keys with one kid": (Response(200, body=jwks(ONE, {**TWO.jwk(), "kid": "one"})), "issuer_no_keys"),
-    "no keys": (Response(200, body=b'{"keys":[]}'), "issuer_no_keys"),
 }
 
 

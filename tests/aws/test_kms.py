@@ -21,7 +21,7 @@ from mcp_roundtrip.aws.kms import (
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature, kid_of
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault
+from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import KINDS
 from support.kms_clients import client, fails_with, mac_key, running, signing_key
 
@@ -256,22 +256,6 @@ def test_a_failed_load_is_not_retried_for_every_token_and_after_growing_pauses(s
             key.trusted_public_half()
         assert strict_kms.calls["GetPublicKey"] == attempts
         clock.now += 1
-
-
-def test_the_backoff_after_a_slow_failure_starts_at_its_end(arn, clock):
-    class SlowFailingKms(FakeKms):
-        def GetPublicKey(self, **members):
-            clock.now += 6
-            raise KmsFault("KMSInternalException", "at last")
-
-    silent = SlowFailingKms()
-    with running(silent) as kms:
-        key = KmsKey(kms, signing_key(kms), clock)
-        started = clock.now
-        for _ in range(10):
-            with fails_with("KMSInternalException"):
-                key.trusted_public_half()
-    assert clock.now == started + 6
 
 
 def test_an_unavailable_key_does_not_delay_states_of_another(strict_kms, kms, key, clock):

@@ -78,14 +78,6 @@ def test_a_throttled_call_is_repeated_after_longer_pauses():
         assert call.pauses == [1, 0.1]
 
 
-@pytest.mark.parametrize("value", ["-1", "x", "1.5", "", "9" * 5000])
-def test_a_pause_that_is_no_number_is_ignored(value):
-    asking = respond(503, {"__type": "x"}, x_amz_retry_after=value)
-    with calling(asking) as call:
-        assert call() == {}
-        assert call.pauses == [0.05]
-
-
 def test_each_attempt_is_signed_at_its_own_time():
     with calling(FAILING) as call:
 

@@ -1,6 +1,7 @@
-"""The limit of open tasks is exact for concurrent processes and after crashes, in every store."""
+"""The limit of open tasks is exact for concurrent callers and after crashes, in every store."""
 
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from secrets import token_hex
 
@@ -20,9 +21,6 @@ from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.parked import ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
-from support.dynamodb_clients import new_table
-from support.one_table import open_tasks_until_refused
-from support.processes import run_at_once
 from support.stored_tasks import StoredTasks
 
 pytest_plugins = ["support.task_stores"]
@@ -177,14 +175,6 @@ def test_all_anonymous_callers_together_have_a_limit():
     assert len(lists) == 256
 
 
-def test_a_parked_call_counts_until_its_question_is_answered(alice):
-    first, *_ = [alice.ask_page() for _ in range(LIMIT)]
-    assert alice.is_refused()
-    alice.answer(first)
-    alice.ask_page()
-    assert alice.is_refused()
-
-
 def test_an_answered_call_that_no_longer_counts_needs_room_to_become_a_task(alice):
     """Otherwise a caller who answers and parks in turn could have any number of workers."""
     parked = [alice.ask_page() for _ in range(LIMIT)]
@@ -247,24 +237,21 @@ def test_many_ended_tasks_are_removed_in_several_writes(store, clock):
     assert alice.is_refused()
 
 
-def test_the_list_expires_with_the_last_of_its_tasks(alice, store):
-    long = alice.create(ttl_ms=10 * TTL_MS)
-    alice.create(ttl_ms=TTL_MS)
-    assert list_of(store, alice)["exp"] == long.expires_s
-    longer = alice.create(ttl_ms=20 * TTL_MS)
-    assert list_of(store, alice)["exp"] == longer.expires_s
+def open_until_refused(principal, number):
+    """Create tasks and park other calls in turn, and return the tasks."""
+    created = []
+    with suppress(TooManyOpenTasks):
+        for turn in count(number):
+            created.append(principal.create() if turn % 2 else principal.ask_page())
+    return created
 
 
-def test_tasks_and_parked_calls_of_concurrent_processes_never_exceed_the_limit(ministack, ministack_dynamodb):
-    table, processes, limit = new_table(ministack_dynamodb), 4, 10
-    ran = run_at_once(processes, open_tasks_until_refused, ministack, table, limit)
-    outcomes = Counter(outcome for process in ran for outcome, _ in process)
-    assert outcomes["refused"] == processes
-    assert outcomes["created"] + outcomes["parked"] == limit
-    assert outcomes["created"], "tasks and parked calls competed"
-    assert outcomes["parked"]
-    ids = {task_id for process in ran for _, task_id in process if task_id}
-    assert len(ids) == limit
+def test_tasks_and_parked_calls_of_concurrent_callers_never_exceed_the_limit(store, clock):
+    callers = [Principal(store, clock, limit=10) for _ in range(4)]
+    with ThreadPoolExecutor(len(callers)) as threads:
+        opened = [task for tasks in threads.map(open_until_refused, callers, count()) for task in tasks]
+    assert len({task.pk for task in opened}) == 10
+    assert {task.dialect for task in opened} == {"extension", "parked"}
 
 
 @pytest.mark.parametrize("is_done", [False, True])

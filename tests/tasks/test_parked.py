@@ -11,14 +11,14 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.client_requests import TOKEN
 from support.dynamodb_clients import new_table
-from support.one_table import order, park
+from support.one_table import order
 from support.processes import run_at_once
 from support.question_links import answer_link
 from support.stored_tasks import CALL, StoredTasks
@@ -137,20 +137,6 @@ def test_a_result_is_found_for_a_minute_and_then_the_call_starts_from_its_beginn
     assert table.park_call().pk != parked.pk
 
 
-def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table):
-    parked = [table.park_call(replace(ALICE, identity=str(number))) for number in range(LIMIT)]
-
-    with pytest.raises(TooManyOpenTasks):
-        table.park_call()
-    with pytest.raises(TooManyOpenTasks):
-        table.tasks.limit.check(Owner(ALICE.principal, None, ""))
-    assert table.find() is None
-
-    table.park_call(BOB)
-    table.answer_and_complete(parked[0])
-    assert table.park_call().pk not in {each.pk for each in parked}
-
-
 def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table):
     call = replace(CALL, arguments={"text": "x" * 500_000})
     with pytest.raises(ItemTooLarge):
@@ -175,10 +161,6 @@ def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier
         table.park_call(replace(ALICE, identity=str(number)))
     with pytest.raises(TooManyOpenTasks):
         table.park_call(replace(ALICE, identity="more"))
-
-
-def test_of_many_processes_one_parks_the_call_and_the_others_get_it(ministack, ministack_dynamodb):
-    assert len(set(run_at_once(4, park, ministack, new_table(ministack_dynamodb)))) == 1
 
 
 def test_of_many_processes_one_runs_the_call_and_all_get_its_result(ministack, ministack_dynamodb, tmp_path):
