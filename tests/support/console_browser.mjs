@@ -1,5 +1,7 @@
-// A program of browser.mjs: takes the steps of a visit, and returns what they saw.
+// A program of browser.mjs: takes the steps of a visit, and returns what those saw that look at something.
 import { readFileSync } from "node:fs";
+
+const LOOKS = new Set(["count", "evaluate", "focused", "texts"]);
 
 let kept; // The visits have a page each, and share the cache of one context: the console has sixty files.
 
@@ -23,7 +25,8 @@ export default async function visit(browser, { url, steps, options }) {
     const take = verbs(page);
     for (const [verb, ...args] of steps) {
       try {
-        seen.push((await take[verb](...args)) ?? null);
+        const found = await take[verb](...args);
+        if (LOOKS.has(verb) && found !== undefined && found !== null) seen.push(found);
       } catch (error) {
         throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
       }
@@ -88,6 +91,8 @@ function verbs(page) {
       await released.isOpen;
       return route.fallback();
     }),
+    // Returns to the tab.
+    return: () => page.evaluate(() => { window.dispatchEvent(new Event("focus")); }),
     release: () => held.isOpen.then(released.open),
     scroll: (pixels) => page.mouse.wheel(0, pixels),
     fill: (label, text) => field(label).fill(text),
@@ -112,14 +117,19 @@ function verbs(page) {
     }),
     // Opens the cards of answered rounds.
     unfold: () => page.evaluate(() => { for (const card of document.querySelectorAll(".round > details")) card.open = true; }),
-    overflow: () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    // Fails if the page is wider than the window.
+    fits: async () => {
+      const excess = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (excess !== 0) throw new Error(`the page is ${excess} pixels wider than the window`);
+    },
     size: (width, height) => page.setViewportSize({ width, height }),
-    // The rules of accessibility that the page violates.
+    // Fails if the page violates a rule of accessibility.
     axe: async () => {
       // A script of the page would violate its policy; this one runs in the page's isolated evaluation.
       await page.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
       const { violations } = await page.evaluate(() => window.axe.run());
-      return violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
+      const found = violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
+      if (found.length > 0) throw new Error(JSON.stringify(found));
     },
     screenshot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({ path }),
   };

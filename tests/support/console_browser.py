@@ -5,7 +5,6 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,17 +27,15 @@ Step = Sequence[Any]
 """A verb of console_browser.mjs and its arguments: ("fill", "location", "Hyderabad")."""
 
 
-@dataclass(frozen=True)
-class Visit:
-    """What the steps of a visit saw, and what the browser complained about: errors, warnings, dialogs."""
+Console = Callable[..., list[Any]]
+"""Open the console at an address such as "#/tools/hostile" and take steps; return what these saw.
 
-    seen: list[Any]
-    complaints: list[str]
+The visit fails if the browser complains: of errors, warnings, dialogs. With `refused`, it may complain of
+requests without an answer, and of answers that are errors. `options` are those of the browser context of
+Playwright.
+"""
 
-
-Console = Callable[..., Visit]
-"""Open the console at an address such as "#/tools/hostile" and take steps. Keyword: `options` of the
-browser context of Playwright."""
+REFUSED = "Failed to load resource"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +69,12 @@ def console(console_app: LocalApp, open_console: Callable[[str], Console]) -> Co
 
 def console_of(run: RunProgram, root: str) -> Console:
     """Return the console of a server, by the URL of the console, in a browser."""
-    return lambda address, *steps, **more: Visit(
-        **run(PROGRAM, {"url": root + address, "steps": steps, **more})
-    )
+
+    def visit(address: str, *steps: Step, refused: bool = False, **more: Any) -> list[Any]:
+        found = run(PROGRAM, {"url": root + address, "steps": steps, **more})
+        complaints = [each for each in found["complaints"] if not (refused and each.startswith(REFUSED))]
+        assert not complaints, complaints
+        seen: list[Any] = found["seen"]
+        return seen
+
+    return visit

@@ -22,7 +22,7 @@ def compact(texts):
 
 
 def test_a_call_is_a_timeline_of_rounds(console):
-    visit = console(
+    seen = console(
         "#/tools/new_database",
         ("fill", "name", "orders"),
         CALL,
@@ -47,8 +47,8 @@ def test_a_call_is_a_timeline_of_rounds(console):
         ("texts", ".environment"),
         ("texts", ".logs"),
     )
-    assert (visit.seen[3], visit.seen[9]) == ("vcpus", "Yes")  # the focus moves to the newest question
-    rounds, answers, _, status, result, given, environments, logs = visit.seen[14:]
+    first, second, rounds, answers, status, result, given, environments, logs = seen
+    assert (first, second) == ("vcpus", "Yes")  # the focus moves to the newest question
     assert rounds == ["Round 1", "Round 2", "Round 3"]
     assert answers == given, "an answered round is one line"
     assert status == ["completed"]
@@ -63,11 +63,10 @@ def test_a_call_is_a_timeline_of_rounds(console):
         "Tools-1 warm",
     ]
     assert compact(logs)[-1] == "print\ncreating orders with 4 CPUs"  # after the settings that are missing
-    assert visit.complaints == []
 
 
 def test_raw_messages_and_the_servers_part_are_shown_on_demand(console):
-    visit = console(
+    seen = console(
         "#/tools/tool_error",
         CALL,
         DONE,
@@ -82,19 +81,18 @@ def test_raw_messages_and_the_servers_part_are_shown_on_demand(console):
         ("click", "Server"),
         ("count", ".panel"),
     )
-    assert visit.seen[3] == visit.seen[11] == 0
-    [request], [response], rows = visit.seen[5], visit.seen[7], visit.seen[9]
+    before, [request], [response], rows, after = seen
+    assert before == after == 0
     for text in ("mcp-method", "tools/call", "mcp-name", "tool_error", "2026-07-28", "clientCapabilities"):
         assert text in request
     for text in ("HTTP 200", "apigw-requestid", '"isError": true', "There is no such order: 42."):
         assert text in response
     assert [row.split("\n")[0].split("-")[0] for row in rows] == ["FrontDoor", "Tools"]
-    assert visit.complaints == []
 
 
 def test_a_form_has_a_field_for_every_type_of_argument(console):
     names = ["text", "whole", "decimal", "flag", "choice", "names", "numbers", "address"]
-    visit = console(
+    seen = console(
         "#/tools/every_type",
         CALL,
         ("texts", ".field .error"),
@@ -126,16 +124,17 @@ def test_a_form_has_a_field_for_every_type_of_argument(console):
         CALL,
         ("texts", ".field .error"),
     )
+    empty, focused, invalid, last, arguments, chips, no_json = seen
     choose = ["Choose an option."] * 2
-    assert visit.seen[1] == ["Enter a value."] * 3 + choose + ["Enter a value."] * 3
-    assert visit.seen[2] == names[0]
-    whole, first, second, address, pattern = visit.seen[11]
+    assert empty == ["Enter a value."] * 3 + choose + ["Enter a value."] * 3
+    assert focused == names[0]
+    whole, first, second, address, pattern = invalid
     assert whole == "Enter a whole number."
     assert first == second == "Enter a value."
     assert address.startswith("This is not JSON")
     assert pattern == "Enter a text that matches ^[a-z]+$"
-    assert visit.seen[18] == ["Enter a whole number."]
-    assert visit.seen[21] == {
+    assert last == ["Enter a whole number."]
+    assert arguments == {
         **{"text": "two\nlines", "whole": 7, "decimal": -2000, "flag": False, "choice": "two"},
         **{
             "names": ["Ada", "Bob"],
@@ -144,12 +143,12 @@ def test_a_form_has_a_field_for_every_type_of_argument(console):
             "pattern": "abc",
         },
     }
-    assert visit.seen[25] == ["failed"]  # JSON is sent as it is; the server has the last word
-    assert len(visit.seen[28]) == 1
+    assert chips == ["failed"]  # JSON is sent as it is; the server has the last word
+    assert len(no_json) == 1
 
 
 def test_several_questions_are_answered_in_one_round(console):
-    visit = console(
+    seen = console(
         "#/tools/in_one_round",
         CALL,
         ASKED,
@@ -171,17 +170,16 @@ def test_several_questions_are_answered_in_one_round(console):
         ("wait", ".round:nth-child(3) .result"),
         ("texts", ".round:nth-child(3) .result"),
     )
-    assert visit.seen[2] == ["colour", "number", "poem", "roots"]
-    assert visit.seen[12] == ["declined", "12", "Roses are red.", "file:///home/ada/engine, file:///srv"]
-    [result] = visit.seen[18]
+    keys, given, [result] = seen
+    assert keys == ["colour", "number", "poem", "roots"]
+    assert given == ["declined", "12", "Roses are red.", "file:///home/ada/engine, file:///srv"]
     assert '"colour": "blue"' in result
     assert '"number": 12' in result
     assert '"file:///srv"' in result
-    assert visit.complaints == []
 
 
 def test_a_question_is_declined_cancelled_and_answered_differently(console):
-    visit = console(
+    seen = console(
         "#/tools/hostile",
         CALL,
         ASKED,
@@ -201,14 +199,15 @@ def test_a_question_is_declined_cancelled_and_answered_differently(console):
         ("texts", ".chip.experiment"),
         ("texts", ".call-head .chip"),
     )
-    assert visit.seen[5] == ["declined"]
-    assert "declined" in visit.seen[6][0]
+    given, [result], *others = seen
+    assert given == ["declined"]
+    assert "declined" in result
     # The call keeps its answer and its state; each other answer is on the card of its own round.
-    assert visit.seen[14:] == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
+    assert others == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
 
 
 def test_texts_of_tools_are_never_markup(console):
-    visit = console(
+    seen = console(
         "#/tools/hostile",
         ("texts", ".description"),
         CALL,
@@ -230,21 +229,20 @@ def test_texts_of_tools_are_never_markup(console):
         ("texts", "pre.code"),
         ("count", "main img, main script, main b"),
     )
-    assert visit.seen[0] == ["Ask with markup <b>and</b> return it."]
-    assert visit.seen[4] == [HOSTILE]
-    logs = compact(visit.seen[5])
-    assert [line for line in logs if "setting_missing" not in line] == [  # which a new process logs, too
+    description, question, logs, result, *of_the_template = seen
+    assert description == ["Ask with markup <b>and</b> return it."]
+    assert question == result == [HOSTILE]
+    # A new process logs the settings that are missing, too.
+    assert [line for line in compact(logs) if "setting_missing" not in line] == [
         f"warning\n{HOSTILE}",
         f"progress\n1 of 2 · {HOSTILE}",
         f"print\n{HOSTILE}",
     ]
-    assert visit.seen[9] == [HOSTILE]
-    assert visit.seen[16:] == [["notes://a%2Fb/%3Cb%3E"], [f"a/b <b>: {HOSTILE}"], 0]
-    assert visit.complaints == []
+    assert of_the_template == [["notes://a%2Fb/%3Cb%3E"], [f"a/b <b>: {HOSTILE}"], 0]
 
 
 def test_a_page_is_opened_without_access_to_the_console(console):
-    visit = console(
+    seen = console(
         "#/tools/open_page",
         CALL,
         ASKED,
@@ -255,9 +253,7 @@ def test_a_page_is_opened_without_access_to_the_console(console):
         ("texts", ".result .prose"),
     )
     address = "https://example.com/sign-in?x=1"
-    assert visit.seen[2] == [address]
-    assert visit.seen[3] == [[address, "noopener noreferrer", "_blank"]]
-    assert visit.seen[6] == ["signed in"]
+    assert seen == [[address], [[address, "noopener noreferrer", "_blank"]], ["signed in"]]
 
 
 def test_only_web_pages_are_opened(console):
@@ -267,19 +263,20 @@ def test_only_web_pages_are_opened(console):
         for url in urls
     }
     asking = {"resultType": "input_required", "inputRequests": pages, "requestState": "s"}
-    visit = console(
+    seen = console(
         "#/tools/open_page",
         ("answer", "tools/call", asking),
         CALL,
         ASKED,
         ("count", ".page a"),
         ("texts", ".page .error"),
+        refused=True,
     )
-    assert visit.seen[3:] == [0, ["This address is no web page, so it is not opened."] * len(urls)]
+    assert seen == [0, ["This address is no web page, so it is not opened."] * len(urls)]
 
 
 def test_failures_say_what_happened(console):
-    visit = console(
+    seen = console(
         "#/tools/crash",
         CALL,
         DONE,
@@ -294,17 +291,18 @@ def test_failures_say_what_happened(console):
         CALL,
         ("see", "No response: the server does not answer"),
         ("texts", ".call-head .chip"),
+        refused=True,
     )
-    assert visit.seen[3] == ["The tool reports an error"]
-    assert "Traceback (most recent call last):\n" in visit.seen[4][0]
-    assert "RuntimeError: boom" in visit.seen[4][0]
-    [error] = visit.seen[8]
+    kinds, [log, *_], [error], chips = seen
+    assert kinds == ["The tool reports an error"]
+    assert "Traceback (most recent call last):\n" in log
+    assert "RuntimeError: boom" in log
     assert error.startswith("Error -32021 · HTTP 400\n\nMissing <b>")
-    assert visit.seen[12] == ["failed"] * 3
+    assert chips == ["failed"] * 3
 
 
 def test_results_have_images_and_links(console):
-    visit = console(
+    seen = console(
         "#/tools/image",
         CALL,
         ("wait", ".result img"),
@@ -315,9 +313,7 @@ def test_results_have_images_and_links(console):
         DONE,
         ("texts", "pre.code"),
     )
-    assert visit.seen[2] == 1
-    assert visit.seen[7] == ['{\n  "notes": 3\n}']
-    assert visit.complaints == []
+    assert seen == [1, ['{\n  "notes": 3\n}']]
 
 
 SUGGESTED: Final = """(async () => {
@@ -328,7 +324,7 @@ SUGGESTED: Final = """(async () => {
 
 
 def test_arguments_of_prompts_are_completed_while_typing(console):
-    visit = console(
+    seen = console(
         "#/prompts/greet",
         ("fill", "name", "Ada"),
         ("focus", "input[list] >> nth=1"),
@@ -339,6 +335,4 @@ def test_arguments_of_prompts_are_completed_while_typing(console):
         DONE,
         ("texts", ".result .prose"),
     )
-    assert visit.seen[3] == ["English", "Esperanto"]
-    assert visit.seen[7] == ["Greet Ada in Esperanto."]
-    assert visit.complaints == []
+    assert seen == [["English", "Esperanto"], ["Greet Ada in Esperanto."]]

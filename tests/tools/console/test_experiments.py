@@ -69,9 +69,9 @@ def as_another_client(page, number, rounds):
     return [*change, *experiments(number, rounds, "Send as 2026-07-28")]
 
 
-def facts(visit):
-    """Return the state and the numbers of rounds that the head of the call shows at the end."""
-    state, numbers = [seen for seen in visit.seen if isinstance(seen, list)][-3]
+def facts(head):
+    """Return the state and the numbers of rounds in the head of a call."""
+    state, numbers = head
     return state, " · ".join(numbers.split(" · ")[:2])
 
 
@@ -83,7 +83,7 @@ ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), AS
 
 
 def test_a_completed_call_stays_completed(console):
-    visit = console(
+    given, head, marks, outcomes = console(
         WEATHER,
         *(*ASK_FOR_PLACE, ("check", INDIA), ("click", "Accept"), ended(2)),
         *experiments(2, 2, *ALL),
@@ -91,9 +91,9 @@ def test_a_completed_call_stays_completed(console):
         *(click_in(1, "Answer differently"), click_in(1, "Decline"), ended(8)),
         *as_another_client(WEATHER, 2, 8),
         *(("unfold",), ("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
+        refused=True,
     )
-    given, _, marks, outcomes = [seen for seen in visit.seen if isinstance(seen, list)]
-    assert facts(visit) == ("completed", "2 rounds · 7 experiments")
+    assert facts(head) == ("completed", "2 rounds · 7 experiments")
     assert given == [INDIA, PAKISTAN, "declined"]
     assert marks == [*MARKS, "older state", "older state", "other client"]
     assert outcomes[:7] == ["asking", "completed", "completed", "failed", "failed", "completed", "completed"]
@@ -101,32 +101,33 @@ def test_a_completed_call_stays_completed(console):
 
 
 def test_a_failed_call_stays_failed(console):
-    visit = console(
+    given, head, marks, outcomes = console(
         WEATHER,
         *(*ASK_FOR_PLACE, ("click", "Decline"), ended(2)),
         *experiments(2, 2, *ALL),
         *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
         *(("unfold",), ("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
+        refused=True,
     )
-    given, _, marks, outcomes = [seen for seen in visit.seen if isinstance(seen, list)]
-    assert facts(visit) == ("failed", "2 rounds · 5 experiments")
+    assert facts(head) == ("failed", "2 rounds · 5 experiments")
     assert (given, marks) == (["declined", PAKISTAN], [*MARKS, "older state"])
     assert outcomes == ["asking", "failed", "failed", "failed", "failed", "failed", "completed"]
 
 
 def test_a_call_that_waits_is_still_answered_after_experiments(console):
-    waits = console(
+    head, marks, outcomes = console(
         WEATHER,
         *ASK_FOR_PLACE,
         *experiments(1, 1, *ALL),
         # The experiment asks, too: what answers it continues the experiment.
         *(ASKED, ("check", PAKISTAN), ("click", "Accept"), ended(6)),
         *(HEAD, CARDS, OUTCOMES),
+        refused=True,
     )
-    assert facts(waits) == ("waiting for an answer", "1 round · 4 experiments")
-    assert waits.seen[-2] == [*MARKS, "continues round 5"]
-    assert waits.seen[-1] == ["asking", "asking", "failed", "asking", "asking", "completed"]
-    answered = console(
+    assert facts(head) == ("waiting for an answer", "1 round · 4 experiments")
+    assert marks == [*MARKS, "continues round 5"]
+    assert outcomes == ["asking", "asking", "failed", "asking", "asking", "completed"]
+    head, *marks_and_outcomes = console(
         WEATHER,
         *ASK_FOR_PLACE,
         *experiments(1, 1, "Send again", "Send as bob"),
@@ -134,12 +135,12 @@ def test_a_call_that_waits_is_still_answered_after_experiments(console):
         *(click_in(1, "Accept"), ended(4)),
         *(HEAD, CARDS, OUTCOMES),
     )
-    assert facts(answered) == ("completed", "2 rounds · 2 experiments")
-    assert answered.seen[-2:] == [["resent", "other user"], ["asking", "asking", "asking", "completed"]]
+    assert facts(head) == ("completed", "2 rounds · 2 experiments")
+    assert marks_and_outcomes == [["resent", "other user"], ["asking", "asking", "asking", "completed"]]
 
 
 def test_a_call_that_became_a_task_stays_that_task(console):
-    visit = console(
+    tasks, head, marks, outcomes = console(
         PROVISION,
         *(("fill", "name", "orders"), ("click", "Call"), ASKED, ("check", "small"), ("click", "Accept")),
         *(("see", "In which region"), ("check", "eu-west-1"), ("click", "Accept"), ("see", "Keep it?")),
@@ -148,9 +149,9 @@ def test_a_call_that_became_a_task_stays_that_task(console):
         ("texts", ".became-task a"),
         ("see", "The call has become this task before."),
         *(HEAD, CARDS, OUTCOMES),
+        refused=True,
     )
-    assert facts(visit) == ("became a task", "3 rounds · 4 experiments")
-    assert visit.seen[-2][1:] == ["damaged state", "other user", "older state"]
-    assert visit.seen[-1] == ["asking", "asking", "task", "task", "failed", "failed", "task"]
-    tasks = visit.seen[-5]
+    assert facts(head) == ("became a task", "3 rounds · 4 experiments")
+    assert marks[1:] == ["damaged state", "other user", "older state"]
+    assert outcomes == ["asking", "asking", "task", "task", "failed", "failed", "task"]
     assert tasks == tasks[:1] * 3, "the task of the call, and that of both experiments"

@@ -26,15 +26,10 @@ def window(size, **options):
     return {"viewport": {"width": size[0], "height": size[1]}, **options}
 
 
-def focuses(visit):
-    """Return what the steps FOCUSED saw."""
-    return [seen for seen in visit.seen if isinstance(seen, str)]
-
-
 @pytest.mark.parametrize(("size", "motion"), [(PHONE, "no-preference"), (DESKTOP, "reduce")], ids=str)
 def test_questions_and_results_are_in_view_and_have_the_focus(console, size, motion):
     size_of_database = (("fill", "vcpus", "4"), ("select", "zone", "c"), ("fill", "owner", "ada@example.com"))
-    visit = console(
+    seen = console(
         "#/tools/new_database",
         ("fill", "name", "orders"),
         *(CALL, ASKED, RECORDED, ROUND, FOCUSED),
@@ -52,17 +47,16 @@ def test_questions_and_results_are_in_view_and_have_the_focus(console, size, mot
         *(("fill", "name", "Ada"), ("click", "Get the prompt"), RESULT, RECORDED, ROUND, FOCUSED),
         options=window(size, reducedMotion=motion),
     )
-    assert focuses(visit) == [
+    assert seen == [
         *("vcpus", "Yes", "Round 3", "Yes", "Round 4"),
         *("Which colour?", "Open the page", "Round 1"),
     ]
-    assert visit.complaints == []
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=str)
 def test_errors_are_in_view_and_have_the_focus(console, size, scheme):
     pages = [{"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "1"}]
-    visit = console(
+    seen = console(
         "#/tools/crash",
         *(CALL, RESULT, RECORDED, ROUND),
         ("answer", "tools/call", {"code": -32021, "message": "Missing", "data": {"a": ["b"] * 40}}),
@@ -76,16 +70,16 @@ def test_errors_are_in_view_and_have_the_focus(console, size, scheme):
         ("hold", "tools/call"),
         *(CALL, ("wait", ".call[open] [data-outcome=running]"), ROUND, FOCUSED),
         *(("click", "Stop"), RESULT, ROUND, FOCUSED),
+        refused=True,
         options=window(size, colorScheme=scheme),
     )
-    assert focuses(visit) == ["Open the page", "Round 1", "Round 1", "Round 1"]
-    assert [seen for seen in visit.seen if isinstance(seen, list)] == [[]]
+    assert seen == ["Open the page", "Round 1", "Round 1", "Round 1"]
 
 
 @both_sizes
 def test_a_field_with_an_error_is_in_view_with_the_error(console, size):
     error = "document.activeElement.closest('.field').querySelector('.error').getBoundingClientRect()"
-    visit = console(
+    seen = console(
         "#/tools/every_type",
         *(("fill", "text", "a"), ("fill", "whole", "1"), ("fill", "decimal", "1"), ("check", "No")),
         *(("check", "two"), ("fill", "address", '{"street": "a", "number": 1}'), ("fill", "pattern", "ABC")),
@@ -95,7 +89,7 @@ def test_a_field_with_an_error_is_in_view_with_the_error(console, size):
         ("evaluate", f"[{error}.height > 0, {error}.bottom <= visualViewport.height]"),
         options=window(size),
     )
-    assert visit.seen[-2:] == ["pattern", [True, True]]
+    assert seen == ["pattern", [True, True]]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +105,7 @@ def test_a_field_with_an_error_is_in_view_with_the_error(console, size):
     ids=["fills a field", "types", "scrolls", "scrolls by key", "reads", "moves the focus"],
 )
 def test_news_leaves_a_user_alone_who_is_elsewhere(console, size, elsewhere):
-    before_and_after = console(
+    before, after, has_same_focus = console(
         "#/tools/hostile",
         ("hold", "tools/call"),
         *(CALL, ("wait", "[data-outcome=running]"), ROUND),
@@ -127,16 +121,15 @@ def test_news_leaves_a_user_alone_who_is_elsewhere(console, size, elsewhere):
         WHERE,
         ("evaluate", "window.before === document.activeElement"),
         options=window(size),
-    ).seen
-    [before, after] = [seen for seen in before_and_after if isinstance(seen, list)]
-    assert before_and_after[-1]
+    )
+    assert has_same_focus
     # The browser itself scrolls by what is new above the place at which the user reads.
     assert after[0] == before[0] or after[1] == pytest.approx(before[1], abs=1)
     assert after[2] == before[2]
 
 
 def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console):
-    visit = console(
+    before, after, is_in_the_round = console(
         "#/tools/hostile",
         *(CALL, ASKED, RECORDED, ("click", "Experiments"), ("hold", "tools/call"), ("click", "Send again")),
         ("wait", ".round:nth-child(2)[data-outcome=running]"),
@@ -149,8 +142,7 @@ def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console)
         WHERE,
         ("evaluate", "document.querySelector('.round').contains(document.activeElement)"),
     )
-    before, after = [seen for seen in visit.seen if isinstance(seen, list)]
-    assert (after, visit.seen[-1]) == (before, True)
+    assert (after, is_in_the_round) == (before, True)
 
 
 @both_sizes
@@ -161,7 +153,7 @@ def test_a_card_that_is_taller_than_the_window_shows_its_beginning(console, size
         "resultType": "input_required",
         "inputRequests": {"form": {"method": "elicitation/create", "params": form}},
     }
-    visit = console(
+    first, _ = console(
         "#/tools/tool_error",
         ("answer", "tools/call", asking),
         *(CALL, ASKED, ROUND, FOCUSED),
@@ -170,42 +162,41 @@ def test_a_card_that_is_taller_than_the_window_shows_its_beginning(console, size
         options=window(size),
     )
     # The first field is below the window: the keyboard begins at the heading, from where it reads on.
-    assert focuses(visit)[0] == "Round 1"
+    assert first == "Round 1"
 
 
 def test_the_focus_is_visible_for_the_keyboard_only(console):
     outline = ("evaluate", "getComputedStyle(document.activeElement).outlineStyle")
-    visit = console(
+    seen = console(
         "#/tools/tool_error",
         *(CALL, RESULT, ROUND, outline),
         ("evaluate", "document.querySelector('.call-form button').focus()"),
         *(("press", "Tab"), ("press", "Shift+Tab"), ("press", "Enter")),
         *(("wait", ".call:first-child .result"), ROUND, outline),
     )
-    assert [visit.seen[3], visit.seen[-1]] == ["none", "solid"]
+    assert seen == ["none", "solid"]
 
 
 def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):
     count, state = ("count", ".round"), ("texts", ".call-title .chip")
-    visit = console(
+    seen = console(
         "#/tools/tool_error",
         ("answer", "tools/call", {"resultType": "input_required", "requestState": "saved"}),
         *(CALL, ("see", "The console stopped here."), ROUND, FOCUSED, count, state),
         ("answer", "tools/call", {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}),
         *(("click", "Go on"), RESULT, ROUND, FOCUSED, count, state),
+        refused=True,
         options=window((400, 700)),
     )
-    assert focuses(visit) == ["Round 61", "Round 62"]
-    assert visit.seen[5:7] == [61, ["stopped"]]
-    assert visit.seen[-2:] == [62, ["completed"]]
+    assert seen == ["Round 61", 61, ["stopped"], "Round 62", 62, ["completed"]]
 
 
 def test_a_page_that_was_opened_or_loaded_again_begins_at_its_heading(console):
-    visit = console(
+    seen = console(
         "#/tools/hostile",
         *(CALL, ASKED, RECORDED, ROUND),
         *(("open", "#/tools/large"), ("open", "#/tools/hostile"), ASKED, FOCUSED),
         *(("evaluate", "scrollY"), ("reload",), ("evaluate", "document.activeElement.tagName")),
         options=window((400, 700)),
     )
-    assert [visit.seen[7], visit.seen[8], visit.seen[10]] == ["hostile", 0, "BODY"]
+    assert seen == ["hostile", 0, "BODY"]

@@ -10,6 +10,7 @@ CALL = ("click", "Call")
 ASKED = ("wait", ".questions")
 DONE = ("wait", ".result")
 RECORDED = ("wait", ".round:last-child .environment")
+AXE, FITS = ("axe",), ("fits",)
 
 LONG = "a_very_long_name_" * 7
 MANY = [
@@ -25,7 +26,7 @@ CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
 
 
 def test_everything_the_server_offers_is_listed(console):
-    visit = console(
+    seen = console(
         "",
         ("texts", ".sidebar h2"),
         ("texts", ".sidebar .name"),
@@ -41,17 +42,17 @@ def test_everything_the_server_offers_is_listed(console):
         ("texts", ".sidebar [aria-current=page]"),
         ("evaluate", "document.activeElement.tagName"),
     )
-    assert visit.seen[0] == ["Tools9", "Prompts1", "Resources1", "Resource templates1", "Runner"]
-    assert visit.seen[1][:2] == ["new_database", "every_type"]
-    assert visit.seen[1][-3:] == ["greet", "index", "Notes"]
-    assert visit.seen[2:5] == [["Console tests"], ["FrontDoor", "Tools"], "Console tests · console-tests"]
-    assert (visit.seen[6], visit.seen[8]) == (["No such tool"], ["There is no such page"])
-    assert visit.seen[10:] == ["large · console-tests", ["large"], "H1"]
-    assert visit.complaints == []
+    groups, names, *others = seen
+    assert groups == ["Tools9", "Prompts1", "Resources1", "Resource templates1", "Runner"]
+    assert names[:2] == ["new_database", "every_type"]
+    assert names[-3:] == ["greet", "index", "Notes"]
+    assert others[:3] == [["Console tests"], ["FrontDoor", "Tools"], "Console tests · console-tests"]
+    assert others[3:5] == [["No such tool"], ["There is no such page"]]
+    assert others[5:] == ["large · console-tests", ["large"], "H1"]
 
 
 def test_the_list_is_searched_and_walked_with_the_keyboard(console):
-    visit = console(
+    seen = console(
         "",
         ("answer", "tools/list", {**CACHED, "tools": MANY}),
         ("reload",),
@@ -69,23 +70,20 @@ def test_the_list_is_searched_and_walked_with_the_keyboard(console):
         ("press", "ControlOrMeta+a"),
         ("type", "nothing like this"),
         ("texts", ".sidebar .empty"),
-        ("overflow",),
+        FITS,
         ("open", f"#/tools/{LONG}"),
-        ("overflow",),
+        FITS,
         ("size", 320, 640),
-        ("overflow",),
+        FITS,
     )
+    entries, stops, found, *tool, empty = seen
     # 200 tools, the prompt, the resource, the template and the pages, in one stop of the Tab key.
-    assert visit.seen[2:4] == [206, 1]
-    assert visit.seen[6] == ["12 found"]
-    assert visit.seen[8] == "tool_119"
-    assert visit.seen[11] == ["tool_119"]
-    assert len(visit.seen[15]) == 1
-    assert (visit.seen[16], visit.seen[18], visit.seen[20]) == (0, 0, 0)
-    assert visit.complaints == []
+    assert (entries, stops) == (206, 1)
+    assert found == ["12 found"]
+    assert tool == ["tool_119", ["tool_119"]]
+    assert len(empty) == 1
 
 
-AXE, OVERFLOW = ("axe",), ("overflow",)
 PAGES: list[tuple[Any, ...]] = [
     ("open", "#/tools/hostile"),
     CALL,
@@ -100,32 +98,28 @@ PAGES: list[tuple[Any, ...]] = [
     ("wait", ".panel pre"),
     ("click", "Server"),
     AXE,
-    OVERFLOW,
+    FITS,
     ("open", "#/tools/in_one_round"),
     CALL,
     ASKED,
-    OVERFLOW,
+    FITS,
     ("open", "#/tools/every_type"),
     CALL,
     AXE,
-    OVERFLOW,
+    FITS,
     ("open", "#/"),
-    OVERFLOW,
+    FITS,
 ]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
 def test_pages_are_accessible_and_fit_every_screen(console, scheme, width):
     options = {"colorScheme": scheme, "viewport": {"width": width, "height": 800}}
-    visit = console("", AXE, *PAGES, options=options)
-    seen = [*zip([AXE, *PAGES], visit.seen, strict=True)]
-    assert [found for step, found in seen if step == AXE] == [[]] * 4
-    assert [found for step, found in seen if step == OVERFLOW] == [0] * 4
-    assert visit.complaints == []
+    console("", AXE, *PAGES, options=options)
 
 
 def test_a_call_is_made_without_a_mouse(console):
-    visit = console(
+    seen = console(
         "",
         ("press", "Tab"),
         ("focused",),
@@ -145,13 +139,13 @@ def test_a_call_is_made_without_a_mouse(console):
         ("texts", "#announcements"),
         ("texts", ".answer"),
     )
-    assert (visit.seen[1], visit.seen[3]) == ("Skip to the content", "Copy the URL")
-    assert (visit.seen[6], visit.seen[8], visit.seen[11]) == ("Definition", "text", "Yes")
-    assert visit.seen[14:] == ["Round 2", ["hostile, round 2: completed"], ["yes"]]
+    assert seen[:2] == ["Skip to the content", "Copy the URL"]
+    assert seen[2:5] == ["Definition", "text", "Yes"]
+    assert seen[5:] == ["Round 2", ["hostile, round 2: completed"], ["yes"]]
 
 
 def test_a_narrow_screen_has_the_list_behind_a_button(console):
-    visit = console(
+    seen = console(
         "#/tools/hostile",
         ("count", ".sidebar"),
         ("click", "Menu"),
@@ -162,12 +156,11 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console):
         ("texts", "main h1"),
         options={"viewport": {"width": 360, "height": 740}},
     )
-    assert (visit.seen[0], visit.seen[2], visit.seen[5]) == (0, 1, 0)
-    assert visit.seen[6] == ["new_database"]
+    assert seen == [0, 1, 0, ["new_database"]]
 
 
 def test_a_large_state_does_not_slow_the_page_down(console):
-    visit = console(
+    seen = console(
         "#/tools/large",
         CALL,
         ASKED,
@@ -175,29 +168,29 @@ def test_a_large_state_does_not_slow_the_page_down(console):
         ("click", "Response"),
         ("wait", ".panel pre"),
         ("evaluate", "document.querySelector('.panel pre').innerText.length"),
-        ("overflow",),
+        FITS,
         ("check", "Yes"),
         ("click", "Accept"),
         DONE,
         ("texts", ".result .prose"),
     )
-    assert visit.seen[5] > 60_000
-    assert visit.seen[6] == 0
-    assert visit.seen[10] == [str(34 * 1024)]
-    assert visit.complaints == []
+    length, result = seen
+    assert length > 60_000
+    assert result == [str(34 * 1024)]
 
 
 def test_a_server_that_does_not_answer_is_reported(console):
-    visit = console(
+    seen = console(
         "",
         ("abort", "server/discover"),
         ("reload",),
         ("texts", ".sidebar .error"),
         ("texts", "main .error"),
+        refused=True,
     )
-    [message] = visit.seen[2]
+    [message], of_the_page = seen
     assert message.startswith("No response: the server does not answer")
-    assert visit.seen[3] == [message]
+    assert of_the_page == [message]
 
 
 def test_unusual_schemas_and_results_do_not_break_the_page(console):
@@ -225,7 +218,7 @@ def test_unusual_schemas_and_results_do_not_break_the_page(console):
     }
     schema = {"type": "object", "properties": members, "$defs": {"Node": node}, "required": "either"}
     tool = {"name": "unusual", "inputSchema": schema}
-    visit = console(
+    seen = console(
         "",
         ("answer", "tools/list", {**CACHED, "tools": [tool, {"name": "bare"}]}),
         ("reload",),
@@ -242,19 +235,17 @@ def test_unusual_schemas_and_results_do_not_break_the_page(console):
         CALL,
         ("see", "does not have the shape of a result"),
     )
-    assert visit.seen[3] == [*members]
-    assert visit.seen[9] == ['{"anything":[1],"one":5}']
-    assert visit.complaints == []
+    assert seen == [[*members], ['{"anything":[1],"one":5}']]
 
 
 def test_an_address_that_cannot_be_read_is_reported(console):
-    visit = console("#/tools/%", ("texts", "main h1"), ("open", "#/tools/large"), ("texts", "main h1"))
-    assert (visit.seen[0], visit.seen[2]) == (["This page cannot be shown"], ["large"])
-    assert visit.complaints == ["URIError: URI malformed"]
+    steps = (("see", "This page cannot be shown"), ("open", "#/tools/large"), ("wait", ".feature"))
+    with pytest.raises(AssertionError, match="URIError: URI malformed"):
+        console("#/tools/%", *steps)
 
 
 def test_a_page_that_follows_the_server_recovers(console):
-    visit = console(
+    console(
         "#/tasks",
         ("see", "No task yet."),
         ("evaluate", "window.real = fetch; window.fetch = () => Promise.reject(new TypeError()); null"),
@@ -262,7 +253,6 @@ def test_a_page_that_follows_the_server_recovers(console):
         ("evaluate", "window.fetch = window.real; null"),
         ("see", "No task yet."),
     )
-    assert visit.complaints == []
 
 
 def test_what_was_typed_survives_a_change_of_the_lists(console):
@@ -271,7 +261,7 @@ def test_what_was_typed_survives_a_change_of_the_lists(console):
         return {**CACHED, "tools": [{"name": "typed", "inputSchema": schema}]}
 
     question = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": QUESTION}}
-    visit = console(
+    seen = console(
         "",
         ("answer", "tools/list", tool("one")),
         ("reload",),
@@ -283,7 +273,7 @@ def test_what_was_typed_survives_a_change_of_the_lists(console):
         ("fill", "one", "kept"),
         ("answer", "tools/list", tool("one", "two")),
         ("change_sources",),
-        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("return",),
         ("wait", ".call-form .field:nth-child(2)"),
         ("evaluate", "[...document.querySelectorAll('main .input')].map((each) => each.value)"),
         ("focused",),
@@ -291,38 +281,34 @@ def test_what_was_typed_survives_a_change_of_the_lists(console):
         ("fill", "Arguments", '{"half'),
         ("answer", "tools/list", {**CACHED, "tools": []}),
         ("change_sources", "without the tool"),
-        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("return",),
         ("see", "No such tool"),
         ("answer", "tools/list", tool("other")),
         ("change_sources", "with the tool"),
-        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("return",),
         ("wait", ".page-head"),
         ("evaluate", "document.querySelector('.call-form textarea').value"),
     )
-    assert visit.seen[12:14] == [["kept", "", "half"], "one"]
-    assert visit.seen[-1] == '{"half'
-    assert visit.complaints == []
+    assert seen == [["kept", "", "half"], "one", '{"half']
 
 
 def test_a_task_that_does_not_exist_is_not_followed(console):
-    visit = console("#/tasks/unknown", ("see", "no longer follows the task"), ("count", ".task-status"))
-    assert visit.seen[1] == 0
-    assert len(visit.complaints) == 1, "the browser reports the 404"
+    gone = ("see", "no longer follows the task")
+    assert console("#/tasks/unknown", gone, ("count", ".task-status"), refused=True) == [0]
 
 
 def test_lists_follow_the_sources(console_app, open_console):
     # A page that was opened as localhost calls the server by this name.
     console = open_console(f"{console_app.console_url}".replace("127.0.0.1", "localhost"))
-    visit = console(
+    seen = console(
         "#/tools/tool_error",
         ("answer", "tools/list", {**CACHED, "tools": MANY[1:3]}),
-        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("return",),
         ("evaluate", "fetch('/console/api/application').then((response) => response.ok)"),
         ("texts", "main h1"),
         ("change_sources",),
-        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("return",),
         ("see", "tool_001"),
         ("see", "No such tool"),
     )
-    assert visit.seen[2:4] == [True, ["tool_error"]]
-    assert visit.complaints == []
+    assert seen == [True, ["tool_error"]]
