@@ -30,11 +30,10 @@ class FunctionFailed(McpRoundtripError):
 
 @dataclass(frozen=True, slots=True)
 class EventInvokeConfig:
-    """How Lambda treats failed asynchronous invocations. `on_failure` is the ARN of their destination."""
+    """How often and how long Lambda repeats failed asynchronous invocations."""
 
     max_retries: int = 2
     max_age_s: float = 21_600
-    on_failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

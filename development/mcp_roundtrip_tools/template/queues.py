@@ -97,9 +97,7 @@ def read_invoke_configs(
 
 def _event_invoke_config(config: TemplateResource) -> EventInvokeConfig:
     default = EventInvokeConfig()
-    on_failure = config.get_known("DestinationConfig").get("OnFailure") or {}
     return EventInvokeConfig(
         int(config.number("MaximumRetryAttempts", default.max_retries)),
         config.number("MaximumEventAgeInSeconds", default.max_age_s),
-        on_failure.get("Destination"),
     )

@@ -1,23 +1,20 @@
-"""Lambda's asynchronous invocations: failed ones are repeated, and at last sent to a destination.
+"""Lambda's asynchronous invocations: failed ones are repeated, and at last sent to a dead-letter queue.
 
-Source: AWS Lambda developer guide, "How Lambda handles errors and retries with asynchronous invocation" and
-"Capturing records of Lambda asynchronous invocations". An invocation fails if the function raises an
-exception or times out, or if its process exits.
+Source: AWS Lambda developer guide, "How Lambda handles errors and retries with asynchronous invocation". An
+invocation fails if the function raises an exception or times out, or if its process exits.
 """
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.timers import Timers
-from mcp_roundtrip_tools.template.model import LATEST, Function
+from mcp_roundtrip_tools.template.model import Function
 
 RETRY_DELAYS_S: Final = (60.0, 120.0)
 """The seconds between a failed attempt and the next one."""
@@ -87,7 +84,7 @@ class AsyncInvocations:
         if function is None:  # the template has changed
             return
         if self._timers.now_s() - invocation.accepted_s > function.event_invoke.max_age_s:
-            self._discard(function, invocation, "EventAgeExceeded", None)
+            self._discard(function, invocation, "EventAgeExceeded")
             return
         with caused_by("retry" if invocation.attempts else "async", invocation.caller):
             result = self._run(
@@ -101,53 +98,15 @@ class AsyncInvocations:
             return
         attempted = replace(invocation, attempts=invocation.attempts + 1)
         if attempted.attempts > function.event_invoke.max_retries:
-            self._discard(function, attempted, "RetriesExhausted", result)
+            self._discard(function, attempted, "RetriesExhausted")
             return
         delay_s = RETRY_DELAYS_S[attempted.attempts - 1] * self._retry_delay_scale
         self._log(f"[{function.name}] retry of {invocation.request_id} in {delay_s:g} s")
         self.deliver(attempted, self._timers.now_s() + delay_s)
 
-    def _discard(
-        self, function: Function, invocation: AsyncInvocation, condition: str, result: InvocationResult | None
-    ) -> None:
+    def _discard(self, function: Function, invocation: AsyncInvocation, condition: str) -> None:
         attempts = "1 attempt" if invocation.attempts == 1 else f"{invocation.attempts} attempts"
         self._log(f"[{function.name}] {invocation.request_id} discarded after {attempts}: {condition}")
-        destination = function.event_invoke.on_failure
-        if destination is not None:
-            record = failure_record(function, invocation, condition, result, self._timers.now_s())
-            self._report(function, destination, json.dumps(record))
-        if function.dead_letter is not None:
-            self._report(function, function.dead_letter, invocation.payload.decode())
-
-    def _report(self, function: Function, destination: str, body: str) -> None:
-        if not self._send(destination, body):
-            self._log(f"[{function.name}] {destination} is not emulated: {body}")
-
-
-def failure_record(
-    function: Function,
-    invocation: AsyncInvocation,
-    condition: str,
-    result: InvocationResult | None,
-    now_s: float,
-) -> dict[str, Any]:
-    """Return the invocation record that Lambda sends to an on-failure destination."""
-    record: dict[str, Any] = {
-        "version": "1.0",
-        "timestamp": datetime.fromtimestamp(now_s, UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
-        "requestContext": {
-            "requestId": invocation.request_id,
-            "functionArn": f"{function.arn}:{invocation.qualifier or LATEST}",
-            "condition": condition,
-            "approximateInvokeCount": invocation.attempts,
-        },
-        "requestPayload": json.loads(invocation.payload),
-    }
-    if result is not None:
-        record["responseContext"] = {
-            "statusCode": 200,
-            "executedVersion": LATEST,
-            "functionError": "Unhandled",
-        }
-        record["responsePayload"] = json.loads(result.payload)
-    return record
+        queue, event = function.dead_letter, invocation.payload.decode()
+        if queue is not None and not self._send(queue, event):
+            self._log(f"[{function.name}] {queue} is not emulated: {event}")
