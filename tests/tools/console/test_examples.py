@@ -31,6 +31,7 @@ DECLARE_NOTHING: Final = (
     "document.querySelectorAll('.client :checked[type=checkbox]').forEach((box) => box.click())",
 )
 DONE: Final = ("wait", ".result")
+FOCUSED: Final = ("focused",)
 ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), ASKED)
 SEND_ROUND_1_AS_BOB: Final = (
     "for (const label of ['Experiments', 'Send as bob'])"
@@ -138,7 +139,7 @@ def test_a_round_is_sent_again_with_another_state_and_to_another_version(console
     assert experiments == ["resent", "damaged state", "other version"]
 
 
-def test_a_worker_is_killed_and_the_next_one_replays(console):
+def test_a_worker_is_killed_and_the_next_one_replays_both_in_view_and_with_the_focus(console):
     seen = console(
         "#/tools/provision_database",
         ("fill", "name", "orders"),
@@ -150,8 +151,12 @@ def test_a_worker_is_killed_and_the_next_one_replays(console):
         ("see", "Creating orders"),  # before its lease, a lost worker is an invocation that Lambda repeats
         ("click", "Kill this worker now"),
         ("see", "The worker is lost."),
+        *(("shows", ".lost"), FOCUSED),
         ("click", "Do not wait for the lease"),
+        ("wait", ".worker:nth-child(2)"),
+        *(("shows", ".worker:nth-child(2)"), FOCUSED),
         ("see", "Keep it?"),
+        *(("shows", ".task-body .questions"), FOCUSED),
         ("texts", ".worker .chips"),
         ("texts", ".worker:last-child .entry-head"),
         ("axe",),
@@ -163,8 +168,11 @@ def test_a_worker_is_killed_and_the_next_one_replays(console):
         ("wait", ".tasks .rows li"),
         ("texts", ".tasks .rows li"),
         ("axe",),
+        options={"viewport": {"width": 400, "height": 700}},
     )
-    chips, journal, tasks = seen
+    lost, second, question, chips, journal, tasks = seen
+    assert lost.startswith("The worker is lost.")
+    assert (second, question) == ("Worker 2", "Yes")
     assert [" ".join(text.split()) for text in chips] == [
         "lost replayed 1",
         "ended replayed 1 ran 1 asked 1",

@@ -1,4 +1,4 @@
-"""News of tasks in the console: questions, results and lost workers that polling finds, and refusals."""
+"""News of tasks in the console: questions and results that polling finds, and refusals."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from support.served_application import serve
 
 pytest_plugins = ["support.console_browser"]
 
-SMALLEST: Final = (400, 700)
+WINDOW: Final = {"viewport": {"width": 400, "height": 700}}
 FOCUSED: Final = ("focused",)
 QUESTION: Final = ("shows", ".task-body .questions")
 FORM: Final = (("fill", "name", "orders"), ("fill", "region", "eu-west-1"), ("click", "Call"))
@@ -33,17 +33,13 @@ def console(examples, open_console):
     return open_console(examples.url("/"))
 
 
-def window(size):
-    return {"viewport": {"width": size[0], "height": size[1]}}
-
-
-@pytest.mark.parametrize("size", [SMALLEST, (1280, 800)], ids=str)
-def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(console, size):
+def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(console):
     seen = console(
         "#/tools/provision_database",
         *(*TO_TASK, KEEP, QUESTION, FOCUSED),
         *(("check", "Yes"), ("click", "Accept")),
         *(("wait", ".task-body .result"), ("shows", ".task-body [data-news=result]"), FOCUSED),
+        ("size", 1280, 800),
         *(
             *TO_TASK,
             KEEP,
@@ -64,7 +60,7 @@ def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(conso
         ),
         ("axe",),
         refused=True,
-        options=window(size),
+        options=WINDOW,
     )
     keep, result, address, *others = seen
     assert (keep, result) == ("Yes", "Result")
@@ -79,28 +75,12 @@ def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console):
         *(*TO_TASK, ("wait", ".became-task"), ("shows", ".timeline > .round:last-child")),
         *(("fill", "name", "invoi"), ("evaluate", "window.scrollTo(0, 0)"), WHERE),
         *(("release",), KEEP, ("texts", "#announcements"), ("type", "ces"), WHERE),
-        options=window(SMALLEST),
+        options=WINDOW,
     )
     before, announced, after = seen
     assert announced == ["The task asks a question."]
     assert after[:2] == before[:2]
     assert (before[2], after[2]) == ("invoi", "invoices")
-
-
-def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(open_console, monkeypatch):
-    monkeypatch.setenv("DATABASES_TAKE_S", "4")  # as in make run: the time in which the worker is killed
-    template = FUNCTIONS.parent / "template.yaml"
-    with serve(template, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
-        lost, second, question = open_console(app.url("/"))(
-            "#/tools/provision_database",
-            *(*TO_TASK, ("see", "Creating orders"), ("click", "Kill this worker now")),
-            *(("see", "The worker is lost."), ("shows", ".lost"), FOCUSED),
-            *(("click", "Do not wait for the lease"), ("wait", ".worker:nth-child(2)")),
-            *(("shows", ".worker:nth-child(2)"), FOCUSED, KEEP, QUESTION, FOCUSED),
-            options=window(SMALLEST),
-        )
-    assert lost.startswith("The worker is lost.")
-    assert (second, question) == ("Worker 2", "Yes")
 
 
 def test_what_the_editor_of_a_version_says_is_in_view(console):
@@ -126,6 +106,6 @@ def test_what_the_editor_of_a_version_says_is_in_view(console):
         *(("click", "Return to the project’s files"), ("see", "The files of the project run.")),
         *(("shows", ".source-editor .actions"), FOCUSED),
         refused=True,
-        options=window(SMALLEST),
+        options=WINDOW,
     )
     assert seen == [True, "Deploy", "The files of the project run."]
