@@ -258,17 +258,19 @@ def test_a_client_may_be_named_by_the_url_of_its_metadata(client):
     documents: dict[str, Any] = {}
 
     def respond(request: Request) -> Response:
-        return json_response(200, documents[request.target])
+        return json_response(200 if request.target in documents else 404, documents.get(request.target))
 
     with closing(HttpServer(respond, max_body=1_000).start()) as server:
         url = f"{server.url}/client.json"
         documents["/client.json"] = {"client_id": url, "client_name": "By URL", "redirect_uris": [REDIRECT]}
         documents["/other.json"] = documents["/client.json"]
+        documents["/list.json"] = []
         assert "By URL" in client.show(client_id=url).text
         form = BrowserForm(client.show(client_id=url).text)
         code = received(client.post("/authorize", dict(parse_qsl(form.body("allow")))))["code"]
         assert claims_of(client.redeem(code, client_id=url))["client_id"] == url
-        assert client.show(client_id=f"{server.url}/other.json").status_code == 400
+        for name in ("other", "list", "none"):
+            assert client.show(client_id=f"{server.url}/{name}.json").status_code == 400
 
 
 def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client):
