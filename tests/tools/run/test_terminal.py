@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip.observing.audit_records import audit_line
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -283,25 +282,6 @@ def test_notifications_and_polls_are_dim():
 def test_notes_name_functions_and_files_briefly(run):
     run.recorder.note("[local_weather] retry in 60 s\nsecond line")
     assert run.lines == [f"{CLOCK}  weather: retry in 60 s", "          second line"]
-
-
-def test_an_audit_record_is_one_short_line(run):
-    begun = {"record": "0" * 32, "phase": "begun", "feature": "orders"}
-    ended = {
-        "record": "0" * 32,
-        "phase": "ended",
-        "feature": "orders",
-        "principal": {"kind": "user", "subject": "ada"},
-        "outcome": "complete",
-        "answered": [{"key": "size", "action": "accept", "via": "client"}],
-        "steps": ["create"],
-    }
-    for record in (begun, ended):
-        run.recorder.note(f"[AuditRecords] {audit_line(record)}")
-    assert run.lines == [
-        f"{CLOCK}  audit begun orders · anonymous",
-        f"{CLOCK}  audit ended orders · ada · complete · answered size (accept, client) · ran create",
-    ]
 
 
 def test_other_protocol_versions_are_named(run):

@@ -12,7 +12,6 @@ from typing import Final
 from mcp_roundtrip_tools.client.terminal_text import Styles, one_line
 from mcp_roundtrip_tools.run.execution.log_text import readable
 from mcp_roundtrip_tools.run.observation.records import Ended, Event, Note, Printed, Root
-from mcp_roundtrip_tools.run.terminal.plain_lines import audit_line
 from mcp_roundtrip_tools.run.terminal.summary import summarize
 from mcp_roundtrip_tools.template.model import short_name
 
@@ -82,7 +81,7 @@ class Terminal:
         return f"{paint('dim', clock)}  {kind} {paint('bold', subject)}{padding} {words}"
 
     def _note(self, at_ms: float, text: str) -> Iterator[str]:
-        text = audit_line(text) or _FUNCTION.sub(lambda found: f"{short_name(found[1])}: ", text, count=1)
+        text = _FUNCTION.sub(lambda found: f"{short_name(found[1])}: ", text, count=1)
         first, *more = text.replace(self._folder, "").split("\n")
         yield f"{self._styles.paint('dim', _clock(at_ms))}  {self._styles.clean(first)}"
         yield from (" " * 10 + self._styles.clean(line) for line in more)
