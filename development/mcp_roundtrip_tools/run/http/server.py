@@ -44,13 +44,17 @@ class BadRequest(Exception):
     """HTTP/1.1 does not allow the request; the message says why."""
 
 
-class HttpServer:
+class HttpServer(socketserver.ThreadingTCPServer):
     """Listen at once; answer requests with `respond` from `start` until `close`.
 
     A request whose Host is none of `names` gets 421 (see `browser_protection`), and one of another user of
     this computer 403. `port` 0 selects a free port. A request with a body over `max_body`
     bytes reaches `respond` without it, marked `too_large`. Raises OSError if the port is in use.
     """
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 128
 
     def __init__(
         self,
@@ -60,14 +64,18 @@ class HttpServer:
         max_body: int = MAX_BODY,
         names: Collection[str] = LOCAL_NAMES,
     ) -> None:
-        self._server = _Server(respond, port, max_body, names)
+        self.respond = respond
+        self.max_body = max_body
+        self.names = names
+        self._connections: set[socket.socket] = set()
         self._closing = False
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     @property
     def port(self) -> int:
-        return int(self._server.server_address[1])
+        return int(self.server_address[1])
 
     @property
     def url(self) -> str:
@@ -87,12 +95,27 @@ class HttpServer:
                 # A connection wakes the accepting thread, so it does not need to poll.
                 with socket.create_connection(("127.0.0.1", self.port)):
                     self._thread.join()
-            self._server.server_close()
-            self._server.hang_up()
+            self.server_close()
+            for connection in tuple(self._connections):
+                with suppress(OSError):  # the client has closed it already
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
         while not self._closing:
-            self._server.handle_request()
+            self.handle_request()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that disconnects, or a runtime that is killed while it waits, is expected.
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def listen_near(respond: Callable[[Request], Response], port: int, max_body: int) -> HttpServer:
@@ -105,41 +128,8 @@ def listen_near(respond: Callable[[Request], Response], port: int, max_body: int
         return HttpServer(respond, port=0, max_body=max_body)
 
 
-class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(
-        self, respond: Callable[[Request], Response], port: int, max_body: int, names: Collection[str]
-    ) -> None:
-        self.respond = respond
-        self.max_body = max_body
-        self.names = names
-        self._connections: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", port), _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def hang_up(self) -> None:
-        for connection in tuple(self._connections):
-            with suppress(OSError):  # the client has closed it already
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        # A client that disconnects, or a runtime that is killed while it waits, is expected.
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
 class _Handler(socketserver.BaseRequestHandler):
-    server: _Server
+    server: HttpServer
     request: socket.socket
 
     def handle(self) -> None:
@@ -159,7 +149,7 @@ class _Handler(socketserver.BaseRequestHandler):
         except (h11.RemoteProtocolError, BadRequest) as error:
             self._refuse(str(error))
             return False
-        wrong_host = refuse_wrong_host(request, self.server.server_address[1], self.server.names)
+        wrong_host = refuse_wrong_host(request, self.server.port, self.server.names)
         response = self._refusal or wrong_host or self.server.respond(request)
         try:
             self._send(response, request.method, close=request.too_large)
