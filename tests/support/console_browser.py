@@ -40,7 +40,7 @@ REFUSED = "Failed to load resource"
 
 @pytest.fixture(scope="module")
 def console_app() -> Iterator[LocalApp]:
-    with serve(APPLICATION, log=lambda line: None, watch_interval_s=0) as app:
+    with serve(APPLICATION, watch_interval_s=0) as app:
         yield app
 
 

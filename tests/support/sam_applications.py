@@ -1,9 +1,11 @@
 """SAM applications that a test writes into its own folder."""
 
 import json
+import threading
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -118,6 +120,17 @@ def write_application(folder: Path, template: str, sources: Mapping[str, str]) -
         path.write_text(dedent(text))
     (folder / "template.yaml").write_text(dedent(template))
     return folder / "template.yaml"
+
+
+WITHIN_S = 30
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Wait for what happens in another thread or process."""
+    deadline = time.monotonic() + WITHIN_S
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
 
 
 def rpc(url: str, method: str, /, *, meta: Any = None, sent: Any = None, **params: Any) -> Response:

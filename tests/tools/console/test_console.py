@@ -201,7 +201,7 @@ def test_a_template_keeps_its_own_route_for_the_root():
 
 def test_a_run_without_the_console_serves_only_the_template(tmp_path):
     source = {"f/app.py": "def handler(event, context):\n    return event['rawPath']\n"}
-    with serve(write_application(tmp_path, ONE_FUNCTION, source), log=None, console=False) as app:
+    with serve(write_application(tmp_path, ONE_FUNCTION, source), console=False) as app:
         assert app.console_url is None
         for path in ("/", "/console/", "/console/api/application"):
             assert http(app.url(path), headers={"accept": "text/html"}).body == path.encode()

@@ -100,7 +100,7 @@ def console(tmp_path_factory):
     folder = tmp_path_factory.mktemp("console")
     gate = folder / "gate"
     template = write_application(folder, SERVER_WITH_TASKS, SOURCES)
-    with serve(template, variables={"GATE": str(gate)}, log=None) as app:
+    with serve(template, variables={"GATE": str(gate)}) as app:
         yield Console(app, gate)
 
 

@@ -68,7 +68,6 @@ def examples():
             PROJECT / "template.yaml",
             parameters={"AuthMode": "none"},
             variables=variables,
-            log=lambda line: None,
         ) as app:
             yield app
 
@@ -280,7 +279,7 @@ ANSWERED: Final = '{"input_responses": {"name": {"action": "accept", "content": 
 
 def test_a_client_that_shows_no_forms_is_asked_through_the_model(open_console, tmp_path):
     template = write_application(tmp_path, MODEL_TEMPLATE, {"f/app.py": MODEL_APP})
-    with serve(template, log=None) as app:
+    with serve(template) as app:
         open_console(f"{app.console_url}")(
             "#/client",
             DECLARE_NOTHING,
@@ -299,7 +298,7 @@ def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_te
     open_console, tmp_path, monkeypatch, capsys
 ):
     users = make_users("ada bob", "weather:read")
-    with serve(PROJECT / "template.yaml", users=users, log=lambda line: None) as app:
+    with serve(PROJECT / "template.yaml", users=users) as app:
         (curl,), (program,), (test,) = open_console(f"{app.console_url}")(
             "#/tools/get_weather",
             *ASK_FOR_PLACE,

@@ -28,7 +28,7 @@ PAKISTAN: Final = "Hyderabad, Sindh, Pakistan"
 @pytest.fixture(scope="module")
 def console(open_console):
     users = make_users("ada bob", SCOPES)
-    with serve(FUNCTIONS.parent / "template.yaml", users=users, log=lambda line: None) as app:
+    with serve(FUNCTIONS.parent / "template.yaml", users=users) as app:
         yield open_console(f"{app.console_url}")
 
 

@@ -45,7 +45,7 @@ SAVE = """
 @pytest.fixture
 def app(tmp_path):
     template = write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
-    with serve(template, log=None, watch_interval_s=0, checks=True) as running:
+    with serve(template, watch_interval_s=0, checks=True) as running:
         yield running
 
 

@@ -24,7 +24,7 @@ WHERE: Final = (
 @pytest.fixture(scope="module")
 def examples():
     template = FUNCTIONS.parent / "template.yaml"
-    with serve(template, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
+    with serve(template, parameters={"AuthMode": "none"}) as app:
         yield app
 
 

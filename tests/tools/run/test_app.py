@@ -1,12 +1,12 @@
 import errno
-import threading
-import time
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mcp_roundtrip_tools.run import FunctionFailed, serve
-from support.sam_applications import http, write_application
+from mcp_roundtrip_tools.run import FunctionFailed
+from support.sam_applications import http, wait_until, write_application
+from support.served_application import serve
 
 TEMPLATE = """
     Resources:
@@ -38,22 +38,15 @@ def is_running(pid):
         return False
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
-
-
 def test_a_process_serves_several_requests(template):
-    with serve(template, log=lambda line: None) as app:
+    with serve(template) as app:
         pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
         assert len(pids) == app.processes_started == 1
     assert not is_running(pids.pop())
 
 
 def test_with_fresh_every_request_gets_a_new_process(template):
-    with serve(template, fresh=True, log=lambda line: None) as app:
+    with serve(template, fresh=True) as app:
         pids = [http(app.url("/one")).json()["pid"] for _ in range(2)]
         assert pids[0] != pids[1]
         assert app.processes_started == 2
@@ -123,7 +116,7 @@ def test_only_functions_affected_by_a_change_restart(tmp_path, log):
 def test_keys_persist_over_a_change_of_the_template(template):
     key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
     template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)
-    with serve(template, watch_interval_s=0, log=lambda line: None) as app:
+    with serve(template, watch_interval_s=0) as app:
         before = app.functions()["One"].environment["NAME"]
         template.write_text(template.read_text() + "\n# changed\n")
         assert app.functions()["One"].environment["NAME"] == before
@@ -151,7 +144,7 @@ def test_no_process_is_left_running_at_the_end(template, log):
         template.read_text().replace("Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
     )
     with ThreadPoolExecutor() as workers:
-        with serve(template, log=log.append) as app:
+        with serve(template, python=sys.executable, log=log.append) as app:
             call = workers.submit(app.invoke, "One", {})
             wait_until(lambda: bool(log))
         with pytest.raises(FunctionFailed):

@@ -1,6 +1,5 @@
 """Asynchronous invocations on this computer: retries, their delays, and dead-letter queues."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +10,9 @@ from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function
 from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import START_S, ManualTimers
-from support.sam_applications import write_application
+from support.sam_applications import wait_until, write_application
 from support.served_application import serve
 
-WITHIN_S = 20
 QUEUE_ARN = "arn:aws:sqs:us-east-1:000000000000:Failures"
 FUNCTION = Function("F", "app.handler", Path("/"), (), {}, 3, 128)
 ERROR = InvocationResult(b'{"errorType": "Sandbox.Timedout"}', failed=True)
@@ -143,22 +141,14 @@ def test_the_configurations_of_a_template_are_read(tmp_path):
 
 def test_a_process_that_is_killed_runs_out_of_memory_or_time_or_raises_is_repeated(tmp_path):
     lines: list[str] = []
-    changed = threading.Condition()
-
-    def log(line: str) -> None:
-        with changed:
-            lines.append(line)
-            changed.notify_all()
 
     def attempts(request_id: str) -> int:
         return sum("attempt" in line and request_id in line for line in lines)
 
     template = write_application(tmp_path, TEMPLATE, {"app.py": APP})
-    with serve(template, log=log, retry_delay_scale=0.001) as app:
+    with serve(template, log=lines.append, retry_delay_scale=0.001) as app:
         sent = {
             do: app.invoke("Sender", {"do": do, "mark": str(tmp_path / do)})
             for do in ("raise", "kill", "memory", "sleep")
         }
-        with changed:
-            done = changed.wait_for(lambda: all(attempts(each) == 2 for each in sent.values()), WITHIN_S)
-    assert done, lines
+        wait_until(lambda: all(attempts(each) == 2 for each in sent.values()))

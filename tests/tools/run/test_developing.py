@@ -1,10 +1,8 @@
 """Output of a function for its author under `make run`."""
 
-import time
-from threading import Event
-
 import pytest
 
+from support.sam_applications import wait_until
 from support.served_application import serve
 
 TEMPLATE = """
@@ -53,14 +51,9 @@ def app(template, log):
         yield app
 
 
-def shown(log, text):
-    """Return whether a text is printed within a deadline. Another thread reads the output."""
-    deadline = time.monotonic() + 10
-    while not any(text in line for line in log):
-        if time.monotonic() > deadline:
-            return False
-        Event().wait(0.01)
-    return True
+def wait_for(log, text):
+    """Wait until a text is printed. Another thread reads the output."""
+    wait_until(lambda: any(text in line for line in log))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +67,7 @@ def shown(log, text):
 )
 def test_log_messages_of_a_function_are_shown_from_its_level_on(app, log, function, first, below):
     app.invoke(function, {"do": "log"})
-    assert shown(log, f"{function} own warning")
+    wait_for(log, f"{function} own warning")
     for logger in ("root", "own"):
         assert any(f"{function} {logger} {first}" in line for line in log)
         assert not any(f"{function} {logger} {below}" in line for line in log)
@@ -85,14 +78,14 @@ def test_log_messages_of_a_function_are_shown_from_its_level_on(app, log, functi
 def test_botocore_is_silent_about_endpoints_unless_the_level_is_debug(app, log, function, is_shown):
     app.invoke(function, {"do": "client"})
     app.invoke(function, {"do": "log"})
-    assert shown(log, f"{function} own warning")
+    wait_for(log, f"{function} own warning")
     assert any("Found endpoint" in line for line in log) is is_shown
 
 
 def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app, log):
     with pytest.raises(Exception, match="BdbQuit"):
         app.invoke("Text", {"do": "break"})
-    assert shown(log, "make run DEBUG=1")
+    wait_for(log, "make run DEBUG=1")
 
 
 def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(app, log):
@@ -107,7 +100,7 @@ def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(app, l
 def test_variables_are_passed_on_and_credentials_among_them_open_the_stand_ins(template, monkeypatch):
     variables = {"AWS_ACCESS_KEY_ID": "AKIDMINE", "AWS_SECRET_ACCESS_KEY": "mine", "LOG_LEVEL": "ERROR"}
     monkeypatch.setenv("NOT_NAMED", "mine")
-    with serve(template, variables=variables, log=lambda line: None) as app:
+    with serve(template, variables=variables) as app:
         seen = app.invoke(
             "Own", {"variables": ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "LOG_LEVEL", "NOT_NAMED"]}
         )

@@ -193,5 +193,5 @@ def test_a_template_declares_tables_and_buckets(tmp_path):
 
 def test_functions_write_to_the_templates_tables_and_buckets(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
-    with serve(path, log=lambda line: None) as app:
+    with serve(path) as app:
         assert app.invoke("Writer", {}) == "arn:aws:s3:::its-own-name"

@@ -1,8 +1,6 @@
 """Functions in real runtime processes."""
 
 import os
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function
+from support.sam_applications import wait_until
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"
 
@@ -21,14 +20,9 @@ def failure_of(running, function, do=""):
     return caught.value
 
 
-def logged(running, text):
-    """Return whether the output has a text within a deadline. Another thread reads the output."""
-    deadline = time.monotonic() + 5
-    while not any(text in line for line in running.log):
-        if time.monotonic() > deadline:
-            return False
-        threading.Event().wait(0.01)
-    return True
+def wait_for(running, text):
+    """Wait until the output has a text. Another thread reads the output."""
+    wait_until(lambda: any(text in line for line in running.log))
 
 
 def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running):
@@ -65,7 +59,7 @@ def test_an_exception_is_reported_and_the_process_continues(running):
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
     assert failure_of(running, "Odd", "raise").payload["errorType"] == "ValueError"
     assert running.app.invoke("Odd", {"do": "pid"})["pid"] == before
-    assert logged(running, "ValueError: a secret of the function")
+    wait_for(running, "ValueError: a secret of the function")
 
 
 @pytest.mark.parametrize(
@@ -83,5 +77,5 @@ def test_a_process_that_fails_is_reported_and_replaced(running, function, do, er
     failed = failure_of(running, function, do)
     assert failed.payload["errorType"] == error
     assert text in failed.payload["errorMessage"]
-    assert logged(running, text)
+    wait_for(running, text)
     assert (running.app.invoke("Odd", {"do": "pid"})["pid"] == before) is (function != "Odd")

@@ -57,7 +57,7 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
 def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(template):
     catalog = template.parent / "functions/front_door/catalog.json"
     catalog.write_text('{"tools": []}\n')
-    with serve(template, log=lambda line: None) as app:
+    with serve(template) as app:
         assert names(app) == ["greet", "part"]
     assert catalog.read_text() == '{"tools": []}\n'
 
@@ -104,7 +104,7 @@ BY_PATTERN = """
 def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path):
     path = write_application(tmp_path, BY_PATTERN, SOURCES)
     (tmp_path / "functions/front_door/catalog.json").write_text('{"tools": []}\n')
-    with serve(path, watch_interval_s=0, log=lambda line: None) as app:
+    with serve(path, watch_interval_s=0) as app:
         assert names(app) == ["greet"]
         called = rpc(app.url(), "tools/call", name="greet", arguments={}).json()
         assert called["result"]["content"][0]["text"] == "greet"

@@ -66,7 +66,7 @@ ATTACK = """
 @pytest.fixture
 def app(tmp_path):
     source = "def handler(event, context):\n    return 'reached'\n"
-    with serve(write_application(tmp_path, TEMPLATE, {"f/app.py": source}), log=lambda line: None) as app:
+    with serve(write_application(tmp_path, TEMPLATE, {"f/app.py": source})) as app:
         yield app
 
 

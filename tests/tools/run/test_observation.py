@@ -1,7 +1,6 @@
 """What is recorded of functions that run: their environments, calls to services, and lines."""
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,7 +9,7 @@ from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import ProcessOutput
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.aws_endpoint import describe
-from support.sam_applications import http
+from support.sam_applications import http, wait_until
 
 
 def last_direct(running, function):
@@ -85,10 +84,9 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
     assert next(call[1:] for call in calls if call[0] == "secretsmanager") == ("ListSecrets", "", 501)
     assert [each.function for each in asks.invocations] == ["Echo", "Odd"]
     assert all((each.trigger, each.caller) == ("invoke", asks.id) for each in asks.invocations)
-    deadline = time.monotonic() + 20
-    while not (later := caused_by(running, asks.id)) and time.monotonic() < deadline:
-        running.app.recorder.wait_after(running.app.recorder.wait_after(0, 0).sequence, 1)
-    assert [(each.function, each.trigger) for each in later] == [("Echo", "async")]
+    wait_until(lambda: caused_by(running, asks.id))
+    [later] = caused_by(running, asks.id)
+    assert (later.function, later.trigger) == ("Echo", "async")
 
 
 def test_a_killed_environment_fails_its_invocation_and_is_replaced(running):
@@ -99,18 +97,16 @@ def test_a_killed_environment_fails_its_invocation_and_is_replaced(running):
 
     with ThreadPoolExecutor() as workers:
         call = workers.submit(running.app.invoke, "Odd", {"do": "sleep"})
-        deadline = time.monotonic() + 20
-        while not (found := busy()):
-            assert not call.done()
-            assert time.monotonic() < deadline
-        assert environments.kill(found[0])
+        wait_until(busy)
+        [killed] = busy()
+        assert environments.kill(killed)
         with pytest.raises(FunctionFailed, match="SIGKILL"):
             call.result(10)
-    assert not environments.kill(found[0])
+    assert not environments.kill(killed)
     assert not environments.kill("nothing-1")
     running.app.invoke("Odd", {"do": "pid"})
     after = last_direct(running, "Odd")
-    assert after.environment_id != found[0]
+    assert after.environment_id != killed
     assert after.environment_id.startswith("Odd-")
 
 

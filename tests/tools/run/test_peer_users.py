@@ -77,7 +77,7 @@ def app(tmp_path_factory):
             """,
     }
     folder = tmp_path_factory.mktemp("application")
-    with serve(write_application(folder, template, sources), users=[User("ada")], log=None) as running:
+    with serve(write_application(folder, template, sources), users=[User("ada")]) as running:
         yield running
 
 

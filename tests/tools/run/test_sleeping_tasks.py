@@ -1,13 +1,9 @@
 """Under `make run`, a queue wakes a task whose worker is invoked asynchronously."""
 
-import threading
-
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from support.client_requests import TASKS
-from support.sam_applications import SERVER_WITH_TASKS, rpc, write_application
+from support.sam_applications import SERVER_WITH_TASKS, rpc, wait_until, write_application
 from support.served_application import serve
-
-WITHIN_S = 30
 
 QUEUE = """
       Queue: {Type: AWS::SQS::Queue}
@@ -40,15 +36,8 @@ APP = """
 
 def test_a_task_that_sleeps_in_invoke_mode_wakes_without_a_poll(tmp_path):
     lines: list[str] = []
-    ended = threading.Event()
-
-    def log(line: str) -> None:
-        lines.append(line)
-        if "awake" in line:
-            ended.set()
-
     meta = {META_CLIENT_CAPABILITIES: TASKS}
-    with serve(write_application(tmp_path, TEMPLATE, {"server/app.py": APP}), log=log) as app:
+    with serve(write_application(tmp_path, TEMPLATE, {"server/app.py": APP}), log=lines.append) as app:
         created = rpc(app.url(), "tools/call", meta=meta, name="nap", arguments={}).json()
         assert created["result"]["resultType"] == "task", (created, lines)
-        assert ended.wait(WITHIN_S), lines
+        wait_until(lambda: any("awake" in line for line in lines))

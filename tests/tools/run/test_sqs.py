@@ -18,7 +18,7 @@ from mcp_roundtrip_tools.run.timers import RealTimers
 from mcp_roundtrip_tools.template.model import Queue
 from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import ManualTimers
-from support.sam_applications import write_application
+from support.sam_applications import wait_until, write_application
 from support.served_application import serve
 
 WITHIN_S = 5
@@ -32,30 +32,18 @@ class Reader:
 
     answers: Callable[[dict[str, Any]], Any]
     records: list[dict[str, Any]] = field(default_factory=list)
-    changed: threading.Condition = field(default_factory=threading.Condition)
     log: list[str] = field(default_factory=list)
 
     def run(self, function, payload):
         assert function == "Worker"
         [record] = json.loads(payload)["Records"]
         answer = self.answers(record)
-        with self.changed:
-            self.records.append(record)
-            self.changed.notify_all()
+        self.records.append(record)
         return (
             InvocationResult(b"{}", failed=True)
             if answer is None
             else InvocationResult(json.dumps(answer).encode())
         )
-
-    def logged(self, line):
-        with self.changed:
-            self.log.append(line)
-            self.changed.notify_all()
-
-    def wait_for(self, condition):
-        with self.changed:
-            assert self.changed.wait_for(condition, WITHIN_S)
 
 
 def all_done(record):
@@ -83,7 +71,7 @@ def sqs(reader):
 
 @contextmanager
 def serving(reader, timers):
-    queues = Queues(lambda: QUEUES, reader.run, reader.logged, timers)
+    queues = Queues(lambda: QUEUES, reader.run, reader.log.append, timers)
     server = HttpServer(queues.respond).start()
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
@@ -97,7 +85,7 @@ def url(sqs, name="Jobs"):
 
 def test_a_message_is_delivered_to_the_consumer_once(sqs, reader):
     sent = sqs.send_message(QueueUrl=url(sqs), MessageBody='{"task": "é"}')
-    reader.wait_for(lambda: bool(reader.records))
+    wait_until(lambda: reader.records)
     [record] = reader.records
     assert (record["messageId"], record["body"]) == (sent["MessageId"], '{"task": "é"}')
     assert record["md5OfBody"] == sent["MD5OfMessageBody"]
@@ -112,7 +100,7 @@ def unreadable(record):
 def test_a_failed_message_is_redelivered_up_to_the_limit(sqs, reader, answers):
     reader.answers = answers
     sqs.send_message(QueueUrl=url(sqs), MessageBody="x")
-    reader.wait_for(lambda: bool(reader.log))
+    wait_until(lambda: reader.log)
     receives = [record["attributes"]["ApproximateReceiveCount"] for record in reader.records]
     assert receives == ["1", "2", "3"]
     [dropped] = sqs.receive_message(QueueUrl=url(sqs, "Failures"))["Messages"]
@@ -124,7 +112,7 @@ def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader):
     with serving(reader, RealTimers()) as client:
         client.send_message(QueueUrl=url(client), MessageBody="late", DelaySeconds=900)
         client.send_message(QueueUrl=url(client), MessageBody="now")
-        reader.wait_for(lambda: bool(reader.records))
+        wait_until(lambda: reader.records)
     for thread in set(threading.enumerate()) - before:
         thread.join(WITHIN_S)
     assert [record["body"] for record in reader.records] == ["now"]
@@ -236,13 +224,6 @@ def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path):
 
 def test_a_function_sends_messages_to_another_through_a_queue(tmp_path):
     lines: list[str] = []
-    worked = threading.Event()
-
-    def log(line: str) -> None:
-        lines.append(line)
-        if "worked on hello" in line:
-            worked.set()
-
-    with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=log) as app:
+    with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=lines.append) as app:
         app.invoke("Sender", {})
-        assert worked.wait(WITHIN_S), lines
+        wait_until(lambda: any("worked on hello" in line for line in lines))

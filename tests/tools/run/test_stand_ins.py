@@ -41,12 +41,12 @@ SOURCES = {
 
 
 def test_functions_call_the_stand_in_that_the_template_names(template):
-    with serve(template, log=lambda line: None) as app:
+    with serve(template) as app:
         assert app.invoke("F", {}) == ["/lamp", "EUR", "stand-in"]
 
 
 def test_a_variable_that_is_given_overrides_the_stand_in(template):
-    with serve(template, log=lambda line: None, variables={"CURRENCY": "USD"}) as app:
+    with serve(template, variables={"CURRENCY": "USD"}) as app:
         assert app.invoke("F", {})[1] == "USD"
 
 

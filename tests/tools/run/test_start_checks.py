@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
-from threading import Event
 
 import pytest
 
@@ -25,6 +24,7 @@ from support.sam_applications import (
     front_door_template,
     http,
     rpc,
+    wait_until,
     write_application,
 )
 from support.served_application import serve
@@ -136,10 +136,7 @@ class Session:
         self.wait()
 
     def wait(self):
-        deadline = time.monotonic() + 30
-        while self.app.checks.are_running():
-            assert time.monotonic() < deadline
-            Event().wait(0.01)
+        wait_until(lambda: not self.app.checks.are_running())
 
     @property
     def text(self):
@@ -161,7 +158,7 @@ def run(template, **options):
         lines.extend(text.split("\n"))
 
     terminal = Terminal(write, Styles(False))
-    with serve(template, log=None, listeners=[terminal], watch_interval_s=0, checks=True, **options) as app:
+    with serve(template, listeners=[terminal], watch_interval_s=0, checks=True, **options) as app:
         found = Session(app, template.parent, lines)
         found.wait()
         yield found

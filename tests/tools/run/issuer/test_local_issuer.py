@@ -26,7 +26,7 @@ WEATHER = {"location": "Tokyo"}
 @pytest.fixture(scope="module")
 def app():
     users = (User("ada", frozenset({"weather:read"})), User("bob"))
-    with serve(TEMPLATE, users=users, log=lambda line: None) as running:
+    with serve(TEMPLATE, users=users) as running:
         yield running
 
 
