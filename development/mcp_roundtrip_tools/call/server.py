@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from threading import Timer
 from typing import Any, Final, TypeGuard, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -100,14 +101,43 @@ def _needs_token(issuer: str | None) -> CallFailed:
     )
 
 
+Show = Callable[[str], None]
+"""Shows a line beside the result."""
+
+
+@dataclass
+class LocalSignIn(httpx2.Auth):
+    """Sends a token. A refused request without one is repeated with that of `user` at the local issuer."""
+
+    url: str
+    show: Show
+    token: str | None
+    user: str | None
+    scopes: str | None
+    requires_response_body = True
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        """Send a request, and repeat it after signing in. Raises CallFailed and Unreachable."""
+        if self.token is not None:
+            request.headers["authorization"] = f"Bearer {self.token}"
+        response = yield request
+        if response.status_code == 401 and self.token is None:
+            self.token, name = local_token(self.url, response, self.user, self.scopes)
+            self.show(f"Signed in as {name} at the local issuer.")
+            request.headers["authorization"] = f"Bearer {self.token}"
+            yield request
+
+    def note_if_needless(self) -> None:
+        """Say once that the server has not asked for a user."""
+        if self.user is not None and self.token is None:
+            self.show(f"The server requires no sign-in, so this call is not {self.user}'s.")
+            self.user = None
+
+
 T = TypeVar("T")
 
 WAITING_AFTER_S: Final = 3.0
 """Seconds without a response after which the user learns that the command waits."""
-
-Show = Callable[[str], None]
-"""Shows a line beside the result."""
-
 
 _SHAPES: Final[dict[str, type[BaseModel] | None]] = {
     "task": None,
@@ -117,18 +147,16 @@ _SHAPES: Final[dict[str, type[BaseModel] | None]] = {
 
 
 class McpServer:
-    """An endpoint. A refused request is repeated with a token of the local issuer, if that is its issuer."""
+    """An endpoint. Its failures are CallFailed, with one sentence."""
 
     def __init__(
         self, url: str, show: Show, *, token: str | None, user: str | None, scopes: str | None
     ) -> None:
         self._url = url
         self._show = show
-        self._token = token
-        self._user = user
-        self._scopes = scopes
+        self._sign_in = LocalSignIn(url, show, token, user, scopes)
         self._connection = Connection(
-            url, CALL_CLIENT, self._authorize, on_progress=self._show_progress, on_log=self._show_log
+            url, CALL_CLIENT, self._sign_in, on_progress=self._show_progress, on_log=self._show_log
         )
 
     def __enter__(self) -> McpServer:
@@ -172,25 +200,15 @@ class McpServer:
             raise CallFailed(Status.ERROR, self._refusal(error)) from None
         finally:
             waiting.cancel()
-        if self._user is not None and self._token is None:
-            self._show(f"The server requires no sign-in, so this call is not {self._user}'s.")
-            self._user = None
+        self._sign_in.note_if_needless()
         return found
 
-    def _authorize(self, request: httpx2.Request, refusal: httpx2.Response | None) -> dict[str, str] | None:
-        if refusal is not None:
-            if self._token is not None:
-                return None
-            self._token, user = local_token(self._url, refusal, self._user, self._scopes)
-            self._show(f"Signed in as {user} at the local issuer.")
-        return {} if self._token is None else {"authorization": f"Bearer {self._token}"}
-
-    def _show_progress(self, progress: float, total: float | None, message: str | None) -> None:
+    async def _show_progress(self, progress: float, total: float | None, message: str | None) -> None:
         of = "" if total is None else f"/{total:g}"
         self._show(f"  {progress:g}{of} {message or ''}".rstrip())
 
-    def _show_log(self, level: str, data: Any) -> None:
-        self._show(f"  {level}: {data}")
+    async def _show_log(self, params: types.LoggingMessageNotificationParams) -> None:
+        self._show(f"  {params.level}: {params.data}")
 
     @property
     def _is_local(self) -> bool:

@@ -12,8 +12,9 @@ import mcp_types as types
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client import Client
 from mcp.client.extension import advertise
-from mcp.client.session import ClientSession
+from mcp.client.session import ClientSession, LoggingFnT
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.dispatcher import ProgressFnT
 from pydantic import TypeAdapter
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
@@ -22,11 +23,6 @@ from mcp_roundtrip_tools.client.http import TIMEOUT_S, unreachable
 T = TypeVar("T")
 
 Result = Mapping[str, Any]
-
-Authorize = Callable[[httpx2.Request, httpx2.Response | None], Mapping[str, str] | None]
-"""Returns the headers that authorize a request; after a refusal, those to send it again with, or None."""
-
-Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
 _OBJECT: Final[TypeAdapter[Any]] = TypeAdapter(dict[str, Any])
 
@@ -53,29 +49,30 @@ class _TaskRequest(_Request):
 class Connection:
     """A connection of the official client to an endpoint, for one thread at a time.
 
-    `last` is the HTTP response to the last request. `authorize` is asked for the headers of each request.
-    `on_progress` gets the progress of a request, `on_log` the level and the data of a log message.
+    `on_progress` and `on_log` get the progress and the log messages of requests.
     """
 
     def __init__(
         self,
         url: str,
         client: str,
-        authorize: Authorize,
+        auth: httpx2.Auth | None,
         *,
         tls: ssl.SSLContext | None = None,
-        on_progress: Callable[[float, float | None, str | None], None] = lambda *given: None,
-        on_log: Callable[[str, Any], None] = lambda *given: None,
+        on_progress: ProgressFnT | None = None,
+        on_log: LoggingFnT | None = None,
     ) -> None:
-        self.url = url
-        self.last: httpx2.Response | None = None
+        self._url = url
         self._client = client
-        self._authorize = authorize
-        self._tls = tls
         self._on_progress = on_progress
         self._on_log = on_log
-        self._failure: Exception | None = None
+        self._http = _HttpClient(auth=auth, verify=tls or True, timeout=TIMEOUT_S)
         self._stack = ExitStack()
+
+    @property
+    def last(self) -> httpx2.Response | None:
+        """The HTTP response to the last request."""
+        return self._http.last
 
     def __enter__(self) -> Connection:
         self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal())
@@ -91,11 +88,7 @@ class Connection:
         Raises MCPError, ValidationError for a result that is not of the specification, and Unreachable.
         """
         kind = _TaskRequest if method.startswith("tasks/") else _Request
-        request = kind(method=method, params=dict(params))
-
-        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            self._on_progress(progress, total, message)
-
+        request, on_progress = kind(method=method, params=dict(params)), self._on_progress
         return self.run(lambda session: session.send_request(request, _OBJECT, progress_callback=on_progress))
 
     def tools(self) -> dict[str, Result]:
@@ -120,23 +113,19 @@ class Connection:
             running.cancel()
             raise
         except Exception:
-            if self._failure is not None:
-                raise self._failure from None
+            if self._http.failure is not None:
+                raise self._http.failure from None
             raise
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[ClientSession]:
-
-        async def on_log(params: types.LoggingMessageNotificationParams) -> None:
-            self._on_log(params.level, params.data)
-
         async with (
-            _HttpClient(self.send, verify=self._tls or True, timeout=TIMEOUT_S) as http,
+            self._http as http,
             Client(
-                streamable_http_client(self.url, http_client=http),
+                streamable_http_client(self._url, http_client=http),
                 mode=PROTOCOL_VERSION,
                 client_info=types.Implementation(name=self._client, version="1.0.0"),
-                logging_callback=on_log,
+                logging_callback=self._on_log,
                 log_level="info",
                 extensions=[advertise(TASKS_EXTENSION)],
                 read_timeout_seconds=TIMEOUT_S + 5,
@@ -145,41 +134,27 @@ class Connection:
         ):
             yield client.session
 
-    async def send(self, request: httpx2.Request, send: Send) -> httpx2.Response:
-        """Send an authorized request. A failure becomes a response: the client would not survive it."""
-        self._failure = None
-        try:
-            request.headers.update(self._authorize(request, None) or {})
-            response = await send(request)
-            if response.status_code == 401 and (headers := self._authorize(request, response)) is not None:
-                request.headers.update(headers)
-                response = await send(request)
-        except httpx2.HTTPError as error:
-            self._failure = unreachable(str(request.url), error)
-        except Exception as error:
-            self._failure = error
-        else:
-            self.last = response
-            return response
-        return httpx2.Response(500, request=request)
-
 
 class _HttpClient(httpx2.AsyncClient):
-    """Sends the requests of a connection, and reads each response whole: Lambda sends it at once.
+    """Records the last response, and why there is none.
 
     (A transport of our own would not use the proxy that the environment names.)
     """
 
-    def __init__(
-        self, send: Callable[[httpx2.Request, Send], Awaitable[httpx2.Response]], **options: Any
-    ) -> None:
-        super().__init__(**options)
-        self._send_authorized = send
+    last: httpx2.Response | None = None
+    failure: Exception | None = None
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        async def send(authorized: httpx2.Request) -> httpx2.Response:
-            response = await super(_HttpClient, self).send(authorized, **options)
-            await response.aread()
+        """Send a request. A failure becomes a response: the client would not survive it."""
+        self.failure = None
+        try:
+            response = await super().send(request, **options)
+            await response.aread()  # Lambda sends it at once
+        except httpx2.HTTPError as error:
+            self.failure = unreachable(str(request.url), error)
+        except Exception as error:  # of signing in
+            self.failure = error
+        else:
+            self.last = response
             return response
-
-        return await self._send_authorized(request, send)
+        return httpx2.Response(500, request=request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -32,6 +32,17 @@ def is_trustworthy(url: str) -> bool:
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
 
 
+class BearerToken(httpx2.Auth):
+    """Sends an access token."""
+
+    def __init__(self, token: str) -> None:
+        self._value = f"Bearer {token}"
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        request.headers["authorization"] = self._value
+        yield request
+
+
 class Unreachable(Exception):
     """No HTTP response arrived. The message is one sentence."""
 
@@ -43,6 +54,7 @@ def request(
     body: bytes | None = None,
     *,
     tls: ssl.SSLContext | None = None,
+    auth: httpx2.Auth | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> httpx2.Response:
     """Send a request, follow no redirect, and return the response of any status. Raises Unreachable."""
@@ -51,7 +63,7 @@ def request(
         raise Unreachable(f"No request is sent to {url}, which does not begin with https://.")
     try:
         with httpx2.Client(verify=tls or True, timeout=timeout_s) as client:
-            return client.request(method, url, headers=headers, content=body)
+            return client.request(method, url, headers=headers, content=body, auth=auth)
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
         raise unreachable(url, error) from error
 

@@ -43,7 +43,7 @@ def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:
     Stopped if the response is neither that of a server nor a refusal.
     """
     response = endpoint.discover(anonymous=True)
-    has_credentials = endpoint.token is not None or endpoint.sign is not None
+    has_credentials = endpoint.auth is not None
     if response.status_code == 200 and member(response, "result") is not None:
         if has_credentials:
             findings.wrong("anonymous", "The endpoint answers without credentials: AuthMode is none.")
@@ -174,7 +174,7 @@ def check_token(endpoint: Endpoint, published: Published, findings: Findings) ->
         raise findings.stop("token", f"The token lacks scopes; the call needs all of: {scopes}.")
     if response.status_code == 503 and error is not None:
         raise findings.stop("token", internal_fault(response, error))
-    if response.status_code == 200 and (endpoint.token or endpoint.sign):
+    if response.status_code == 200 and endpoint.auth:
         accepted = "token" if endpoint.token is not None else "signature"
         findings.ok("token", f"The endpoint accepts the {accepted}.")
     result = member(response, "result")

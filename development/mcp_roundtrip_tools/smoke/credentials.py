@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+import httpx2
 import jwt
 
 from mcp_roundtrip_tools.client.http import Unreachable, member, request
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Sign
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint
 from mcp_roundtrip_tools.smoke.findings import Findings
 
 
@@ -31,11 +31,11 @@ def fetch_token(
         raise findings.stop(
             "sign-in", "CLIENT_ID needs an authorization server with a token_endpoint; pass TOKEN=…."
         )
-    basic = b64encode(f"{quote(client_id, '')}:{quote(client_secret, '')}".encode()).decode()
-    headers = {"authorization": f"Basic {basic}", "content-type": "application/x-www-form-urlencoded"}
+    basic = httpx2.BasicAuth(quote(client_id, ""), quote(client_secret, ""))
+    headers = {"content-type": "application/x-www-form-urlencoded"}
     form = urlencode({"grant_type": "client_credentials", **parameters}).encode()
     try:
-        response = request("POST", url, headers, form, tls=endpoint.tls)
+        response = request("POST", url, headers, form, tls=endpoint.tls, auth=basic)
     except Unreachable as error:
         raise findings.stop("sign-in", str(error)) from error
     token = member(response, "access_token")
@@ -46,26 +46,36 @@ def fetch_token(
     return token
 
 
-def aws_signature(url: str) -> Sign:
-    """Return a signer with the AWS credentials of the environment. Raises ValueError with one sentence."""
-    import boto3  # only AuthMode iam needs it
-    from botocore.auth import SigV4Auth
-    from botocore.awsrequest import AWSRequest
+_SIGNED: Final = ("content-type", "mcp-")
+"""The beginnings of the names of headers that a signature covers."""
 
-    named = re.search(r"\.execute-api\.([a-z0-9-]+)\.", url)
-    region = named[1] if named else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    credentials = boto3.Session().get_credentials()
-    if not region:
-        raise ValueError("IAM=1 needs AWS_REGION, because the host of URL does not name the Region.")
-    if credentials is None:
-        raise ValueError("IAM=1 needs AWS credentials in the environment.")
 
-    def sign(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
-        unsigned = AWSRequest(method, url, data=body, headers=dict(headers))
-        SigV4Auth(credentials, "execute-api", region).add_auth(unsigned)
-        return dict(unsigned.headers.items())
+class AwsSignature(httpx2.Auth):
+    """Signs requests with the AWS credentials of the environment. Raises ValueError with one sentence."""
 
-    return sign
+    requires_request_body = True
+
+    def __init__(self, url: str) -> None:
+        import boto3  # only AuthMode iam needs it
+        from botocore.auth import SigV4Auth
+
+        named = re.search(r"\.execute-api\.([a-z0-9-]+)\.", url)
+        region = named[1] if named else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        credentials = boto3.Session().get_credentials()
+        if not region:
+            raise ValueError("IAM=1 needs AWS_REGION, because the host of URL does not name the Region.")
+        if credentials is None:
+            raise ValueError("IAM=1 needs AWS credentials in the environment.")
+        self._signer = SigV4Auth(credentials, "execute-api", region)
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        from botocore.awsrequest import AWSRequest
+
+        signed = {name: value for name, value in request.headers.items() if name.startswith(_SIGNED)}
+        unsigned = AWSRequest(request.method, str(request.url), data=request.content, headers=signed)
+        self._signer.add_auth(unsigned)
+        request.headers.update(dict(unsigned.headers.items()))
+        yield request
 
 
 LEEWAY_S = 30

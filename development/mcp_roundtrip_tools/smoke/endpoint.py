@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,29 +18,28 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip_testing.http_requests import ACCEPT, mirrored_headers
 from mcp_roundtrip_tools.client.connection import Connection
-from mcp_roundtrip_tools.client.http import request
+from mcp_roundtrip_tools.client.http import BearerToken, request
 
 CLIENT: Final = "mcp-roundtrip-smoke"
-
-Sign = Callable[[str, str, Mapping[str, str], bytes], Mapping[str, str]]
-"""Takes the method, URL, headers and body of a request; returns the headers with a signature."""
-
-_SIGNED: Final = ("content-type", "mcp-")
-"""The beginnings of the names of headers that a signature covers."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An MCP endpoint. `sign` is for AuthMode iam; `tls` replaces the trusted certificates."""
+    """An MCP endpoint. `signature` is for AuthMode iam; `tls` replaces the trusted certificates."""
 
     url: str
     token: str | None = field(default=None, repr=False)
-    sign: Sign | None = None
+    signature: httpx2.Auth | None = None
     tls: ssl.SSLContext | None = None
+
+    @property
+    def auth(self) -> httpx2.Auth | None:
+        """The token or the signature of requests."""
+        return self.signature if self.token is None else BearerToken(self.token)
 
     def connect(self) -> Connection:
         """Return a connection of the official client."""
-        return Connection(self.url, CLIENT, self._authorize, tls=self.tls)
+        return Connection(self.url, CLIENT, self.auth, tls=self.tls)
 
     def discover(self, *, anonymous: bool = False) -> httpx2.Response:
         """Send `server/discover`; `anonymous` leaves out the token and the signature. Raises Unreachable."""
@@ -52,25 +50,9 @@ class Endpoint:
         }
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": DISCOVER, "params": {"_meta": meta}}).encode()
         headers = {**ACCEPT, **mirrored_headers(DISCOVER, {}, tools={})}
-        if not anonymous:
-            headers |= self._credentials("POST", self.url, headers, body)
-        return request("POST", self.url, headers, body, tls=self.tls)
+        auth = None if anonymous else self.auth
+        return request("POST", self.url, headers, body, tls=self.tls, auth=auth)
 
     def get(self, url: str) -> httpx2.Response:
         """Fetch a document without authorization. Raises Unreachable."""
         return request("GET", url, {"accept": "application/json"}, tls=self.tls)
-
-    def _authorize(
-        self, request: httpx2.Request, refusal: httpx2.Response | None
-    ) -> Mapping[str, str] | None:
-        if refusal is not None:
-            return None
-        return self._credentials(request.method, str(request.url), request.headers, request.content)
-
-    def _credentials(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes
-    ) -> Mapping[str, str]:
-        if self.token is not None:
-            return {"authorization": f"Bearer {self.token}"}
-        signed = {name: value for name, value in headers.items() if name.lower().startswith(_SIGNED)}
-        return {} if self.sign is None else self.sign(method, url, signed, body)

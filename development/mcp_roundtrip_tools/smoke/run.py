@@ -23,7 +23,7 @@ from mcp_roundtrip_tools.client.http import (
 )
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.smoke import authorization
-from mcp_roundtrip_tools.smoke.credentials import aws_signature, fetch_token
+from mcp_roundtrip_tools.smoke.credentials import AwsSignature, fetch_token
 from mcp_roundtrip_tools.smoke.endpoint import Endpoint
 from mcp_roundtrip_tools.smoke.findings import Findings, Stopped
 
@@ -202,7 +202,7 @@ def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
     if parts.query or parts.fragment:
         raise findings.stop("url", "URL must have no query and no fragment.")
     try:
-        sign = aws_signature(settings.url) if settings.iam else None
+        signature = AwsSignature(settings.url) if settings.iam else None
     except ValueError as error:
         raise findings.stop("url", str(error)) from error
-    return Endpoint(settings.url, settings.token, sign, settings.tls)
+    return Endpoint(settings.url, settings.token, signature, settings.tls)
