@@ -119,7 +119,6 @@ ENV ?= default
 export ENV
 TO      = --sam "$(SAM)" --env "$$ENV"
 CHANGES = --parameters "$$PARAMETERS" --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
-CHECKED = $(if $(wildcard $(SAM)),,checked-parameters)
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
@@ -146,7 +145,7 @@ is_given = $(filter command,$(firstword $(origin $(1))))
 
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
         first-hour simulate scale cost storm faults corpus events catalog clients-table reference docs new-tool \
-        new-function checked-parameters build lock deploy rollback url deployer-policy smoke prune dist clean
+        new-function build lock deploy rollback url deployer-policy smoke prune dist clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -265,18 +264,14 @@ new-tool: $(VENV)/.local  ## add a tool to a function: module, registration, tes
 new-function: $(VENV)/.local  ## add a function with a role of its own: test, events, template entry (NAME=… TASKS=1)
 	@$(VENV)/bin/mcp-roundtrip new-function $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
 
-# Before sam is installed, which takes a minute, a wrong parameter is refused.
-checked-parameters: $(VENV)/.local
-	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy --check $(TO) $(CHANGES)
-
-build: $(VENV)/.local $(CHECKED) $(SAM)  ## build for the target of an environment (ENV=prod)
+build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools build $(TO) $(CHANGES)
 
 lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.12 \
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
-deploy: $(VENV)/.local $(CHECKED) $(SAM)  ## check, build and deploy to an environment (ENV=prod)
+deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy $(TO) $(CHANGES) $(if $(filter 0,$(BUILD)),--built) \
 	    --options "$$DEPLOY_OPTIONS"
 

@@ -162,19 +162,6 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path):
     assert "--user" not in make(tmp_path, "run", venv, USER="root").stdout
 
 
-@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
-@pytest.mark.parametrize("goal", ["build", "deploy"])
-def test_parameters_are_checked_before_sam_is_installed(goal, makefile, tmp_path):
-    (tmp_path / "layer").mkdir()
-    for path in ("requirements.txt", "layer/requirements.txt"):
-        (tmp_path / path).touch()
-    given = (goal, "SAM=.venv-sam/bin/sam", f"PYTHON={sys.executable}")
-    without_sam = make(tmp_path, *given, makefile=makefile).stdout
-    assert 0 < without_sam.index("deploy --check") < without_sam.index("aws-sam-cli")
-    interpreter(tmp_path / ".venv-sam/bin/sam", "1")
-    assert "--check" not in make(tmp_path, *given, makefile=makefile).stdout
-
-
 # -- variables of the command line ----------------------------------------------------------------------
 
 

@@ -46,13 +46,10 @@ def deploy(arguments: Sequence[str] | None = None) -> int:
     """Check, build and deploy; return the exit status."""
     description = "Check, build and deploy to an environment, and ask for what is missing."
     parser = _parser("deploy", description, changes=True, deploys=True)
-    parser.add_argument("--check", action="store_true", help="check the names of the parameters, and stop")
     parser.add_argument("--built", action="store_true", help="deploy .aws-sam/build as it is")
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     given = parser.parse_args(arguments)
     deployment = _changed(given)
-    if given.check:
-        return 0
     sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
     asks = sys.stdin.isatty() and not given.yes
     return deployment.deploy(sam, artefact_exists=given.built, asks=asks, options=options)

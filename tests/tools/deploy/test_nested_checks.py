@@ -191,14 +191,20 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
         assert "samconfig.local.toml sets it: change or delete that line." in problem
 
 
-@pytest.mark.parametrize(("parameter", "status"), [("AuthMode=none", 0), ("AuthMod=none", 2)])
+@pytest.mark.parametrize(
+    ("parameter", "problem"), [("AuthMode", "is not installed"), ("AuthMod", "AuthMode?")]
+)
 def test_a_misspelt_parameter_is_refused_without_sam(
-    parameter: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parameter: str,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     application(tmp_path)
     monkeypatch.chdir(tmp_path)
-    given = ["--check", "--sam", "no-such-sam", "--parameters", parameter]
-    assert deploy(given) == status
+    assert deploy(["--sam", "no-such-sam", "--parameters", f"{parameter}=none"]) == 2
+    assert problem in capsys.readouterr().err
 
 
 def refusals_of_files(folder: Path) -> list[str]:
