@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from mcp_roundtrip_tools.lint.checking import check_text
 from mcp_roundtrip_tools.lint.rules import RULES
 from support.documents import code_blocks, read_document
@@ -70,12 +68,3 @@ def test_a_finding_names_the_place_and_the_remedy() -> None:
     [finding] = check_text(Path("functions/x/app.py"), code)
     assert str(finding).startswith("functions/x/app.py:6:25: MRT001 time.time() ")
     assert 'ctx.now("…")' in finding.message
-
-
-@pytest.mark.parametrize("made", ["enumerate({})", "[name for name in {}]", "list({})"])
-def test_the_order_of_a_loop_is_repaired_where_it_is_lost(made: str) -> None:
-    code = "from mcp_roundtrip import Context\ndef ask(ctx: Context, names: list[str]):\n"
-    code += f"    for name in {made.format('set(names)')}:\n"
-    code += '        ctx.step(f"send {name}", send, name)\n'
-    [finding] = check_text(Path("app.py"), code)
-    assert "the order of set(names) " in finding.message

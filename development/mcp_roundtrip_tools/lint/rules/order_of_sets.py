@@ -113,20 +113,6 @@ class Values:
         is_annotated = any(self._source.dotted(each) == PATH for each in annotations)
         return is_annotated or origin_of(self._source, node) == PATH
 
-    def unordered_source(self, node: ast.AST) -> ast.AST:
-        """Return the innermost expression without an order, which an author has to sort."""
-        match node:
-            case ast.Call(func=ast.Attribute(value=value), args=arguments):
-                inner = [*arguments, value]
-            case ast.Call(args=arguments) if self._source.dotted(node.func) in _KEEPS_ORDER:
-                inner = list(arguments)
-            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
-                inner = [each.iter for each in node.generators]
-            case _:
-                inner = []
-        found = next((each for each in inner if self.is_unordered(each)), None)
-        return node if found is None else self.unordered_source(found)
-
     def unordered_parts(self, node: ast.AST) -> Iterator[ast.AST]:
         """The outermost unordered expressions whose order an argument shows."""
         match node:
@@ -158,14 +144,14 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
             if iterable is None or not values.is_unordered(iterable) or not _is_called_inside(function, loop):
                 continue
             message = (
-                f"the order of {_shown(values.unordered_source(iterable))} differs between rounds, and so "
+                f"the order of {_shown(iterable)} differs between rounds, and so "
                 "does the order of the calls in this loop: sort the values first, with `sorted(…)`"
             )
             yield iterable, message
         for call in function.calls:
             for node in (part for each in _shown_arguments(call) for part in values.unordered_parts(each)):
                 message = (
-                    f"the order of {_shown(values.unordered_source(node))} differs between rounds, so the "
+                    f"the order of {_shown(node)} differs between rounds, so the "
                     "question would change: sort the values first, with `sorted(…)`"
                 )
                 yield node, message
