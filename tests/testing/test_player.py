@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip_testing import CANCEL, DECLINE, Player
+from mcp_roundtrip_testing import Player
 
 server = Server("x")
 RAN: list[str] = []
@@ -17,21 +17,6 @@ def provision(ctx: Context, name: str) -> list[object]:
     return [size, made, keep]
 
 
-@server.tool
-def everything(ctx: Context) -> str:
-    said = ctx.sample("say", "Hi", max_tokens=5).text
-    roots = ctx.list_roots()
-    ctx.elicit_url("go", "Go", "https://x.test", done=lambda: True)
-    return f"{said} {len(roots)}"
-
-
-def test_a_call_is_played_in_two_lines():
-    RAN.clear()
-    done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
-    assert done.structured == [4, "DB", True]
-    assert RAN == ["create"]
-
-
 def test_a_call_can_be_played_round_by_round_with_access_to_its_journal():
     asked = Player(server).call("provision", {"name": "db"})
     assert asked.question("size") == "How large should db be?"
@@ -39,17 +24,6 @@ def test_a_call_can_be_played_round_by_round_with_access_to_its_journal():
     assert confirm.journal is not None
     assert [entry.key for entry in confirm.journal.entries] == ["size", "create"]
     assert confirm.answer(keep=False).structured == [4, "DB", False]
-
-
-def test_a_client_can_decline():
-    for refusal in (DECLINE, CANCEL):
-        assert Player(server).call("provision", {"name": "db"}, size=refusal).failed
-
-
-def test_every_kind_of_question_can_be_answered():
-    sampled = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
-    played = Player(server).call("everything", say=sampled, roots={"roots": []}, go=None)
-    assert played.text == "Hello 0"
 
 
 def test_an_answer_is_used_once_so_that_a_repeated_question_is_visible():

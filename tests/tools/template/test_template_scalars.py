@@ -47,12 +47,6 @@ TEMPLATE = """
     Conditions:
       Equal: !Equals [!Ref P, {value}]
       EqualLists: !Equals [!Split [",", !Ref P], [{value}]]
-    Rules:
-      Allowed:
-        Assertions:
-          - Assert: !Contains [[{value}], !Ref P]
-          - Assert: !EachMemberEquals [[{value}], !Ref P]
-          - Assert: !EachMemberIn [[{value}], [other, {value}]]
     Resources:
       F:
         Type: AWS::Serverless::Function
