@@ -1,20 +1,20 @@
 """Whether a call of the context can run after a line, by the structure of the statements.
 
+One pass goes backwards through a block. It knows of each statement whether one of the calls can run after it.
 What runs after a helper is what runs after its calls in the same module.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function
-from mcp_roundtrip_tools.lint.source import FunctionNode, Loop, Source, is_within, own_nodes
+from mcp_roundtrip_tools.lint.source import Loop, Source, is_within, own_nodes
 
-Kinds = tuple[type[ast.AST], ...]
-
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+Outcome = bool | None
+"""Whether a call can run; None if the callers of the function decide."""
 
 
 def runs_again(module: Module, function: ContextFunction, node: ast.AST) -> bool:
@@ -44,36 +44,41 @@ def _calls(source: Source, node: ast.AST, function: ContextFunction) -> bool:
     return False
 
 
-def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> bool | None:
+def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> Outcome:
     """Return whether the function itself makes such a call; None if its callers decide."""
-    ending = {call.node for call in function.calls if call.ends_round}
-    if any(_is_evaluated_after(source, call, node) for call in ending):
+    ending = [call.node for call in function.calls if call.ends_round]
+    at_end = False if function.is_feature else None
+    return can_follow(source, function.node.body, ending, node, at_end=at_end)
+
+
+def can_follow(
+    source: Source,
+    block: Sequence[ast.stmt],
+    calls: Collection[ast.AST],
+    node: ast.AST,
+    *,
+    at_end: Outcome = False,
+    repeats: bool = True,
+) -> Outcome:
+    """Return whether one of the calls can run after a node of the block; at its end, what `at_end` says.
+
+    Without `repeats`, loops run once.
+    """
+    own = _statement(source, node)
+    if any(_statement(source, call) is own and _is_evaluated_after(source, call, node) for call in calls):
         return True
-    child, leaves_loop = node, False
-    for parent in source.ancestors(node):
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            block = block_of(parent, child)
-            if _contains(_later_in_parent(parent, child), ending):
-                return True
-            if leaves(block, after=child):
-                raises = leaves(block, after=child, kinds=(ast.Raise,))
-                return False if raises or function.is_feature else None
-            leaves_loop = leaves_loop or leaves(block, after=child, kinds=(ast.Break,))
-            if isinstance(parent, Loop):
-                if not leaves_loop and _contains([parent], ending):
-                    return True
-                leaves_loop = False
-        elif isinstance(parent, ast.stmt) and any(_contains(each, ending) for each in _blocks(parent)):
-            return True  # the expression is the test of an `if`, or the iterable of a loop
-        if parent is function.node:
-            break
-        child = parent
-    return False if function.is_feature else None
+    found = _Pass({_statement(source, call) for call in calls}, at_end, repeats=repeats)
+    found.enter(block, at_end)
+    return found.after[own]
+
+
+def _statement(source: Source, node: ast.AST) -> ast.AST:
+    return next(each for each in [node, *source.ancestors(node)] if isinstance(each, ast.stmt))
 
 
 def _is_evaluated_after(source: Source, call: ast.AST, node: ast.AST) -> bool:
     """Return whether a call in the same statement is evaluated after the node."""
-    if call is node or _statement(source, call) is not _statement(source, node):
+    if call is node:
         return False
     return is_within(source, node, call) or (_end(call) > _end(node) and not is_within(source, call, node))
 
@@ -82,60 +87,66 @@ def _end(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
 
 
-def _statement(source: Source, node: ast.AST) -> ast.AST:
-    return next(each for each in [node, *source.ancestors(node)] if isinstance(each, ast.stmt))
+class _Pass:
+    """A pass through a block. `after` has each statement with what can run after its own expressions.
+
+    `calls` are the statements whose own expressions make a call.
+    """
+
+    def __init__(self, calls: Collection[ast.AST], at_end: Outcome, *, repeats: bool) -> None:
+        self.after: dict[ast.AST, Outcome] = {}
+        self._calls = calls
+        self._at_return = at_end
+        self._repeats = repeats
+        self._at_break: Outcome = None
+        self._at_continue: Outcome = None
+
+    def enter(self, block: Iterable[ast.stmt], after: Outcome) -> Outcome:
+        """Return what can run from the start of a block, after which something can run."""
+        for statement in reversed([*block]):
+            self.after[statement] = self._enter(statement, after)
+            after = True if statement in self._calls else self.after[statement]
+        return after
+
+    def _enter(self, statement: ast.stmt, after: Outcome) -> Outcome:
+        """Return what can run after the statement's own expressions, such as the test of an `if`."""
+        match statement:
+            case ast.Return():
+                return self._at_return
+            case ast.Raise():
+                return False
+            case ast.Break():
+                return self._at_break
+            case ast.Continue():
+                return self._at_continue
+            case ast.If(body=body, orelse=orelse):
+                return _either(self.enter(body, after), self.enter(orelse, after))
+            case ast.With(body=body) | ast.AsyncWith(body=body):
+                return self.enter(body, after)
+            case ast.Match(cases=cases):
+                return _either(after, *(self.enter(case.body, after) for case in cases))
+            case ast.Try() | ast.TryStar():
+                final = self.enter(statement.finalbody, after)
+                for handler in statement.handlers:
+                    self.enter(handler.body, final)
+                return self.enter(statement.body, self.enter(statement.orelse, final))
+            case ast.For() | ast.AsyncFor() | ast.While():
+                return self._enter_loop(statement, after)
+        return after
+
+    def _enter_loop(self, loop: Loop, after: Outcome) -> Outcome:
+        around = self._at_break, self._at_continue
+        at_end = found = self.enter(loop.orelse, after)
+        has_test = isinstance(loop, ast.While) and loop in self._calls
+        for _ in range(2 if self._repeats else 1):
+            next_turn = True if has_test and self._repeats else found
+            self._at_break, self._at_continue = after, next_turn
+            found = _either(at_end, self.enter(loop.body, next_turn))
+        self._at_break, self._at_continue = around
+        return found
 
 
-def _blocks(parent: ast.AST) -> list[list[ast.AST]]:
-    found = [getattr(parent, name, []) for name in _BLOCKS]
-    return [each for each in found if isinstance(each, list)]
-
-
-def block_of(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
-    """Return the block of the parent that has the child as a statement; an empty list if none has it."""
-    return next((block for block in _blocks(parent) if child in block), [])
-
-
-def _later_in_parent(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
-    """Return the statements inside the parent that can run after this one of its blocks."""
-    block = block_of(parent, child)
-    later = block[block.index(child) + 1 :] if child in block and not isinstance(parent, ast.Match) else []
-    if isinstance(parent, ast.Try | ast.TryStar):
-        if block is parent.body:
-            later = [*later, *parent.orelse]
-        if block is parent.handlers:
-            later = []
-        later = [*later, *parent.finalbody]
-    return later
-
-
-def _contains(statements: Sequence[ast.AST], calls: Collection[ast.AST]) -> bool:
-    return any(node in calls for each in statements for node in _reached(each))
-
-
-def _reached(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    if not isinstance(node, FunctionNode | ast.Lambda | ast.ClassDef):
-        for child in ast.iter_child_nodes(node):
-            yield from _reached(child)
-
-
-def leaves(
-    block: Sequence[ast.AST], *, after: ast.AST | None = None, kinds: Kinds = (ast.Return, ast.Raise)
-) -> bool:
-    """Return whether a block, or its rest from a statement on, always ends in one of these ways."""
-    statements = block[block.index(after) :] if after is not None and after in block else block
-    return any(_leaves(each, kinds) for each in statements)
-
-
-def _leaves(node: ast.AST, kinds: Kinds) -> bool:
-    if isinstance(node, kinds):
+def _either(*outcomes: Outcome) -> Outcome:
+    if True in outcomes:
         return True
-    if isinstance(node, ast.If):
-        return all(any(_leaves(each, kinds) for each in block) for block in (node.body, node.orelse))
-    if isinstance(node, ast.With | ast.AsyncWith):
-        return any(_leaves(each, kinds) for each in node.body)
-    if isinstance(node, ast.Try | ast.TryStar):
-        blocks = [[*node.body, *node.orelse], *(handler.body for handler in node.handlers)]
-        return all(any(_leaves(each, kinds) for each in block) for block in blocks)
-    return False
+    return None if None in outcomes else False

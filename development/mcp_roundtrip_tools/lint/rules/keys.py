@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from mcp_roundtrip_tools.lint.contexts import QUESTION_CLASSES, ContextFunction, Module
-from mcp_roundtrip_tools.lint.reachability import block_of, leaves
+from mcp_roundtrip_tools.lint.reachability import can_follow
 from mcp_roundtrip_tools.lint.source import Comprehension, Loop, Source, names_in
-
-_LEAVES_LOOP = (ast.Return, ast.Raise, ast.Break)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,9 @@ def check_twice(module: Module) -> Iterator[tuple[ast.AST, str]]:
         for use in _uses(function):
             if not isinstance(use.key, ast.Constant):
                 continue
-            before = next((each for each in seen if _are_both_reached(module.source, each, use)), None)
+            before = next(
+                (each for each in seen if _are_both_reached(module.source, function, each, use)), None
+            )
             if before is not None:
                 line = getattr(before.node, "lineno", 0)
                 message = (
@@ -75,12 +75,12 @@ def _loop_that_repeats(source: Source, function: ContextFunction, use: _Use) -> 
     """Return the innermost loop that can make the call again."""
     child = use.node
     for outer in source.ancestors(use.node):
-        if outer is function.node or leaves(block_of(outer, child), after=child, kinds=_LEAVES_LOOP):
+        if outer is function.node:
             return None
-        if isinstance(outer, Comprehension):
-            return outer if child is not outer.generators[0] else None
-        if isinstance(outer, Loop) and (child in outer.body or child is getattr(outer, "test", None)):
-            return None if leaves(outer.body, after=child, kinds=_LEAVES_LOOP) else outer
+        if isinstance(outer, Comprehension) and child is not outer.generators[0]:
+            return outer
+        if isinstance(outer, Loop) and can_follow(source, [outer], [use.node], use.node):
+            return outer
         child = outer
     return None
 
@@ -96,37 +96,19 @@ def _is_constant_in(key: ast.expr, loop: ast.AST) -> bool:
     return not names_in(key) & bound
 
 
-def _are_both_reached(source: Source, first: _Use, second: _Use) -> bool:
+def _are_both_reached(source: Source, function: ContextFunction, first: _Use, second: _Use) -> bool:
     if first.receiver != second.receiver or ast.dump(first.key) != ast.dump(second.key):
         return False
-    path = [first.node, *source.ancestors(first.node)]
-    outer = next(each for each in [second.node, *source.ancestors(second.node)] if each in path)
-    excludes = isinstance(outer, ast.If | ast.IfExp | ast.Match | ast.Try | ast.TryStar | ast.BoolOp)
-    if excludes and _part(source, outer, first.node) != _part(source, outer, second.node):
+    around = [second.node, *source.ancestors(second.node)]
+    outer = next(each for each in [first.node, *source.ancestors(first.node)] if each in around)
+    if isinstance(outer, ast.IfExp | ast.BoolOp):
         return False
     if _is_conditional(source, first, outer) and _is_conditional(source, second, outer):
         return False  # the conditions may exclude each other
-    below = path[: path.index(outer)]
-    kinds = (*_LEAVES_LOOP, ast.Continue)
-    return not any(
-        leaves(block_of(source.parents[each], each), after=each, kinds=kinds) for each in below[:-1]
-    )
+    return bool(can_follow(source, function.node.body, [second.node], first.node, repeats=False))
 
 
 def _is_conditional(source: Source, use: _Use, outer: ast.AST) -> bool:
     """Return whether there is a branch inside `outer` around the call."""
     between = takewhile(lambda each: each is not outer, source.ancestors(use.node))
     return any(isinstance(each, ast.If | ast.IfExp | ast.match_case | ast.BoolOp) for each in between)
-
-
-def _part(source: Source, outer: ast.AST, node: ast.AST) -> str:
-    """Return which part of a statement holds the node: each branch has a name."""
-    inside = [node, *takewhile(lambda each: each is not outer, source.ancestors(node))]
-    for name, value in ast.iter_fields(outer):
-        if value is inside[-1]:
-            return name
-        if isinstance(value, list) and inside[-1] in value:
-            # The branches of a match statement and the handlers of a try statement exclude each other.
-            is_list = name in ("cases", "handlers", "values")
-            return f"{name} {value.index(inside[-1])}" if is_list else name
-    return ""
