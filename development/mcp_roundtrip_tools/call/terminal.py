@@ -130,16 +130,12 @@ def describe_result(result: Mapping[str, Any]) -> str:
 
 
 def _block(block: Mapping[str, Any]) -> str:
-    match block.get("type"):
-        case "text":
+    """Return a block as text, without its data."""
+    match block:
+        case {"type": "text"}:
             return block.get("text") or ""
-        case "image" | "audio":
-            return (
-                f"[{block['type']}, {block.get('mimeType')}, {len(block.get('data') or '') * 3 // 4:,} bytes]"
-            )
-        case "resource_link":
-            return f"{block.get('name', '')} {block.get('uri', '')}".strip()
-        case "resource":
-            resource = block.get("resource") or {}
-            return str(resource.get("text") or f"[resource {resource.get('uri')}]")
-    return json.dumps(block, ensure_ascii=False)
+        case {"type": "resource", "resource": resource}:
+            return resource.get("text") or f"[resource {resource.get('uri')}]"
+        case {"type": "resource_link", "uri": str(uri)}:
+            return f"{block.get('name', '')} {uri}".strip()
+    return json.dumps({name: each for name, each in block.items() if name != "data"}, ensure_ascii=False)

@@ -175,7 +175,7 @@ def _check(settings: Settings, findings: Findings) -> None:
         asked = {"resource": published.resource or settings.url} if given is None else given
         credentials = (settings.client_id, settings.client_secret)
         endpoint = replace(endpoint, token=fetch_token(endpoint, server, *credentials, asked, findings))
-    authorization.check_token(endpoint, published, findings)
+    authorization.check_token(endpoint, findings)
     with endpoint.connect() as connection:
         _check_calls(connection, settings.call, findings)
 
