@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE, TOOLS_CALL
@@ -22,35 +23,29 @@ MAX_POLL_S: Final = 60.0
 Result = Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Calls tools of a server, and follows tasks. `sleep` takes seconds."""
 
-    def __init__(
-        self,
-        server: McpServer,
-        questions: Questions,
-        terminal: Terminal,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._server = server
-        self._questions = questions
-        self._terminal = terminal
-        self._sleep = sleep
+    server: McpServer
+    questions: Questions
+    terminal: Terminal
+    sleep: Callable[[float], None] = time.sleep
 
     def call(self, tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> Result:
         """Call a tool and return its result. Raises CallFailed."""
         first = {"name": tool["name"], "arguments": dict(arguments)}
         params = first
         for _ in range(MAX_ROUNDS):
-            result = self._server.request(TOOLS_CALL, params)
+            result = self.server.request(TOOLS_CALL, params)
             if result.get("resultType") == "task":
                 return self.follow(result)
             if result.get("resultType") != "input_required":
                 return result
             requests = result.get("inputRequests") or {}
             if not requests:
-                self._terminal.show("  The call takes longer than a request, and continues.", "dim")
-            responses = self._questions.answer(requests)
+                self.terminal.show("  The call takes longer than a request, and continues.", "dim")
+            responses = self.questions.answer(requests)
             state = {"requestState": result["requestState"]} if "requestState" in result else {}
             params = {**first, **state, **({"inputResponses": responses} if responses else {})}
         raise CallFailed(Status.ERROR, f"{tool['name']} has not completed after {MAX_ROUNDS} rounds.")
@@ -58,7 +53,7 @@ class Caller:
     def follow(self, task: Result) -> Result:
         """Poll a task until it ends, and return its result. Raises CallFailed; Ctrl+C may cancel it."""
         task_id = task["taskId"]
-        self._terminal.show(f"Task {task_id}. Ctrl+C stops waiting for it.", "dim")
+        self.terminal.show(f"Task {task_id}. Ctrl+C stops waiting for it.", "dim")
         try:
             return self._poll(task_id)
         except KeyboardInterrupt:
@@ -67,13 +62,13 @@ class Caller:
     def _poll(self, task_id: str) -> Result:
         shown, answered = "", ""
         while True:
-            task = self._server.request(TASKS_GET, {"taskId": task_id})
+            task = self.server.request(TASKS_GET, {"taskId": task_id})
             status = task["status"]
             # The message of a task that has ended is that of its last step.
             message = "" if status in _ENDINGS else task.get("statusMessage", "")
             line = f"{status.replace('_', ' ')}{f': {message}' if message else ''}"
             if line != shown:
-                self._terminal.show(f"  {line}", "dim")
+                self.terminal.show(f"  {line}", "dim")
                 shown = line
             if status in _ENDINGS:
                 return _ENDINGS[status](task)
@@ -81,17 +76,17 @@ class Caller:
             # Until a worker has taken the answers, polls show the same questions.
             if requests and json.dumps(requests) != answered:
                 answered = json.dumps(requests)
-                responses = self._questions.answer(requests)
-                self._server.request(TASKS_UPDATE, {"taskId": task_id, "inputResponses": responses})
+                responses = self.questions.answer(requests)
+                self.server.request(TASKS_UPDATE, {"taskId": task_id, "inputResponses": responses})
             else:
                 poll_ms = 1_000 if task.get("pollIntervalMs") is None else task["pollIntervalMs"]
-                self._sleep(min(max(poll_ms / 1_000, MIN_POLL_S), MAX_POLL_S))
+                self.sleep(min(max(poll_ms / 1_000, MIN_POLL_S), MAX_POLL_S))
 
     def _leave(self, task_id: str) -> Result:
         """Cancel the task if the user wants that. Raises CallFailed."""
-        self._terminal.show()
-        if self._terminal.is_interactive and self._wants_to_cancel():
-            self._server.request(TASKS_CANCEL, {"taskId": task_id})
+        self.terminal.show()
+        if self.terminal.is_interactive and self._wants_to_cancel():
+            self.server.request(TASKS_CANCEL, {"taskId": task_id})
             raise CallFailed(Status.INTERRUPTED, f"Task {task_id} is cancelled.")
         raise CallFailed(
             Status.INTERRUPTED, f"Task {task_id} continues. Follow it with make call TASK={task_id} (--task)."
@@ -99,7 +94,7 @@ class Caller:
 
     def _wants_to_cancel(self) -> bool:
         try:
-            return self._terminal.ask("Cancel the task? [y/N] > ").strip().lower() in ("y", "yes")
+            return self.terminal.ask("Cancel the task? [y/N] > ").strip().lower() in ("y", "yes")
         except (EOFError, KeyboardInterrupt):
             return False
 

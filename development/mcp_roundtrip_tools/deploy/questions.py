@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from mcp_roundtrip_tools.deploy.checks import refused_names, stack_of
 from mcp_roundtrip_tools.deploy.environments import Environment, Refused
@@ -21,25 +22,18 @@ Check = Callable[[str], str | None]
 """Returns a sentence if an answer is refused."""
 
 
+@dataclass(frozen=True, slots=True)
 class Interview:
-    """Asks for the missing values of an environment."""
+    """Asks for the missing values of an environment.
 
-    def __init__(
-        self,
-        tree: TemplateTree,
-        prompt: Prompt,
-        show: Callable[[str], None],
-        *,
-        stack: str = "",
-        region: str = "",
-    ) -> None:
-        """`stack` and `region` are suggested: the beginning of the stack's name, and the Region."""
-        self._tree = tree
-        self._declared = tree.declared
-        self._prompt = prompt
-        self._show = show
-        self._stack = stack
-        self._region = region
+    `stack` and `region` are suggested: the beginning of the stack's name, and the Region.
+    """
+
+    tree: TemplateTree
+    prompt: Prompt
+    show: Callable[[str], None]
+    stack: str = ""
+    region: str = ""
 
     def complete(self, environment: Environment) -> Environment:
         """Return the environment with the answers to all questions that it does not answer."""
@@ -52,24 +46,24 @@ class Interview:
         if "AuthMode" not in environment.parameters or environment.option("stack_name") is None:
             name = self._ask(
                 "Name of the stack",
-                environment.option("stack_name") or f"{self._stack}-{environment.name}",
-                lambda stack: next(refused_names(stack_of(self._tree, {}, stack), stack), None),
+                environment.option("stack_name") or f"{self.stack}-{environment.name}",
+                lambda stack: next(refused_names(stack_of(self.tree, {}, stack), stack), None),
             )
             environment = environment.with_options(stack_name=name)
         if environment.option("region") is None:
-            region = self._ask("Region", self._region, lambda given: None if given else "Name a Region.")
+            region = self._ask("Region", self.region, lambda given: None if given else "Name a Region.")
             environment = environment.with_options(region=region)
         return environment
 
     def _missing(self, values: Mapping[str, str]) -> Iterator[str]:
-        required = (name for name, each in self._declared.items() if "Default" not in each)
+        required = (name for name, each in self.tree.declared.items() if "Default" not in each)
         issuer = ("TokenIssuer",) if values.get("AuthMode") in USE_ISSUER else ()
         names = (*required, *issuer)
-        return (name for name in names if name in self._declared and name not in values)
+        return (name for name in names if name in self.tree.declared and name not in values)
 
     def _ask_parameter(self, name: str) -> str:
-        parameter = self._declared[name]
-        self._show(f"\n{' '.join(str(parameter.get('Description', '')).split())}")
+        parameter = self.tree.declared[name]
+        self.show(f"\n{' '.join(str(parameter.get('Description', '')).split())}")
         choices = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
         label = f"{name} ({', '.join(choices)})" if choices else name
         return self._ask(
@@ -80,9 +74,9 @@ class Interview:
 
     def _ask(self, label: str, default: str, check: Check) -> str:
         for _ in range(MAX_ATTEMPTS):
-            answer = self._prompt(f"{label}{f' [{default}]' if default else ''}: ").strip() or default
+            answer = self.prompt(f"{label}{f' [{default}]' if default else ''}: ").strip() or default
             problem = check(answer)
             if problem is None:
                 return answer
-            self._show(problem)
+            self.show(problem)
         raise Refused(f"{label}: no valid answer.")

@@ -6,7 +6,7 @@ Source: AWS SAM developer guide, "AWS::Serverless::Function".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_roundtrip.deployment.settings import PREFIX, load_settings, read_variables
@@ -17,30 +17,26 @@ from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resources import TemplateResource
 
 
+@dataclass(frozen=True, slots=True)
 class FunctionReader:
-    """Reads functions. `given` are variables of every function, which replace those of the template."""
+    """Reads functions. `given` are variables of every function, which replace those of the template.
 
-    def __init__(
-        self,
-        layers: Mapping[str, Path],
-        api_url: str,
-        given: Mapping[str, str],
-        left_out: LeftOut,
-    ) -> None:
-        """`layers` are folders by the ARNs of layers."""
-        self._layers = layers
-        self._api_url = api_url
-        self._given = given
-        self._left_out = left_out
+    `layers` are folders by the ARNs of layers.
+    """
+
+    layers: Mapping[str, Path]
+    api_url: str
+    given: Mapping[str, str]
+    left_out: LeftOut
 
     def read(self, resource: TemplateResource) -> Function | None:
         """Return a function; None if it is left out."""
         try:
             function = self._function(resource)
         except TemplateError as error:
-            self._left_out.targets[name_of_function(resource)] = str(error)
+            self.left_out.targets[name_of_function(resource)] = str(error)
             return None
-        return replace(function, environment=_with_audience(function.environment, self._api_url))
+        return replace(function, environment=_with_audience(function.environment, self.api_url))
 
     def _function(self, resource: TemplateResource) -> Function:
         _check_kind(resource)
@@ -71,15 +67,15 @@ class FunctionReader:
                 self._note_layer(f"The layer {name} is not here" if name else str(error))
                 continue
             for arn in arns if isinstance(arns, list) else [arns] if arns is not None else []:
-                if arn in self._layers:
-                    yield self._layers[arn]
+                if arn in self.layers:
+                    yield self.layers[arn]
                 else:
                     self._note_layer(f"The layer {arn} is not here")
 
     def _note_layer(self, reason: str) -> None:
         note = f"{reason}: its functions can import what is installed in this Python environment"
-        if note not in self._left_out.notes:
-            self._left_out.notes.append(note)
+        if note not in self.left_out.notes:
+            self.left_out.notes.append(note)
 
     def _environment(self, resource: TemplateResource) -> Mapping[str, str]:
         values: dict[str, str] = {}
@@ -90,8 +86,8 @@ class FunctionReader:
                 if value is not None:
                     values[name] = resource.as_text(f"Environment.{name}", value)
             except TemplateError as error:
-                if name in self._given:
-                    values[name] = self._given[name]
+                if name in self.given:
+                    values[name] = self.given[name]
                 else:
                     problems.append((name, str(error)))
         if problems:

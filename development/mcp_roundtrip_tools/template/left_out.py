@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from mcp_roundtrip_tools.template.model import Application, TemplateError
 
 
+@dataclass(slots=True)
 class LeftOut:
     """The parts of one template that are not served, with their reasons.
 
@@ -15,9 +17,8 @@ class LeftOut:
     `notes` has the reasons of all other parts.
     """
 
-    def __init__(self) -> None:
-        self.targets: dict[str, str] = {}
-        self.notes: list[str] = []
+    targets: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @contextmanager
     def noting(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from mcp_roundtrip_tools.template.left_out import LeftOut
@@ -35,31 +36,29 @@ _FUNCTION: Final = re.compile(r"function:([^:/]+)")
 """The name of a function in its ARN, also within the ARN of API Gateway that invokes it."""
 
 
+@dataclass(frozen=True, slots=True)
 class RouteReader:
     """Reads the routes of an application. `functions` has the names of its functions by those of resources.
 
     A route that leads to no function of the application leads to a name of `left_out.targets`.
     """
 
-    def __init__(self, stacks: Stack, functions: Mapping[str, str], left_out: LeftOut) -> None:
-        self._stacks = stacks
-        self._functions = functions
-        self._left_out = left_out
+    stacks: Stack
+    functions: Mapping[str, str]
+    left_out: LeftOut
 
     def read(self, functions: Collection[TemplateResource]) -> tuple[Route, ...]:
         """Return the routes; those to functions come first."""
         found: list[Route] = []
         for function in functions:  # an event replaces the operation of a definition, so it comes first
-            with self._left_out.noting():
+            with self.left_out.noting():
                 found += [*self._of_events(function), *self._of_rest_api(function)]
         found += self._of_resources()
-        for api in (each for kind in HTTP_APIS for each in self._stacks.of_type(kind)):
+        for api in (each for kind in HTTP_APIS for each in self.stacks.of_type(kind)):
             for member in _DEFINITIONS & api.properties.keys():
-                self._left_out.notes.append(
-                    f"{api.name}.{member}: routes of an OpenAPI document are not read"
-                )
+                self.left_out.notes.append(f"{api.name}.{member}: routes of an OpenAPI document are not read")
         found += self._of_function_urls(functions, is_only=not found)
-        found.sort(key=lambda route: route.function in self._left_out.targets)
+        found.sort(key=lambda route: route.function in self.left_out.targets)
         self._note_shared_keys(found)
         return tuple(found)
 
@@ -68,17 +67,17 @@ class RouteReader:
         first: dict[str, str] = {}
         for route in routes:
             served = first.setdefault(route.key, route.function)
-            if route.function not in (served, *self._left_out.targets):
-                self._left_out.notes.append(
+            if route.function not in (served, *self.left_out.targets):
+                self.left_out.notes.append(
                     f"{route.key} leads to {served} and not to {route.function}: the HTTP APIs of a template "
                     "have one address here"
                 )
 
     def _of_resources(self) -> Iterator[Route]:
-        integrations = {each.physical_name: each for each in self._stacks.of_type(INTEGRATION)}
+        integrations = {each.physical_name: each for each in self.stacks.of_type(INTEGRATION)}
         web_sockets = self._web_sockets()
-        for route in self._stacks.of_type(ROUTE):
-            with self._left_out.noting():
+        for route in self.stacks.of_type(ROUTE):
+            with self.left_out.noting():
                 if route.text("ApiId", "") in web_sockets:
                     continue
                 name = route.text("Target", "").removeprefix("integrations/")
@@ -89,16 +88,16 @@ class RouteReader:
     def _web_sockets(self) -> set[str]:
         """Return the names of the WebSocket APIs, which are left out."""
         found = set()
-        for api in self._stacks.of_type(RAW_HTTP_API):
+        for api in self.stacks.of_type(RAW_HTTP_API):
             if api.properties.get("ProtocolType") == "WEBSOCKET":
                 found.add(api.physical_name)
-                self._left_out.notes.append(f"{api.name}: WebSocket APIs are not served, HTTP APIs are")
+                self.left_out.notes.append(f"{api.name}: WebSocket APIs are not served, HTTP APIs are")
         return found
 
     def _of_events(self, function: TemplateResource) -> Iterator[Route]:
-        to = self._functions[function.name]
+        to = self.functions[function.name]
         for event in events_of(function, "HttpApi"):
-            with self._left_out.noting():
+            with self.left_out.noting():
                 if self._is_route(event):
                     yield Route(event.text("Method", "ANY").upper(), event.text("Path", DEFAULT), to)
 
@@ -109,8 +108,8 @@ class RouteReader:
                     name = api
                 case _:
                     name = IMPLICIT_REST_API
-            self._left_out.targets[name] = f"{name}: REST APIs are not served, HTTP APIs are"
-            with self._left_out.noting():
+            self.left_out.targets[name] = f"{name}: REST APIs are not served, HTTP APIs are"
+            with self.left_out.noting():
                 yield Route(event.text("Method").upper(), event.text("Path"), name)
 
     def _of_function_urls(self, functions: Collection[TemplateResource], *, is_only: bool) -> Iterator[Route]:
@@ -119,11 +118,11 @@ class RouteReader:
             if "FunctionUrlConfig" not in function.properties:
                 continue
             if is_only:
-                yield Route("ANY", DEFAULT, self._functions[function.name])
+                yield Route("ANY", DEFAULT, self.functions[function.name])
                 is_only = False
             else:
                 problem = "a function URL is served only if it is the template's only address"
-                self._left_out.notes.append(f"{function.name}.FunctionUrlConfig: {problem}")
+                self.left_out.notes.append(f"{function.name}.FunctionUrlConfig: {problem}")
 
     def _is_route(self, event: TemplateResource) -> bool:
         """Return whether SAM writes the event into the definition of an API."""
@@ -131,7 +130,7 @@ class RouteReader:
             case None:
                 return True
             case {"Ref": name} | str(name):
-                apis = self._stacks.of_type(HTTP_API)
+                apis = self.stacks.of_type(HTTP_API)
                 own = (api for api in apis if (api.stack, api.logical_id) == (event.stack, name))
                 return any("DefinitionUri" not in api.properties for api in own)
         return False
@@ -147,12 +146,12 @@ class RouteReader:
                 raise TemplateError(f"{name}.PayloadFormatVersion: only payload format 2.0 is supported")
             return self._function(integration, "IntegrationUri")
         except TemplateError as error:
-            self._left_out.targets[name] = str(error)
+            self.left_out.targets[name] = str(error)
             return name
 
     def _function(self, source: TemplateResource, member: str) -> str:
         found = _FUNCTION.search(source.text(member))
-        if found is None or found[1] not in self._functions.values():
+        if found is None or found[1] not in self.functions.values():
             raise TemplateError(f"{source.name}.{member}: must be a function of this template")
         return found[1]
 
