@@ -49,12 +49,16 @@ class Account:
                 "aws sso login, or set AWS_PROFILE."
             ) from None
 
-    def status(self, stack: str) -> str | None:
-        """Return the status of the stack, or None if there is none, or if it cannot be read."""
+    def describe(self, stack: str) -> Mapping[str, Any]:
+        """Return the description of the stack; an empty one if there is none, or if it cannot be read."""
         with suppress(BotoCoreError, ClientError):
             [found] = self.clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-            return str(found["StackStatus"])
-        return None
+            return dict(found)
+        return {}
+
+    def status(self, stack: str) -> str | None:
+        """Return the status of the stack, if it can be read."""
+        return self.describe(stack).get("StackStatus")
 
     def check_stack(self, stack: str) -> None:
         """Raise Refused if the stack is in a state in which CloudFormation refuses a deployment."""
@@ -131,15 +135,16 @@ class Release:
 
 def running_release(account: Account, stack: str) -> Release | None:
     """Return what runs now, or None if there is no stack or it may not be read."""
+    parameters = account.describe(stack).get("Parameters", [])
+    values = {each["ParameterKey"]: each["ParameterValue"] for each in parameters}
+    if not values:
+        return None
     try:
-        cloudformation = account.clients("cloudformation")
-        [found] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-        body = cloudformation.get_template(StackName=stack, TemplateStage="Original")["TemplateBody"]
+        found = account.clients("cloudformation").get_template(StackName=stack, TemplateStage="Original")
     except (BotoCoreError, ClientError):
         return None
-    text = body if isinstance(body, str) else json.dumps(body)  # boto3 parses JSON
-    values = {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", [])}
-    return Release(text, values) if values else None
+    body = found["TemplateBody"]
+    return Release(body if isinstance(body, str) else json.dumps(body), values)  # boto3 parses JSON
 
 
 def save_release(folder: Path, environment: str, release: Release) -> Path:
@@ -178,13 +183,9 @@ def read_release(path: Path) -> Release:
 
 def endpoint(account: Account, stack: str) -> str:
     """Return the output McpUrl of a stack. Raises Refused."""
-    try:
-        [found] = account.clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-    except (BotoCoreError, ClientError) as error:
-        raise Refused(f"The stack {stack} cannot be read: {str(error).rstrip('.')}.") from None
-    outputs: Mapping[str, Any] = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in account.describe(stack).get("Outputs", [])}
     if "McpUrl" not in outputs:
-        raise Refused(f"The stack {stack} has no output McpUrl: its deployment did not end.")
+        raise Refused(f"The stack {stack} has no output McpUrl: it is not deployed, or may not be read.")
     return str(outputs["McpUrl"])
 
 

@@ -6,7 +6,8 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from string import Template
 from tempfile import TemporaryDirectory
@@ -112,23 +113,25 @@ def render_test_and_events(project: Path, name: str, app: Path, *, tasks: bool) 
     return files
 
 
+@contextmanager
+def changed_copy(folder: Path, changed: Mapping[Path, str]) -> Iterator[Path]:
+    """Yield a copy of a folder with these changes of its files."""
+    with TemporaryDirectory() as parent:
+        copy = Path(parent) / folder.name
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        own = {path: text for path, text in changed.items() if path.is_relative_to(folder)}
+        write({copy / path.relative_to(folder): text for path, text in own.items()})
+        yield copy
+
+
 def catalog_files(project: Path, changed: Mapping[Path, str]) -> Files:
     """Return the front door's catalog with these changes, and what depends on it. Raises GrowthError."""
     functions = project / FUNCTIONS
-    with TemporaryDirectory() as folder:
-        staged = Path(folder) / FUNCTIONS
-        shutil.copytree(functions, staged, ignore=shutil.ignore_patterns("__pycache__"))
-        write(
-            {
-                staged / path.relative_to(functions): text
-                for path, text in changed.items()
-                if path.is_relative_to(functions)
-            }
-        )
+    with changed_copy(functions, changed) as copy:
         try:
-            catalog = render_catalog(staged)
+            catalog = render_catalog(copy)
         except McpRoundtripError as error:
-            raise GrowthError(str(error).replace(str(staged), str(functions))) from None
+            raise GrowthError(str(error).replace(str(copy), str(functions))) from None
     digests = digest_files(functions, catalog).items()
     return {
         project / CATALOG: catalog,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_testing.environments import load_server
@@ -14,6 +12,7 @@ from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.change import (
     Files,
     catalog_files,
+    changed_copy,
     edit_first,
     parser,
     read_template,
@@ -67,12 +66,7 @@ def register(app: Path, name: str, *, tasks: bool) -> str:
 
 def try_registration(app: Path, name: str, files: Mapping[Path, str]) -> None:
     """Load a changed module in a copy of its folder. Raises GrowthError."""
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / app.parent.name
-        shutil.copytree(app.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        for path, text in files.items():
-            if path.parent == app.parent:
-                (copy / path.name).write_text(text, encoding="utf-8")
+    with changed_copy(app.parent, files) as copy:
         try:
             tools = load_server(copy / app.name).tools
         except McpRoundtripError as error:

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.deploy.account import connect
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, read_environment
-from mcp_roundtrip_tools.prune.account import Row, Version, Workers, plan, removable
+from mcp_roundtrip_tools.prune.account import Version, Workers, plan
 
 
 def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] | None = None) -> int:
@@ -33,9 +33,10 @@ def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] |
     except (Refused, SettingsError, BotoCoreError, ClientError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for row in rows:
-        print(_line(row))
-    unused = removable(rows)
+    for version, reason in rows:
+        decision = "unused" if reason is None else f"kept: {reason}"
+        print(f"{version.function} {version.number}  {version.published}  {decision}")
+    unused = [version for version, reason in rows if reason is None]
     megabytes = sum(each.code_bytes for each in unused) / 1e6
     total = f"{len(unused)} of {len(rows)} versions of {len(workers.names)} workers"
     if not options.delete:
@@ -53,12 +54,6 @@ def _delete(workers: Workers, version: Version) -> bool:
         print(f"error: {version.function} {version.number}: {error}", file=sys.stderr)
         return False
     return True
-
-
-def _line(row: Row) -> str:
-    version = row.version
-    decision = "unused" if row.reason is None else f"kept: {row.reason}"
-    return f"{version.function} {version.number}  {version.published}  {decision}"
 
 
 def _parser() -> argparse.ArgumentParser:

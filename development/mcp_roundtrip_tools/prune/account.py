@@ -35,19 +35,11 @@ class Use:
     open_tasks: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A version with the reason to keep it, or None if nothing needs it."""
-
-    version: Version
-    reason: str | None
-
-
-def plan(versions: Iterable[Version], use: Use) -> list[Row]:
-    """Return every version with its reason, ordered by function and number."""
+def plan(versions: Iterable[Version], use: Use) -> list[tuple[Version, str | None]]:
+    """Return every version with the reason to keep it, if there is one, ordered by function and number."""
     ordered = sorted(versions, key=lambda each: (each.function, each.number))
     newest = {each.function: each.number for each in ordered}
-    return [Row(each, _reason(each, newest[each.function], use)) for each in ordered]
+    return [(each, _reason(each, newest[each.function], use)) for each in ordered]
 
 
 def _reason(version: Version, newest: int, use: Use) -> str | None:
@@ -59,11 +51,6 @@ def _reason(version: Version, newest: int, use: Use) -> str | None:
         return "new tasks of the tool"
     # A deployment in progress publishes a version before anything names it.
     return "the newest version" if version.number == newest else None
-
-
-def removable(rows: Iterable[Row]) -> list[Version]:
-    """Return the versions that nothing needs."""
-    return [row.version for row in rows if row.reason is None]
 
 
 WORKER: Final = "_worker"
