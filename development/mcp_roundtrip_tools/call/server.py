@@ -23,7 +23,6 @@ from mcp_roundtrip_tools.client.http import (
     LOOPBACK,
     Unreachable,
     challenge_parameter,
-    correlation_of,
     error_of,
     explain,
     member,
@@ -226,13 +225,4 @@ class McpServer:
         if self._is_local and isinstance(message, str):
             hint = "; its terminal says why" if response.status_code >= 500 else ""
             return f"The server answers {response.status_code}: {message}{hint}."
-        if response.status_code == 403 and (scopes := challenge_parameter(response, "scope")):
-            return (
-                f"The token lacks scopes; the call needs all of: {scopes}. Pass SCOPES='{scopes}' (--scopes)."
-            )
-        if response.status_code == 401:
-            return f"The endpoint refuses the token (401).{correlation_of(response)}"
-        if found is None:
-            return explain(response)
-        code, text = found
-        return f"The server refuses the request: {text.rstrip('.')} ({code}).{correlation_of(response)}"
+        return explain(response)

@@ -119,7 +119,7 @@ _BY_STATUS: Final = {
     "another Python or architecture. Read the stack's log group.",
     503: "The function did not answer (503): it timed out, or Lambda throttled it.",
     504: "The function did not answer in time (504).",
-    401: "The endpoint refuses the request (401).",
+    401: "The endpoint refuses the token (401).",
     403: "The endpoint refuses the request (403): AuthMode iam needs a signed request (IAM=1) of a principal "
     "with execute-api:Invoke; an authorizer or a web ACL may also refuse it.",
 }
@@ -146,9 +146,13 @@ def correlation_of(response: httpx2.Response) -> str:
     return f" Search the log for {ids[0]}." if ids else ""
 
 
-def explain(response: httpx2.Response) -> str:
-    """Return one sentence on a response that is not an MCP message."""
+def explain(response: httpx2.Response, refusal: str = "The server refuses the request") -> str:
+    """Return one sentence on a response without a result. `refusal` begins that on a JSON-RPC error."""
     status, message = response.status_code, member(response, "message")
+    if status == 403 and (scopes := challenge_parameter(response, "scope")):
+        return f"The token lacks scopes; the call needs all of: {scopes}."
+    if status != 401 and (error := error_of(response)) is not None:
+        return f"{refusal}: {error[0]}, {error[1].rstrip('.')}.{correlation_of(response)}"
     if 300 <= status < 400:
         return (
             f"The endpoint redirects to {response.headers.get('location', 'nowhere')}; clients do not follow."

@@ -16,7 +16,6 @@ from mcp_roundtrip_tools.client.http import (
     RENAMED,
     Unreachable,
     challenge_parameter,
-    correlation_of,
     error_of,
     explain,
     member,
@@ -48,29 +47,22 @@ def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:
         else:
             findings.ok("anonymous", "The endpoint answers without a token (AuthMode none).")
         return None
-    if (error := error_of(response)) is not None and response.status_code not in (401, 403):
-        raise findings.stop("anonymous", internal_fault(response, error))
     if response.status_code not in (401, 403):
-        raise findings.stop("anonymous", explain(response))
-    if not has_credentials:
-        return _challenged(response, findings, "Pass TOKEN=…, CLIENT_ID=… or IAM=1.")
-    return _challenged(response, findings, None)
+        raise findings.stop("anonymous", _explain(response))
+    return _challenged(response, findings, None if has_credentials else "Pass TOKEN=…, CLIENT_ID=… or IAM=1.")
 
 
-def internal_fault(response: httpx2.Response, error: tuple[int, str]) -> str:
-    """Return a sentence on a JSON-RPC error of a request that no server should refuse."""
-    if response.status_code == 503:
+def _explain(response: httpx2.Response) -> str:
+    """Return a sentence on the response to a request that no server should refuse."""
+    error = error_of(response)
+    if error is not None and response.status_code == 503:
         return (
             "The function cannot fetch the keys of the token issuer (503): check TokenIssuer, TokenJwksUri "
             "and the function's network; the log event is issuer_unavailable."
         )
-    code, message = error
-    hint = (
-        " A setting of the function is wrong; the log event is misconfigured."
-        if code == INTERNAL_ERROR
-        else ""
-    )
-    return f"The server refuses the request: {code}, {message.rstrip('.')}.{hint}{correlation_of(response)}"
+    if error is not None and error[0] == INTERNAL_ERROR:
+        return explain(response, "A setting of the function is wrong (log event misconfigured)")
+    return explain(response)
 
 
 def _challenged(response: httpx2.Response, findings: Findings, missing: str | None) -> str:
@@ -165,7 +157,6 @@ def check_token(endpoint: Endpoint, findings: Findings) -> None:
     Raises Stopped if not, with the reason.
     """
     response = endpoint.discover()
-    error = error_of(response)
     if response.status_code == 401 and endpoint.token is not None:
         said = challenge_parameter(response, "error_description")
         raise findings.stop(
@@ -173,17 +164,14 @@ def check_token(endpoint: Endpoint, findings: Findings) -> None:
             f"The endpoint refuses the token (401{f': {said}' if said else ''}). The log event unauthorized "
             "has the reason; with AuthMode jwt, the issuer, the audience or the time of the token is wrong.",
         )
-    if response.status_code == 403 and (scopes := challenge_parameter(response, "scope")):
-        raise findings.stop("token", f"The token lacks scopes; the call needs all of: {scopes}.")
-    if response.status_code == 503 and error is not None:
-        raise findings.stop("token", internal_fault(response, error))
+    if response.status_code in (403, 503):
+        raise findings.stop("token", _explain(response))
     if response.status_code == 200 and endpoint.auth:
         accepted = "token" if endpoint.token is not None else "signature"
         findings.ok("token", f"The endpoint accepts the {accepted}.")
     result = member(response, "result")
     if not isinstance(result, dict):
-        text = explain(response) if error is None else internal_fault(response, error)
-        raise findings.stop("discovery", text)
+        raise findings.stop("discovery", _explain(response))
     versions = _texts(result.get("supportedVersions"))
     if PROTOCOL_VERSION not in versions:
         text = f"The server does not support MCP {PROTOCOL_VERSION}, but {', '.join(versions)}."

@@ -15,8 +15,6 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.client.connection import Connection, Result
 from mcp_roundtrip_tools.client.http import (
     Unreachable,
-    challenge_parameter,
-    correlation_of,
     error_of,
     explain,
     is_trustworthy,
@@ -125,13 +123,9 @@ def _stop(connection: Connection, findings: Findings, check: str, hint: str) -> 
     response = connection.last
     if response is None:
         return findings.stop(check, f"{hint}.")
-    if response.status_code == 403 and (scopes := challenge_parameter(response, "scope")):
-        return findings.stop(check, f"The token lacks scopes; the call needs all of: {scopes}.")
-    if (error := error_of(response)) is None:
-        return findings.stop(check, explain(response))
-    code, message = error
-    because = hint if code == INTERNAL_ERROR else "The server refuses the request"
-    return findings.stop(check, f"{because}: {code}, {message.rstrip('.')}.{correlation_of(response)}")
+    error = error_of(response)
+    is_fault = error is not None and error[0] == INTERNAL_ERROR
+    return findings.stop(check, explain(response, hint) if is_fault else explain(response))
 
 
 @dataclass(frozen=True)
