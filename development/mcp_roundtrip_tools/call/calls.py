@@ -20,6 +20,9 @@ MIN_POLL_S: Final = 0.1
 MAX_POLL_S: Final = 60.0
 """The bounds of the time between polls of a task, in seconds. Within them, its `pollIntervalMs` counts."""
 
+ENDED: Final = ("completed", "failed", "cancelled")
+"""The statuses of tasks that have ended."""
+
 Result = Mapping[str, Any]
 
 
@@ -65,13 +68,13 @@ class Caller:
             task = self.server.request(TASKS_GET, {"taskId": task_id})
             status = task["status"]
             # The message of a task that has ended is that of its last step.
-            message = "" if status in _ENDINGS else task.get("statusMessage", "")
+            message = "" if status in ENDED else task.get("statusMessage", "")
             line = f"{status.replace('_', ' ')}{f': {message}' if message else ''}"
             if line != shown:
                 self.terminal.show(f"  {line}", "dim")
                 shown = line
-            if status in _ENDINGS:
-                return _ENDINGS[status](task)
+            if status in ENDED:
+                return _result_of(task)
             requests = task.get("inputRequests") or {}
             # Until a worker has taken the answers, polls show the same questions.
             if requests and json.dumps(requests) != answered:
@@ -99,23 +102,16 @@ class Caller:
             return False
 
 
-def _failed(task: Mapping[str, Any]) -> Result:
-    error = task.get("error") or {}
-    raise CallFailed(Status.ERROR, f"The task failed: {error.get('message', '')} ({error.get('code', '')}).")
-
-
-def _cancelled(task: Mapping[str, Any]) -> Result:
-    raise CallFailed(Status.ERROR, "The task was cancelled.")
-
-
-def _completed(task: Mapping[str, Any]) -> Result:
-    if not isinstance(result := task.get("result"), Mapping):
-        raise CallFailed(Status.ERROR, "The task completed without a result.")
-    return result
-
-
-_ENDINGS: Final[Mapping[str, Callable[[Mapping[str, Any]], Result]]] = {
-    "completed": _completed,
-    "failed": _failed,
-    "cancelled": _cancelled,
-}
+def _result_of(task: Mapping[str, Any]) -> Result:
+    """Return the result of a task that has ended. Raises CallFailed."""
+    match task:
+        case {"status": "completed", "result": dict(result)}:
+            return result
+        case {"status": "completed"}:
+            problem = "The task completed without a result."
+        case {"status": "failed"}:
+            error = task.get("error") or {}
+            problem = f"The task failed: {error.get('message', '')} ({error.get('code', '')})."
+        case _:
+            problem = "The task was cancelled."
+    raise CallFailed(Status.ERROR, problem)
