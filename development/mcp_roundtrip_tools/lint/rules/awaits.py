@@ -18,7 +18,6 @@ from mcp_roundtrip_tools.lint.source import Source, is_stored, own_nodes
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}
 )
-_VALUES = frozenset({"str", "int", "float", "bool", "list", "tuple", "dict", "set"})
 _TAKES_VALUES = (ENDING | NOTIFICATIONS) - {"gather"}
 
 
@@ -80,23 +79,12 @@ def _needs_value(source: Source, function: ContextFunction, node: ast.expr) -> b
 
 
 def _is_result(source: Source, function: ContextFunction, node: ast.AST) -> bool:
-    """Return whether the call is the result of a function, or in it, that has to return the value.
-
-    Another function may return the call, or a list of calls, to be awaited.
-    """
-    if not isinstance(function.node, ast.AsyncFunctionDef):
-        return False
-    returned = function.node.returns
-    if isinstance(returned, ast.Subscript):
-        returned = returned.value
-    is_annotated = returned is not None and source.dotted(returned) in _VALUES
-    if not function.is_feature and not is_annotated:
-        return False
+    """Return whether the call is the result of a tool, or in it. A helper may return it to be awaited."""
     outer = source.parents[node]
-    around = ast.Dict | ast.List | ast.Tuple | ast.IfExp if function.is_feature else ast.IfExp
-    while isinstance(outer, around):
+    while isinstance(outer, ast.Dict | ast.List | ast.Tuple | ast.IfExp):
         outer = source.parents[outer]
-    return isinstance(outer, ast.Return)
+    is_async = isinstance(function.node, ast.AsyncFunctionDef)
+    return function.is_feature and is_async and isinstance(outer, ast.Return)
 
 
 def check_needless(module: Module) -> Iterator[tuple[ast.AST, str]]:
