@@ -10,7 +10,7 @@ from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function, only_value
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import GENERATORS, origin_of
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes
+from mcp_roundtrip_tools.lint.source import Source, own_nodes
 
 _TIME: Final = 'write `ctx.now("…")`, which is recorded'
 _UUID: Final = 'write `ctx.uuid("…")`, which is recorded'
@@ -36,9 +36,6 @@ _KEEPING: Final = _CONVERSIONS | {
 }
 """Functions whose value differs if an argument differs."""
 
-_SORTING: Final = frozenset({"sorted", "min", "max"})
-"""Functions that call their `key` at once."""
-
 _LOG_METHODS: Final = frozenset(
     {"debug", "info", "warning", "error", "exception", "critical", "log", "append_keys", "add_metric"}
 )
@@ -47,7 +44,7 @@ _LOG_METHODS: Final = frozenset(
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find calls whose value another round would not repeat."""
     for function in module.functions:
-        for node in _nodes_of(function):
+        for node in own_nodes(function.node):
             if not isinstance(node, ast.Call):
                 continue
             remedy = changing_call(module.source, node) or _returned_by(module.source, node, set())
@@ -56,15 +53,6 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
             if runs_again(module, function, node):
                 remedy = remedy.replace("ctx", next(iter(function.names)))
                 yield node, f"{ast.unparse(node.func)}() has another value in every round: {remedy}"
-
-
-def _nodes_of(function: ContextFunction) -> Iterator[ast.AST]:
-    """The nodes of a function, with those of lambdas that run at once: `sorted(names, key=lambda …)`."""
-    for node in own_nodes(function.node):
-        yield node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SORTING:
-            for keyword in node.keywords:
-                yield from own_nodes(keyword.value) if isinstance(keyword.value, ast.Lambda) else ()
 
 
 def changing_call(source: Source, call: ast.Call) -> str | None:
@@ -78,16 +66,8 @@ def changing_call(source: Source, call: ast.Call) -> str | None:
     if name in _GIVEN_TIME:
         return None if len(call.args) > _GIVEN_TIME[name] else _TIME
     is_given = name in _SEEDED and (call.args or call.keywords)
-    if not name.startswith(_RANDOM_MODULES) or is_given or name == "secrets.compare_digest":
-        return _CALLS.get(name)
-    return None if _sets_seed(source, call) else _RANDOM
-
-
-def _sets_seed(source: Source, call: ast.Call) -> bool:
-    """Return whether the function around the call sets the seed itself."""
-    function = next((each for each in source.ancestors(call) if isinstance(each, FunctionNode)), call)
-    calls = (each for each in own_nodes(function) if isinstance(each, ast.Call) and each.args)
-    return any((source.dotted(each.func) or "").endswith("random.seed") for each in calls)
+    is_random = name.startswith(_RANDOM_MODULES) and not is_given and name != "secrets.compare_digest"
+    return _RANDOM if is_random else _CALLS.get(name)
 
 
 def _returned_by(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | None:
