@@ -1,7 +1,6 @@
 """The reference pages list the parameters, settings, log events and metrics that exist."""
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +10,6 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.deployment.settings import PREFIX, SHARED, Settings
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.observing.logs_and_metrics import (
     DEFAULT_NAMESPACE,
     FINAL_EVENTS,
@@ -19,6 +17,7 @@ from mcp_roundtrip.observing.logs_and_metrics import (
     LogObserver,
 )
 from mcp_roundtrip_tools.template.yaml_reader import load
+from support.logged_lines import logged_metrics, record_each_metric
 
 ROOT = Path(__file__).parents[1]
 DEPLOYING, OPTIONS, VERSIONS, SETTINGS, LOGS_AND_METRICS, TASKS = (
@@ -123,30 +122,15 @@ def test_every_error_has_a_row():
 
 
 def test_every_metric_has_a_row_with_its_dimensions(capsys):
-    observer = LogObserver()
-    observer.record("request_completed", outcome="input_required", asked=["a"], declined=1)
-    observer.record("request_completed", outcome="checkpoint")
-    observer.record("request_completed", outcome="complete", round=2)
-    observer.record("request_refused", code=-32602, status=400)
-    observer.record("state_refused", reason="expired")
-    observer.record("task_abandoned", task="one")
-    observer.record_failure("state_unavailable", KeyServiceError("timeout"))
+    record_each_metric()
     documented = {
         name: others[0] for found, others in rows(section(LOGS_AND_METRICS, "Metrics")) for name in found
     }
-    for name, dimensions in counted(capsys.readouterr().out):
+    for namespace, name, dimensions in logged_metrics(capsys):
+        assert namespace == DEFAULT_NAMESPACE
         row = documented.get(name) or "`service`" + ("`reason`" if "reason" in dimensions else "")
         assert set(re.findall(r"`(\w+)`", row)) == dimensions, name
         assert (name in documented) or (name in WARNING_EVENTS | logged("ERROR"))
-
-
-def counted(text: str) -> Iterator[tuple[str, set[str]]]:
-    """Return the metrics in log lines with their dimensions."""
-    for line in map(json.loads, text.splitlines()):
-        for directive in line.get("_aws", {}).get("CloudWatchMetrics", ()):
-            assert directive["Namespace"] == DEFAULT_NAMESPACE
-            [dimensions] = directive["Dimensions"]
-            yield from ((metric["Name"], set(dimensions)) for metric in directive["Metrics"])
 
 
 @pytest.mark.parametrize("level", ["INFO", "WARNING"])
@@ -154,7 +138,7 @@ def test_a_log_level_above_info_suppresses_request_lines_and_metrics(level, caps
     observer = LogObserver(level=level)
     observer.record("request_completed", outcome="input_required", asked=["a"])
     observer.record("state_refused", reason="expired")
-    found = {name for name, _ in counted(capsys.readouterr().out)}
+    found = {metric.name for metric in logged_metrics(capsys)}
     assert found == {"state_refused"} | ({"questions"} if level == "INFO" else set())
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
@@ -18,6 +17,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.cloudformation import Refused
+from support.logged_lines import logged_lines, logged_metrics, record_each_metric
 from support.option_values import ANOTHER, ORIGINS, TOPIC
 from support.project import ROOT
 from support.transformed_template import (
@@ -25,7 +25,6 @@ from support.transformed_template import (
     DOMAIN,
     FOLDERS,
     FRONT_DOOR,
-    OPTIONS_PAGE,
     PLATFORM,
     PROVISIONED_CONCURRENCY,
     TOOLS,
@@ -432,31 +431,6 @@ def test_an_invocation_that_lambda_reports_as_failed_is_a_crash(
 NAMESPACE = "mcp-roundtrip/${AWS::StackName}"
 
 
-class Emitted:
-    """The output of `LogObserver` as read by CloudWatch."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._capsys.readouterr().out.splitlines()]
-
-    def metrics(self) -> set[tuple[str, str, frozenset[str]]]:
-        """Return namespace, name and dimensions of the metrics since the last call."""
-        return {
-            (directive["Namespace"], metric["Name"], frozenset(dimensions))
-            for line in self.lines()
-            for directive in line.get("_aws", {}).get("CloudWatchMetrics", ())
-            for dimensions in directive["Dimensions"]
-            for metric in directive["Metrics"]
-        }
-
-
-@pytest.fixture
-def emitted(capsys: pytest.CaptureFixture[str]) -> Emitted:
-    return Emitted(capsys)
-
-
 def schema(text: str) -> tuple[str, frozenset[str]]:
     """Return namespace and dimensions in the syntax of metric queries."""
     namespace, *dimensions = text.replace('"', "").replace(" ", "").split(",")
@@ -474,32 +448,27 @@ QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
     ],
 )
 def test_alarms_on_custom_metrics_use_emitted_metrics(
-    emitted: Emitted, alarm: str, event: str, fields: dict[str, str]
+    capsys: pytest.CaptureFixture[str], alarm: str, event: str, fields: dict[str, str]
 ) -> None:
     LogObserver(namespace=NAMESPACE).record(event, **fields)
     [metric] = properties(alarm)["Metrics"]
     query = QUERY.fullmatch(metric["Expression"])
     assert query is not None
     namespace, dimensions = schema(query[2])
-    assert emitted.metrics() == {(namespace, query[1], dimensions)}
+    assert set(logged_metrics(capsys)) == {(namespace, query[1], dimensions)}
+
+
+def test_an_error_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     LogObserver().record_failure("misconfigured", ValueError())
-    error, _ = emitted.lines()
+    [error] = logged_lines(capsys)
     assert matches(properties("Errors")["FilterPattern"], error)
 
 
 SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\)")
 
 
-def test_the_dashboard_shows_all_custom_metrics(emitted: Emitted) -> None:
-    observer = LogObserver(namespace=NAMESPACE)
-    for asked in ({"outcome": "input_required", "asked": ["a"]}, {"outcome": "checkpoint"}):
-        observer.record("request_completed", **asked)
-    observer.record("request_completed", outcome="complete", round=2, declined=1)
-    observer.record("request_refused", code=-32602, status=400)
-    observer.record("state_refused", reason="expired")
-    observer.record("task_abandoned", task="one")
-    observer.record_failure("state_unavailable", KeyServiceError("timeout"))
-
+def test_the_dashboard_shows_all_custom_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    record_each_metric(namespace=NAMESPACE)
     widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
     assert {widget["type"] for widget in widgets} <= {"metric", "log"}
@@ -510,7 +479,7 @@ def test_the_dashboard_shows_all_custom_metrics(emitted: Emitted) -> None:
         for row in widget["properties"].get("metrics", [])
         if isinstance(row[0], dict) and (search := SEARCH.fullmatch(row[0]["expression"]))
     }
-    for namespace, name, dimensions in emitted.metrics():
+    for namespace, name, dimensions in logged_metrics(capsys):
         assert {(namespace, dimensions, name), (namespace, dimensions, None)} & searches, name
 
 
@@ -582,16 +551,6 @@ def test_the_templates_name_no_partition_and_no_region() -> None:
         "apigateway.amazonaws.com",
         "codedeploy.amazonaws.com",
     }
-
-
-BLOCKS = ("VPC", "Traces", "SnapStart", GRADUAL, PROVISIONED_CONCURRENCY)
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_a_documented_block_is_short(block: str) -> None:
-    assert documented_block(block)
-    section = OPTIONS_PAGE.read_text("utf-8").partition(f"\n### {block}\n")[2]
-    assert len(section.partition("```yaml\n")[2].partition("```")[0].splitlines()) <= 6
 
 
 def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
