@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.lint.__main__ import main as lint
 from mcp_roundtrip_tools.new.__main__ import render
-from support.documents import code_blocks, read_document
+from support.documents import code_blocks, read_document, run_blocks
 from support.project import ROOT
 
 OWN_PROJECT = "docs/guides/your-own-project.md"
@@ -43,8 +42,7 @@ def test_the_tool_asks_and_returns_as_shown(project):
 
 
 def test_rounds_that_are_sent_again_create_one_database():
-    names: dict[str, Any] = {"__name__": "databases"}
-    exec(compile(TOOL, "README.md", "exec", dont_inherit=True), names)
+    names = run_blocks(TOOL)
     databases: dict[str, str] = {}  # what the provider has, by idempotency key
     requests = []
 
@@ -63,11 +61,7 @@ def test_rounds_that_are_sent_again_create_one_database():
 
 
 def test_the_test_shown_passes(project):
-    shown: dict[str, object] = {}
-    exec(TEST, shown)
-    test = shown["test_a_database_is_created"]
-    assert callable(test)
-    test()
+    run_blocks(TEST)["test_a_database_is_created"]()
 
 
 def test_the_own_tool_shown_passes_its_test(tmp_path):
@@ -103,11 +97,10 @@ def order(ctx: Context, item: str) -> str:
 @pytest.mark.parametrize("shown", PLAYED, ids=[str(number) for number in range(len(PLAYED))])
 def test_the_player_examples_of_writing_tools_run(shown, monkeypatch):
     monkeypatch.chdir(ROOT)
-    names: dict[str, object] = {"Path": Path, "Player": Player, "WITH_TASKS": WITH_TASKS}
-    names |= {"crashes": crashes, "server": server, "shop": shop}
-    exec(shown, names)
-    for name, test in list(names.items()):
-        if name.startswith("test_") and callable(test):
+    imported = {"Path": Path, "Player": Player, "WITH_TASKS": WITH_TASKS, "crashes": crashes}
+    names = run_blocks(shown, **imported, server=server, shop=shop)
+    for name, test in names.items():
+        if name.startswith("test_"):
             test()
 
 

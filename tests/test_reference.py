@@ -14,6 +14,7 @@ import mcp_roundtrip
 import mcp_roundtrip_testing as testing
 from mcp_roundtrip import AsyncContext, Context, s3
 from mcp_roundtrip.server.registry import Registry
+from support.documents import FENCE, blocks_of, run_blocks
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs/reference/api"
@@ -24,25 +25,14 @@ LINKED = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 MODULES = (mcp_roundtrip, s3, testing)
 """The modules that the pages document."""
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    """Return the fenced blocks of a language, padded to their line numbers for tracebacks."""
-    text = page.read_text("utf-8")
-    return [
-        "\n" * text.count("\n", 0, fence.start(2)) + fence[2]
-        for fence in FENCE.finditer(text)
-        if fence[1] == language
-    ]
-
-
 def shown(page: Path) -> list[ast.ClassDef]:
     """Return the classes in the signatures of a page."""
-    [signatures] = blocks(page, "pyi")
+    [signatures] = blocks_of(page.read_text("utf-8"), "pyi")
     return [node for node in ast.parse(signatures).body if isinstance(node, ast.ClassDef)]
 
 
@@ -167,13 +157,11 @@ def test_the_page_about_testing_names_all_public_names():
 
 @every_page
 def test_the_example_runs(page):
-    server, test = blocks(page, "python")
+    server, test = blocks_of(page.read_text("utf-8"), "python")
     assert "Server(" in server
     assert "Player(" in test
     assert "assert " in test
-    names: dict[str, object] = {}
-    for block in (server, test):
-        exec(compile(block, page, "exec"), names)
+    run_blocks(server, test)
 
 
 # -- links ----------------------------------------------------------------------------------------------

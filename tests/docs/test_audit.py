@@ -21,14 +21,11 @@ from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.audit_lines import AuditLines
+from support.documents import blocks_of, run_blocks
 from support.project import ROOT
 
 REFERENCE = (ROOT / "docs/reference/audit.md").read_text()
 GUIDE = (ROOT / "docs/guides/auditing.md").read_text()
-
-
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 SCHEMA = json.loads((ROOT / "docs/reference/audit-record.schema.json").read_text())
@@ -95,7 +92,7 @@ def test_every_outcome_of_workers_and_refusals_is_in_the_table(lines: list[dict[
     assert [outcome for outcome in outcomes if f"`{outcome}`" not in REFERENCE] == []
 
 
-QUERIES = blocks(GUIDE, "text")
+QUERIES = blocks_of(GUIDE, "text")
 COMMANDS = {"filter", "fields", "stats", "sort", "display", "dedup"}
 FUNCTIONS = {
     *("count", "count_distinct", "concat", "strcontains", "min", "max", "latest", "sortsLast", "ispresent"),
@@ -150,8 +147,8 @@ def test_the_program_of_the_guide_prints_the_hash_of_the_records(
     generate: Any = kms.GenerateMac
     monkeypatch.setattr(boto3, "client", lambda service: SimpleNamespace(generate_mac=generate))
     monkeypatch.setattr(sys, "argv", ["hash.py", "shop", "jwt", "https://id.test", "alice"])
-    [program] = blocks(GUIDE, "python")
-    exec(program, {})
+    [program] = blocks_of(GUIDE, "python")
+    run_blocks(program)
     client: Any = SimpleNamespace(call=lambda operation, **given: generate(**given))
     key = AuditKey(lambda: client, "alias/shop-audit", "shop").secret
     expected = hashed_caller(Principal("jwt", "alice", "https://id.test", "app"), key)["subject_hash"]

@@ -1,4 +1,4 @@
-"""The code on the pages of docs/explanation runs, and their tables say what it does."""
+"""The code on the pages of docs/explanation and of the guides about hooks runs; tables say what it does."""
 
 from __future__ import annotations
 
@@ -17,25 +17,18 @@ from mcp_types import ElicitResult
 import mcp_roundtrip
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_tools.console.journals import journal_rows
-from support.documents import code_blocks, read_document
+from support.documents import code_blocks, read_document, run_blocks
 
 REPLAY, COMING_FROM = "docs/explanation/how-replay-works.md", "docs/explanation/coming-from.md"
 RESULT = "orders.db.internal is yours."
 
 
-def run_blocks(*blocks: str) -> dict[str, Any]:
-    """Execute blocks of code in one namespace, and return it."""
-    names: dict[str, Any] = {"__name__": "page"}
-    for block in blocks:
-        exec(compile(block, "page", "exec", dont_inherit=True), names)
-    return names
+@pytest.mark.parametrize("page", [REPLAY, "docs/guides/hooks.md", "docs/guides/shared-setup.md"])
+def test_the_code_of_the_page_runs(page: str) -> None:
+    run_blocks(*code_blocks(page, "python"))
 
 
 # How replay works
-
-
-def test_the_code_of_the_page_about_replay_runs() -> None:
-    run_blocks(*code_blocks(REPLAY, "python"))
 
 
 def test_the_table_of_the_journal_shows_the_marks_of_each_round() -> None:

@@ -11,7 +11,7 @@ CONNECTING = "docs/guides/connecting.md"
 LOCAL_URL = "http://127.0.0.1:3000/mcp"
 """Where `make run` serves the examples."""
 
-_FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 
 
 def read_document(path: str) -> str:
@@ -26,7 +26,15 @@ def code_blocks(path: str, language: str) -> list[str]:
 
 def blocks_of(text: str, language: str) -> list[str]:
     """Return the fenced blocks of a language in the text of a document."""
-    return [dedent(fence[3]) for fence in _FENCE.finditer(text) if fence[2] == language]
+    return [dedent(fence[3]) for fence in FENCE.finditer(text) if fence[2] == language]
+
+
+def run_blocks(*blocks: str, **names: Any) -> dict[str, Any]:
+    """Execute blocks of Python in one namespace, which has these names, and return it."""
+    namespace = {"__name__": "page", **names}
+    for number, block in enumerate(blocks, 1):
+        exec(compile(block, f"block {number} of the page", "exec", dont_inherit=True), namespace)
+    return namespace
 
 
 def inspector_configuration(url: str) -> Any:
