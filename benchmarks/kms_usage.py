@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
+import measure
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.aws.services import AwsClient
-from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
-from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
-from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import Backoff
+from mcp_roundtrip.deployment import state_codec_factory
+from mcp_roundtrip.deployment.settings import load_settings
+from mcp_roundtrip.deployment.state_codec_factory import StateProtection
+from mcp_roundtrip.state.claims import Binding
+from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
-from state_codecs import BINDING, CONFIGURATIONS
+from state_codecs import BINDING, CONFIGURATIONS, settings_with_keys
 from stub_server import serve_stub
 
 HOURS, STATES_PER_HOUR = 8, 30
@@ -40,18 +43,15 @@ class KmsUsage:
 
 def measure_kms_usage() -> dict[str, KmsUsage]:
     """Simulate each of CONFIGURATIONS."""
-    return {
-        title: _simulate(delegates=signing == "delegated", encrypts=encrypts)
-        for title, (signing, encrypts) in CONFIGURATIONS.items()
-    }
+    return {title: _simulate(title) for title in CONFIGURATIONS}
 
 
-def _simulate(*, delegates: bool, encrypts: bool) -> KmsUsage:
+def _simulate(configuration: str) -> KmsUsage:
     kms = FakeKms(region=REGION)
+    settings = settings_with_keys(kms)[configuration]
     with serve_stub(partial(respond, kms)) as url, closing(_client(url)) as client:
         clock = Clock()
-        codec = _codec(kms, client, clock, delegates=delegates, encrypts=encrypts)
-        kms.calls.clear()  # creating the keys is not counted
+        codec = _codec(client, clock, settings)
         rounds = [_round(codec, kms, clock) for _ in range(HOURS * STATES_PER_HOUR)]
     per_state = {operation: min(used[operation] for used in rounds) for operation in kms.calls}
     per_hour = {
@@ -85,40 +85,10 @@ def _client(endpoint_url: str) -> AwsClient:
     return AwsClients(environment=account).client("kms", REGION, endpoint_url)
 
 
-def _codec(
-    kms: FakeKms, client: AwsClient, clock: Clock, *, delegates: bool, encrypts: bool
-) -> RequestStateCodec:
-    """Build the codec as `wiring` does in a function, except for the clock and the random numbers."""
-
-    def arn_of_new_key(spec: str, usage: str) -> str:
-        return str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
-
-    limits, renewals = Limits(), Backoff(clock)
-    key = KmsKey(client, arn_of_new_key("ECC_NIST_P256", "SIGN_VERIFY"), clock)
-    root = KmsSigner(client, key)
-    given = {
-        "issuer": BINDING["issuer"],
-        "limits": limits,
-        "clock": clock,
-        "random": lambda: HALFWAY,
-        "renewals": renewals,
-    }
-    delegation = Delegation(
-        root=root,
-        audience=BINDING["audience"],
-        random_bytes=secrets.token_bytes,
-        on_issued=lambda jti, expires_at: None,
-        **given,
-    )
-    epochs = None
-    if encrypts:
-        mac_key = KmsMacKey(client, arn_of_new_key("HMAC_256", "GENERATE_VERIFY_MAC"))
-        epochs = EpochKeys([mac_key], STATE_TYP, **given)
-    return RequestStateCodec(
-        signer=delegation.signer if delegates else lambda: root,
-        trusted_keys=TrustedKeys(KmsPublicKeys([key]), ()),
-        epochs=epochs,
-        limits=limits,
-        clock=clock,
-        random_bytes=secrets.token_bytes,
-    )
+def _codec(client: AwsClient, clock: Clock, settings: Mapping[str, str]) -> RequestStateCodec:
+    """Return the codec of a function with these settings, except for the clock and the random numbers."""
+    given = load_settings({**measure.ENVIRONMENT, **settings})
+    clients: Any = SimpleNamespace(client=lambda service: client)
+    protection = StateProtection(given, lambda: clients, clock, secrets.token_bytes, lambda jti, end: None)
+    with patch.object(state_codec_factory, "kernel_random", lambda: HALFWAY):
+        return protection.codec

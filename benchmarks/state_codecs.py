@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from statistics import median
 from typing import Any, TypeVar
 
@@ -27,12 +27,7 @@ from tables import Target, table
 SIZES = {"200 B": 200, "2 KB": 2_000, "20 KB": 20_000}
 """Bytes of the payload as JSON, without the claims."""
 
-CONFIGURATIONS = {
-    "direct, signed": ("direct", False),
-    "direct, encrypted": ("direct", True),
-    "delegated, signed": ("delegated", False),
-    "delegated, encrypted": ("delegated", True),
-}
+CONFIGURATIONS = ("direct, signed", "direct, encrypted", "delegated, signed", "delegated, encrypted")
 SDK = "AESGCMRequestStateCodec"
 IMPLEMENTATIONS = (*CONFIGURATIONS, SDK)
 
@@ -163,22 +158,27 @@ class Deployment:
 @contextmanager
 def _deployment() -> Iterator[Deployment]:
     kms = FakeKms(region=measure.ENVIRONMENT["AWS_REGION"])
-    signing_arn = kms.import_key(ec.generate_private_key(ec.SECP256R1()))
-    encrypted = {"MCP_STATE_ENCRYPTION_KEY_ARN": kms.import_key(secrets.token_bytes(32))}
     variables = {
         "AWS_ACCESS_KEY_ID": "bench",
         "AWS_SECRET_ACCESS_KEY": "bench",
         "AWS_DEFAULT_REGION": measure.ENVIRONMENT["AWS_REGION"],
-        "MCP_STATE_KEY_ARN": signing_arn,
-    }
-    settings = {
-        title: {"MCP_STATE_SIGNING": signing}
-        | (encrypted if encrypts else {"MCP_STATE_ENCRYPTION": "disabled"})
-        for title, (signing, encrypts) in CONFIGURATIONS.items()
     }
     with serve_stub(partial(_respond, kms)) as url:
         variables["AWS_ENDPOINT_URL_KMS"] = url
-        yield Deployment(kms, variables, settings, secrets.token_bytes(32))
+        yield Deployment(kms, variables, settings_with_keys(kms), secrets.token_bytes(32))
+
+
+def settings_with_keys(kms: FakeKms) -> dict[str, dict[str, str]]:
+    """Create keys, and return the settings of each of CONFIGURATIONS, which use them."""
+    signing = {"MCP_STATE_KEY_ARN": kms.import_key(ec.generate_private_key(ec.SECP256R1()))}
+    protection = {
+        "signed": {"MCP_STATE_ENCRYPTION": "disabled"},
+        "encrypted": {"MCP_STATE_ENCRYPTION_KEY_ARN": kms.import_key(secrets.token_bytes(32))},
+    }
+    return {
+        f"{way}, {kind}": {"MCP_STATE_SIGNING": way, **signing, **protection[kind]}
+        for way, kind in product(("direct", "delegated"), protection)
+    }
 
 
 def _respond(kms: FakeKms, request: Request) -> Response:
