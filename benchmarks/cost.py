@@ -5,18 +5,23 @@ between the two `make cost` comments of a file instead of printing them.
 """
 
 import argparse
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import aws_usage
 import kms_usage
-from assumptions import add_options, assumption, option
 from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
 from kms_usage import KmsUsage
-from markdown_tables import markdown_table, write_tables
+from markdown_tables import (
+    assumption,
+    assumptions_table,
+    markdown_table,
+    parse_command,
+    read_dated,
+    write_tables,
+)
 
 PRICES = Path(__file__).with_name("prices.toml")
 
@@ -68,9 +73,7 @@ class Prices:
 
     @classmethod
     def read(cls, path: Path) -> "Prices":
-        content = tomllib.loads(path.read_text("utf-8"))
-        region, read_on = content.pop("region"), content.pop("read_on").isoformat()
-        return cls(region, read_on, {name: Price(**price) for name, price in content.items()})
+        return cls(*read_dated(path, Price))
 
     def usd(self, bill: Mapping[str, float], *names: str) -> float:
         """Add up the bill, or only its named items, in US dollars."""
@@ -149,7 +152,7 @@ def report(
             "### Other costs\n",
             _others_table(usage, prices, assumptions),
             "### Assumptions\n",
-            _assumptions_table(assumptions, usage.memory_mb),
+            assumptions_table(assumptions, *_memory_rows(usage.memory_mb)),
         ]
     )
 
@@ -236,13 +239,8 @@ def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) 
     return markdown_table(["", "dollars"], rows)
 
 
-def _assumptions_table(assumptions: Assumptions, memory_mb: Mapping[str, int]) -> str:
-    rows = [
-        [f"`{option(each.name)}`", f"{getattr(assumptions, each.name):,}", each.metadata["meaning"]]
-        for each in fields(assumptions)
-    ]
-    memory = [[f"memory, {kind}", f"{mb:,}", "MB, from `template.yaml`"] for kind, mb in memory_mb.items()]
-    return markdown_table(["", "", ""], [*rows, *memory], right=(1,))
+def _memory_rows(memory_mb: Mapping[str, int]) -> list[list[str]]:
+    return [[f"memory, {kind}", f"{mb:,}", "MB, from `template.yaml`"] for kind, mb in memory_mb.items()]
 
 
 def dollars(amount: float) -> str:
@@ -255,12 +253,10 @@ def dollars(amount: float) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="cost.py", description=__doc__)
     parser.add_argument("--prices", type=Path, default=PRICES, help="a TOML file like benchmarks/prices.toml")
-    parser.add_argument("--into", type=Path, help="a Markdown file to update")
-    add_options(parser, Assumptions)
-    options = vars(parser.parse_args(arguments))
-    prices, into = Prices.read(options.pop("prices")), options.pop("into")
-    tables = report(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), prices, Assumptions(**options))
-    write_tables(tables, into, COMMENTS)
+    assumptions, options = parse_command(parser, Assumptions, arguments)
+    usage, kms_usages = aws_usage.measure_usage(), kms_usage.measure_kms_usage()
+    tables = report(usage, kms_usages, Prices.read(options["prices"]), assumptions)
+    write_tables(tables, options["into"], COMMENTS)
 
 
 if __name__ == "__main__":

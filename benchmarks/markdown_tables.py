@@ -1,7 +1,14 @@
-"""Markdown tables, and documents that contain them between two comments."""
+"""Markdown tables, documents that contain them between two comments, and the assumptions behind them.
 
-from collections.abc import Iterable, Sequence
+Assumptions are the fields of a dataclass. Each is an option of a command, and a row of a table.
+"""
+
+import tomllib
+from argparse import ArgumentParser
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 Comments = tuple[str, str]
 """The lines of a document between which tables are."""
@@ -31,3 +38,47 @@ def insert_tables(document: str, tables: str, comments: Comments) -> str:
     if not (begin and end):
         raise ValueError(f"the file does not have the lines {' and '.join(map(str.strip, comments))}")
     return f"{before}{begin}\n{tables}\n{end}{after}"
+
+
+# -- assumptions ----------------------------------------------------------------------------------------
+
+_Assumptions = TypeVar("_Assumptions")
+_Entry = TypeVar("_Entry")
+
+
+def assumption(value: float, meaning: str) -> Any:
+    """Return a dataclass field with a default and the meaning that the help and the table print."""
+    return field(default=value, metadata={"meaning": meaning})
+
+
+def parse_command(
+    parser: ArgumentParser, kind: type[_Assumptions], arguments: Sequence[str] | None
+) -> tuple[_Assumptions, dict[str, Any]]:
+    """Parse the options of a parser, one for each assumption, and `--into`; return them apart."""
+    parser.add_argument("--into", type=Path, help="a Markdown file to update")
+    for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
+        meaning, default = each.metadata["meaning"], each.default
+        parser.add_argument(_option(each.name), type=type(default), default=default, help=meaning)
+    options = vars(parser.parse_args(arguments))
+    given = {each.name: options.pop(each.name) for each in fields(kind)}  # type: ignore[arg-type]
+    return kind(**given), options
+
+
+def assumptions_table(assumptions: Any, *more: Sequence[str]) -> str:
+    """Return the table of assumptions, with more rows."""
+    rows = [
+        [f"`{_option(each.name)}`", f"{getattr(assumptions, each.name):,}", each.metadata["meaning"]]
+        for each in fields(assumptions)
+    ]
+    return markdown_table(["", "", ""], [*rows, *more], right=(1,))
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def read_dated(path: Path, entry: type[_Entry]) -> tuple[str, str, Mapping[str, _Entry]]:
+    """Read the figures of one Region from a TOML file: the Region, the date, and the entries by name."""
+    content = tomllib.loads(path.read_text("utf-8"))
+    region, read_on = content.pop("region"), content.pop("read_on").isoformat()
+    return region, read_on, {name: entry(**members) for name, members in content.items()}

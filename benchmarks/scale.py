@@ -6,13 +6,11 @@
 import argparse
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 import aws_usage
 import kms_usage
-from assumptions import add_options, option
-from markdown_tables import markdown_table, write_tables
+from markdown_tables import assumptions_table, markdown_table, parse_command, write_tables
 from scale_loads import (
     LOADS,
     QUOTAS,
@@ -45,7 +43,7 @@ def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) 
             "### Accounts and Regions, at default quotas\n",
             _regions_table(found, quotas),
             "### Assumptions\n",
-            _assumptions_table(assumptions),
+            assumptions_table(assumptions),
         ]
     )
 
@@ -78,14 +76,6 @@ def _rate_headers() -> list[str]:
     return [f"at {rate:,}" for rate in RATES]
 
 
-def _assumptions_table(assumptions: Assumptions) -> str:
-    rows = [
-        [f"`{option(each.name)}`", f"{getattr(assumptions, each.name):,}", each.metadata["meaning"]]
-        for each in fields(assumptions)
-    ]
-    return markdown_table(["", "", ""], rows, right=(1,))
-
-
 def number(value: float) -> str:
     """Return a number with two significant digits below 100, and as a whole number above."""
     if value > LARGEST:
@@ -103,14 +93,9 @@ def number(value: float) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="scale.py", description=__doc__)
     parser.add_argument("--quotas", type=Path, default=QUOTAS, help="a TOML file like benchmarks/quotas.toml")
-    parser.add_argument("--into", type=Path, help="a Markdown file to update")
-    add_options(parser, Assumptions)
-    options = vars(parser.parse_args(arguments))
-    quotas, into = Quotas.read(options.pop("quotas")), options.pop("into")
-    assumptions = Assumptions(**options)
+    assumptions, options = parse_command(parser, Assumptions, arguments)
     found = workloads(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), assumptions)
-    tables = report(found, quotas, assumptions)
-    write_tables(tables, into, COMMENTS)
+    write_tables(report(found, Quotas.read(options["quotas"]), assumptions), options["into"], COMMENTS)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ concurrency, an assumed duration. Limits are the quotas in quotas.toml and param
 """
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,9 @@ from pathlib import Path
 
 import aws_usage
 import cost
-from assumptions import assumption
 from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
 from kms_usage import KmsUsage
+from markdown_tables import assumption, read_dated
 from mcp_roundtrip.state.jwe import EPOCH_S
 from mcp_roundtrip.state.jws import renewal_time
 from mcp_roundtrip_tools.template.yaml_reader import load
@@ -52,10 +51,8 @@ class Quotas:
 
     @classmethod
     def read(cls, path: Path) -> "Quotas":
-        content = tomllib.loads(path.read_text("utf-8"))
-        region, read_on = content.pop("region"), content.pop("read_on").isoformat()
-        quotas = {name: Quota(**quota) for name, quota in content.items()}
-        return cls(region, read_on, quotas | _parameters())
+        region, read_on, quotas = read_dated(path, Quota)
+        return cls(region, read_on, {**quotas, **_parameters()})
 
 
 def _parameters() -> dict[str, Quota]:
