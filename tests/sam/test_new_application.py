@@ -19,7 +19,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email import message_from_string
-from email.message import Message
 from pathlib import Path
 from shutil import copyfile, copytree, ignore_patterns
 from typing import Any
@@ -71,11 +70,17 @@ SOURCE_DATE_EPOCH = "1785196800"
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
+def as_stranger(
+    *command: str, folder: Path, stdin: int = subprocess.DEVNULL, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder. Any exit status is returned."""
+    env = of_stranger(**variables)
+    return subprocess.run(command, cwd=folder, env=env, stdin=stdin, capture_output=True, text=True)
+
+
 def shell(commands: str, folder: Path, **variables: str) -> str:
     """Run commands that must succeed; return what they print."""
-    done = subprocess.run(
-        ["sh", "-e", "-c", commands], cwd=folder, env=of_stranger(**variables), capture_output=True, text=True
-    )
+    done = as_stranger("sh", "-e", "-c", commands, folder=folder, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -163,37 +168,19 @@ def test_the_wheel_contains_only_the_packages(wheel: Path) -> None:
     assert {"mcp_roundtrip/py.typed", "mcp_roundtrip_testing/py.typed"} <= names
 
 
-def test_the_metadata_of_the_wheel_are_those_of_the_project(wheel: Path) -> None:
+def test_the_wheel_is_for_every_platform_and_its_page_links_to_the_release(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         [path] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        metadata: Message = message_from_string(archive.read(path).decode())
+        metadata = message_from_string(archive.read(path).decode())
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert metadata["Name"] == project["name"]
-    assert metadata["Version"] == project["version"]
-    assert metadata["Summary"] == project["description"]
-    assert metadata["License-Expression"] == project["license"]
-    assert metadata["Requires-Python"] == project["requires-python"]
-    assert metadata["Description-Content-Type"] == "text/markdown"
     links = re.findall(r'\]\((?!#)([^)]*)\)|src(?:set)?="([^"]*)"', str(metadata.get_payload()))
     assert len(links) > 20
     release = f"{project['urls']['Repository']}/{{}}/v{project['version']}/"
     for link, image in links:
         assert link.startswith(("https://", "http://")) or image.startswith(release.format("raw"))
     assert release.format("blob") + "docs/tutorial/index.md" in dict(links)
-    assert metadata.get_all("Classifier") == project["classifiers"]
-    assert len(metadata.get_all("Project-URL", [])) == len(project["urls"])
-    required = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
-    assert sorted(map(_sorted_specifiers, required)) == sorted(
-        map(_sorted_specifiers, project["dependencies"])
-    )
-    assert set(metadata.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
     assert wheel.name.endswith("-py3-none-any.whl")
-
-
-def _sorted_specifiers(requirement: str) -> tuple[str, list[str]]:
-    name, specifiers = re.fullmatch(r"([\w.-]+)(.*)", requirement).groups()  # type: ignore[union-attr]
-    return name, sorted(specifiers.split(","))
 
 
 # -- the application ------------------------------------------------------------------------------------
@@ -205,17 +192,8 @@ def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("a stranger")
     # The record of PEP 610 is what pip writes. The dependencies are those of this interpreter.
-    installed = run(
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--no-compile",
-        "--target",
-        folder / "tools",
-        wheel,
-    )
+    pip = (sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile")
+    installed = run(*pip, "--target", folder / "tools", wheel)
     assert installed.returncode == 0, installed.stderr
     shell(
         for_this_computer(NEW).replace(".venv/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_tools"),
@@ -332,14 +310,7 @@ def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Sta
     answers = {"Name of the stack": "", "Region": "", "AuthMode": "none"}
     ours, terminal = pty.openpty()
     os.write(ours, "".join(f"{answer}\n" for answer in answers.values()).encode())
-    done = subprocess.run(
-        DEPLOY.split(),
-        cwd=application,
-        env=of_stranger(**deployer),
-        stdin=terminal,
-        capture_output=True,
-        text=True,
-    )
+    done = as_stranger(*DEPLOY.split(), folder=application, stdin=terminal, **deployer)
     os.close(ours)
     os.close(terminal)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -397,14 +368,7 @@ REFUSED = {
 def test_a_deployment_that_cannot_work_is_refused_before_the_build(
     given: str, sentence: str, application: Path, deployer: Mapping[str, str]
 ) -> None:
-    done = subprocess.run(
-        ["make", "deploy", given],
-        cwd=application,
-        env=of_stranger(**deployer),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = as_stranger("make", "deploy", given, folder=application, **deployer)
     assert done.returncode == 2
     assert f"error: {sentence}" in done.stderr
     assert "Building" not in done.stdout
