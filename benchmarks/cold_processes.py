@@ -56,7 +56,6 @@ class Stopwatch:
         self._last = perf_counter()
 
     def mark(self, stage: str) -> None:
-        """End a stage."""
         now = perf_counter()
         self._stages[stage] = (now - self._last) * 1000
         self._last = now

@@ -35,7 +35,6 @@ class Session:
 
 
 def open_session(url: str) -> Session:
-    """Open a session without capabilities."""
     opening = {
         "protocolVersion": VERSION,
         "capabilities": {},

@@ -36,7 +36,6 @@ def task_poll(task_id: str) -> dict[str, Any]:
 
 
 def list_request(method: str) -> dict[str, Any]:
-    """Build a request for a list."""
     headers = {"mcp-protocol-version": PROTOCOL_VERSION, "mcp-method": method}
     return _event(method, {"_meta": META}, headers)
 

@@ -167,7 +167,6 @@ def regions_needed(workload: Workload, quotas: Quotas, rate: float) -> tuple[int
 def workloads(
     usage: UsageReport, kms_usages: Mapping[str, KmsUsage], assumptions: Assumptions
 ) -> list[Workload]:
-    """Return the workloads of the page."""
     direct, delegated = kms_usages["direct, encrypted"], kms_usages["delegated, encrypted"]
     asking = usage.plain + usage.question
     polled = usage.task + Usage({name: count * assumptions.polls for name, count in usage.poll.items()})

@@ -92,5 +92,4 @@ def deploy(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: 
 
 
 def task_table() -> DynamoStore:
-    """Return the table in MCP_TASK_TABLE."""
     return DynamoStore(AwsClients().client("dynamodb"), os.environ["MCP_TASK_TABLE"])

@@ -91,7 +91,6 @@ def prefixes(name: str) -> set[str]:
 
 
 def forbidden(module: Path) -> Iterator[str]:
-    """Yield the forbidden imports of a module."""
     own = part(module)
     allowed = MAY_IMPORT[own] | {module.parts[0].removesuffix(".py")}
     for name in imports(parsed(PACKAGE / module)):

@@ -76,7 +76,6 @@ def selected(target: Target, only: Sequence[str]) -> list[str]:
 def run(
     target: Target, suite: Suite, scenarios: Sequence[str], expected: Mapping[str, Mapping[str, int]]
 ) -> list[Row]:
-    """Serve a target and run these scenarios."""
     results = CACHE / "results" / target.title.replace(" ", "_").replace(",", "")
     results.mkdir(parents=True, exist_ok=True)
     port = _free_port()

@@ -29,7 +29,6 @@ SCOPES: Final = "db:read db:write"
 
 
 def settings(mode: str, world: World) -> dict[str, str]:
-    """Return the settings of an AuthMode."""
     chosen = {"MCP_AUTH_MODE": mode}
     if mode == "bearer":
         serve_issuer(world)
@@ -52,7 +51,6 @@ def serve_issuer(world: World) -> None:
 
 
 def access_token(world: World, person: str, **claims: Any) -> str:
-    """Return an access token of the issuer."""
     now = int(world.clock.now)
     members = {
         **{"iss": ISSUER, "sub": person, "aud": AUDIENCE, "client_id": "client-1", "scope": SCOPES},

@@ -36,7 +36,6 @@ class Client:
     _ids: Any = field(default_factory=lambda: count(1))
 
     def another(self, **changes: Any) -> Client:
-        """Return a client that differs from this one."""
         return replace(self, **changes)
 
     def open(self) -> None:

@@ -18,8 +18,6 @@ EVERYTHING: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of client."""
-
     capabilities: Mapping[str, Any]
     name: str = "corpus"
     version: str = "2026-07-28"

@@ -178,7 +178,6 @@ def _updated(item: Item, request: Mapping[str, Any]) -> Item:
 
 
 def _holds(expression: str, request: Mapping[str, Any], item: Item) -> bool:
-    """Return whether a condition holds for an item."""
     tokens = _TOKEN.findall(expression)
     names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
 

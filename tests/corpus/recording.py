@@ -18,7 +18,6 @@ class Case:
 
 
 def record(case: Case) -> dict[str, Any]:
-    """Run a case, and return its record."""
     with opened_world() as world:
         case.run(world)
         rows = world.account.rows()

@@ -38,7 +38,6 @@ class Fault:
 
     @classmethod
     def read(cls, path: Path) -> Fault:
-        """Read a file."""
         text, _, _ = path.read_text("utf-8").partition("\ndiff --git ")
         description, _, tests = text.partition(f"\n\n{_HEADING}\n")
         return cls(path, " ".join(description.split()), tuple(tests.split()))

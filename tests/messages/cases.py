@@ -23,7 +23,6 @@ class Case:
 
     @cached_property
     def message(self) -> str:
-        """The message of the error."""
         try:
             self.make()
         except self.kind as error:

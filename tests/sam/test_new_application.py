@@ -139,7 +139,6 @@ def source(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(build: Build, source: Path) -> Path:
-    """Return the wheel that is built from the source distribution."""
     return build(source, "wheel")
 
 

@@ -9,7 +9,6 @@ from support import token_issuer
 
 
 def authenticator(mode: AuthMode, clock: FakeClock) -> Authenticator:
-    """Return the authenticator of a deployment."""
     bearer = mode is AuthMode.BEARER
     return token_issuer.authenticator(clock) if bearer else EventAuthenticator(mode, "user", "scopes")
 

@@ -158,15 +158,12 @@ class ClientRequests(ABC):
         return self.result("tools/call", name=tool, arguments=arguments)
 
     def call_error(self, tool: str, /, **arguments: Any) -> Any:
-        """Return the JSON-RPC error of a call."""
         return self.error("tools/call", name=tool, arguments=arguments)
 
     def text(self, tool: str, /, **arguments: Any) -> str:
-        """Return the text of a tool's result, which may be an error."""
         return text(self.call(tool, **arguments))
 
     def error_text(self, tool: str, /, **arguments: Any) -> str:
-        """Return the text of a tool error."""
         result = self.call(tool, **arguments)
         assert result["isError"] is True
         return text(result)
@@ -233,7 +230,6 @@ def code_in(text: str) -> str:
 
 
 def text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result."""
     return "\n".join(block["text"] for block in result["content"])
 
 

@@ -114,7 +114,6 @@ class Deployer:
         shutil.copyfile(self.folder / PACKAGED_TEMPLATE, self.folder / BUILT_TEMPLATE)
 
     def configuration(self, function: str) -> Mapping[str, Any]:
-        """Return the configuration of the deployed version of a function."""
         found: Mapping[str, Any] = self.cloud.client("lambda").get_function_configuration(
             FunctionName=self.stack.resources[function], Qualifier="live"
         )

@@ -15,7 +15,6 @@ FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 
 
 def read_document(path: str) -> str:
-    """Return the text of a document, by its path in the project."""
     return (ROOT / path).read_text("utf-8")
 
 

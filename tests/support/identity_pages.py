@@ -55,7 +55,6 @@ class Page:
 
 @cache
 def page(provider: str) -> Page:
-    """Read a page."""
     text = (FOLDER / f"{provider}.md").read_text("utf-8")
     first_token = text.partition("\n## The first token\n")[2].partition("\n## ")[0]
     header, claims = (json.loads(found) for found in re.findall(r"```json\n(.*?)```", first_token, re.DOTALL))

@@ -72,7 +72,6 @@ class Artefact:
 
     @property
     def folders(self) -> tuple[Path, Path, Path]:
-        """Return the folders in the order of PATHS_ON_LAMBDA."""
         return self.code, self.layer, self.runtime.packages
 
 

@@ -18,7 +18,6 @@ OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
 
 
 def copy_layer(folder: Path) -> Path:
-    """Copy the sources of the layer into `folder`, and return the copy."""
     return Path(
         shutil.copytree(LAYER, folder / "source", ignore=shutil.ignore_patterns("__pycache__", ".aws-sam"))
     )

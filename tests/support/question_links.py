@@ -16,5 +16,4 @@ def url(address: str, message: str = "Sign in") -> dict[str, Any]:
 
 
 def answer_link(links: QuestionLinks, token: str, responses: Mapping[str, Any]) -> AnswerState:
-    """Answer the questions that a link leads to."""
     return links.answer(links.find(token), responses)

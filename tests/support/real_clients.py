@@ -121,7 +121,6 @@ class Connection:
         self._driver = driver
 
     def tools(self) -> list[dict[str, Any]]:
-        """List the tools."""
         return list(self.run("list", {}))
 
     def call(self, tool: str, arguments: Mapping[str, Any], *answers: Answer) -> Called:
@@ -132,7 +131,6 @@ class Connection:
         return Called(asked, **message["done"])
 
     def run(self, command: str, given: Mapping[str, Any]) -> Any:
-        """Run a command of the driver and return its result."""
         message, _ = self._send(command, given)
         assert "done" in message, message
         return message["done"]

@@ -48,7 +48,6 @@ def _check(method: str, message: Mapping[str, Any]) -> None:
 
 
 def _method(request: HttpRequest) -> str | None:
-    """Return the method of a modern request."""
     try:
         message = json.loads(request.body or b"")
         version = message["params"]["_meta"][META_PROTOCOL_VERSION]

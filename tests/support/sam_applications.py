@@ -113,7 +113,6 @@ class Running:
 
 
 def write_application(folder: Path, template: str, sources: Mapping[str, str]) -> Path:
-    """Write the sources and the template, and return the path of the template."""
     for name, text in sources.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

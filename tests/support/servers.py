@@ -22,8 +22,6 @@ def server_of(*tools: Function, prompts: Sequence[Function] = (), **options: Any
 
 
 def output_of(annotation: Any) -> Output:
-    """Return the output of a function with this return annotation."""
-
     def tool() -> None: ...
 
     tool.__annotations__["return"] = annotation

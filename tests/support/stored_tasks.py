@@ -43,7 +43,6 @@ class StoredTasks:
 
     @classmethod
     def over(cls, store: Any, **more: Any) -> Self:
-        """Return the tasks in a store."""
         return cls(TaskTable(FakeClock(), store), **more)
 
     @property
@@ -74,7 +73,6 @@ class StoredTasks:
         return self.tasks.create(call, self.principal, journal, **options)
 
     def get(self, task: Task) -> Any:
-        """Poll a task."""
         return self.tasks.get(self.principal, task.task_id)
 
     def cancel(self, task: Task) -> None:

@@ -62,7 +62,6 @@ ONE, TWO, RSA = Key(), Key("two"), Key("rsa", "RS256")
 
 
 def jwks(*keys: Key | Mapping[str, Any]) -> bytes:
-    """Return a JWK Set."""
     return json.dumps({"keys": [key.jwk() if isinstance(key, Key) else key for key in keys]}).encode()
 
 

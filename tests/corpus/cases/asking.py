@@ -54,7 +54,6 @@ DIMENSIONS: Final[Mapping[str, Any]] = {
 
 
 def is_possible(chosen: Combination) -> bool:
-    """Return whether a case can have these values."""
     feature, table, task = chosen.get("feature", "tool"), chosen.get("table"), chosen.get("task")
     source, mode, client = chosen.get("source"), chosen.get("mode"), chosen.get("client", "")
     if source and mode and source not in callers.MODES[mode]:
@@ -73,7 +72,6 @@ def is_possible(chosen: Combination) -> bool:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for chosen in all_pairs(DIMENSIONS, is_possible):
         yield Case(f"asking: {name_of(chosen)}", play, chosen)
 

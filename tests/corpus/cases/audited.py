@@ -44,7 +44,6 @@ FEATURE_STEPS: Final[Mapping[str, Step]] = {
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for mode, audit in MODES.items():
         for name, body in BODIES.items():
             yield Case(f"audit: {mode}, {name}", _run, body, audit)

@@ -42,7 +42,6 @@ DIMENSIONS: Final[Mapping[str, Any]] = {
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for chosen in all_pairs(DIMENSIONS, lambda _: True):
         name = (
             f"channels: {' before '.join(chosen['order'])}; {'async tool' if chosen['is_async'] else 'tool'} "

@@ -13,7 +13,6 @@ from corpus.recording import Case
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     yield from _per_source()
     yield from _authorization()
     yield from _documents()

@@ -50,7 +50,6 @@ BODIES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for name, step in STEPS.items():
         yield case(f"direct invocation, {name}", step, source="direct")
     few = {"MCP_MAX_BODY_BYTES": "400"}

@@ -10,7 +10,6 @@ from corpus.recording import Case
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for name in load():
         yield Case(f"earlier version: {name}", _resume, name)
 

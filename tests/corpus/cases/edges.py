@@ -26,7 +26,6 @@ LEGACY: Final = ("2025-06-18, declares nothing", "2025-11-25, declares nothing")
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     yield from _limits()
     yield from _spellings()
     yield from _routes()

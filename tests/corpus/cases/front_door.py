@@ -89,7 +89,6 @@ def deployed(
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for client in KINDS:
         if KINDS[client].augments_tasks:
             continue

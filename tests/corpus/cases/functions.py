@@ -51,7 +51,6 @@ MODEL_ANSWERS: Final[tuple[Any, ...]] = (
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for function in FUNCTIONS:
         name = function.__name__.replace("_", " ")
         for client in ("answers everything, follows tasks", "declares nothing"):

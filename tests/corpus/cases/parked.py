@@ -186,7 +186,6 @@ VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for name, (body, acts) in STORIES.items():
         for client in ("declares nothing", "2025-11-25, shows apps"):
             task = "optional" if "task" in body else None

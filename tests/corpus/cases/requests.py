@@ -87,7 +87,6 @@ HEADERS: Final[Mapping[str, Mapping[str, str | None]]] = {
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for name, body in BODIES.items():
         yield case(f"body with {name}", raw(body))
         if not isinstance(body, str | list) and name.startswith(("no ", "a notification")):

@@ -21,7 +21,6 @@ DECLINED: Final = {"size": {"action": "decline"}}
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     yield from _urls()
     yield from _endings()
     yield from _limits()

@@ -37,7 +37,6 @@ DIMENSIONS: Final[Mapping[str, Any]] = {
 
 
 def is_possible(chosen: Combination) -> bool:
-    """Return whether a case can have these values."""
     feature, around = chosen.get("feature", "tool"), chosen.get("around", "")
     if not feature.endswith("tool") and (chosen.get("task") or "task" in around):
         return False
@@ -52,7 +51,6 @@ def is_possible(chosen: Combination) -> bool:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for chosen in all_pairs(DIMENSIONS, is_possible):
         more = {**chosen, "channels": "usual channels", "source": "http_api"}
         task = "" if chosen["task"] is None else f", a task is {chosen['task']}"

@@ -190,7 +190,6 @@ ALSO_IN_DIALECT: Final = (
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for name, (body, acts) in STORIES.items():
         yield Case(f"task: {name}", play_acts, body, acts, TASKS)
         if name in ALSO_QUEUED:

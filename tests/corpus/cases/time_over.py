@@ -55,7 +55,6 @@ DIMENSIONS: Final[Mapping[str, Any]] = {
 
 
 def is_possible(chosen: Combination) -> bool:
-    """Return whether a case can have these values."""
     if "a task" in chosen.get("body", "") and ("task" in chosen and chosen["task"] is None):
         return False
     if chosen.get("occupied") and (
@@ -69,7 +68,6 @@ def is_possible(chosen: Combination) -> bool:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     for chosen in all_pairs(DIMENSIONS, is_possible):
         task = "" if chosen["task"] is None else f", a task is {chosen['task']}"
         occupied = ", all occupied" if chosen["occupied"] else ""

@@ -14,7 +14,6 @@ from corpus.recording import Case
 
 
 def cases() -> Iterator[Case]:
-    """Yield the cases."""
     yield from _workers()
     yield from _faults()
 
