@@ -144,7 +144,7 @@ export SAM_CLI_TELEMETRY := 0
 is_given = $(filter command,$(firstword $(origin $(1))))
 
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
-        first-hour simulate scale cost storm faults corpus events catalog clients-table reference docs new-tool \
+        simulate scale cost storm faults corpus events catalog clients-table reference docs new-tool \
         new-function build lock deploy rollback url deployer-policy smoke prune dist clean
 
 help:  ## list the commands
@@ -213,9 +213,6 @@ hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude C
 
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
-
-first-hour:  ## measure a new user's first answers, from a clean clone and from an empty folder
-	@$(PYTHON) benchmarks/first_hour.py
 
 simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/explanation/scale.md)
 	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
