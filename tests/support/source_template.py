@@ -1,6 +1,5 @@
 """template.yaml before the SAM transform."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,6 @@ IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
 def read_template(path: Path | None = None) -> Any:
     """Return the template at `path`, or template.yaml, with None for each intrinsic function."""
     return yaml.load((path or ROOT / "template.yaml").read_text(), IntrinsicsIgnored)
-
-
-def sections(text: str) -> list[list[str]]:
-    """Return the lines of each group of resources in a template. Blank lines separate groups."""
-    rest = text.partition("\nResources:\n")[2]
-    resources = re.split(r"^(?=[\w#])", rest, maxsplit=1, flags=re.MULTILINE)[0]
-    return [group.strip("\n").split("\n") for group in resources.split("\n\n") if group.strip()]
 
 
 def function_names() -> dict[str, str]:
