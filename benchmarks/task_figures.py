@@ -82,13 +82,13 @@ def _deployment() -> Iterator[dict[str, str]]:
     """Create a table, and yield the environment variables that configure access to it."""
     try:
         with serve_ministack({"SERVICES": "dynamodb"}) as url:
-            yield _create_table(url)
+            yield create_table(url)
     except MinistackError as error:
         raise measure.BenchmarkError(str(error)) from error
 
 
-def _create_table(url: str) -> dict[str, str]:
-    """Create a table, and return the variables."""
+def create_table(url: str) -> dict[str, str]:
+    """Create a table, and return the environment variables that configure access to it."""
     name = f"tasks-{secrets.token_hex(8)}"
     region = measure.ENVIRONMENT["AWS_REGION"]
     account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}

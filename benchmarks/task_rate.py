@@ -1,7 +1,7 @@
 """Measure tasks per second, from call to result: `task_rate.py memory|dynamodb PIPE`, the numbers on stdin.
 
 Requests are API Gateway events. With DynamoDB the worker is another process, which runs one task after the
-other. In memory the worker runs within the call.
+other: `task_rate.py worker`. In memory the worker runs within the call.
 """
 
 import json
@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import payloads
@@ -21,8 +20,6 @@ from invocations import LambdaContext
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip_testing.task_table import MemoryStore
 from task_server import NullDispatcher, deploy, task_table
-
-WORKER = Path(__file__).with_name("task_worker.py")
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,15 @@ class PipeDispatcher(NullDispatcher):
 @contextmanager
 def dynamodb() -> Iterator[Server]:
     """Yield a server whose worker is another process."""
-    with subprocess.Popen([sys.executable, WORKER], stdin=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, __file__, "worker"], stdin=subprocess.PIPE, text=True) as process:
         yield deploy(task_table(), PipeDispatcher(process)).server
+
+
+def run_tasks() -> None:
+    """Run the task of each partition key that is read from stdin."""
+    server = deploy(task_table()).server
+    for line in sys.stdin:
+        server.worker_handler({"task": line.strip()}, LambdaContext())
 
 
 @contextmanager
@@ -82,4 +86,7 @@ def main(store: str, pipe: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    if sys.argv[1] == "worker":
+        run_tasks()
+    else:
+        main(sys.argv[1], int(sys.argv[2]))

@@ -1,25 +1,20 @@
 """The benchmarks that need no other MCP server run against the current code."""
 
-import os
-import shutil
-import subprocess
 import sysconfig
 from pathlib import Path
 
-import boto3
 import pytest
 
 import bearer_tokens
 import cold_chain
 import cold_tables
-import cpu_limits
 import earlier_revision
 import forwarding
 import measure
 import revisions
 import run
+import task_figures
 from support import skips
-from support.dynamodb_clients import new_table
 
 pytest_plugins = ["support.ministack"]
 
@@ -43,17 +38,7 @@ def installed_packages(monkeypatch):
     ids=lambda c: c[0],
 )
 def test_a_benchmark_runs(command, ministack):
-    account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}
-    region = measure.ENVIRONMENT["AWS_REGION"]
-    dynamodb = boto3.client("dynamodb", region_name=region, endpoint_url=ministack, **account)
-    variables = {
-        **{name.upper(): value for name, value in account.items()},
-        "AWS_DEFAULT_REGION": region,
-        "AWS_ENDPOINT_URL_DYNAMODB": ministack,
-        "MCP_TASK_TABLE": new_table(dynamodb),
-    }
-    dynamodb.close()
-    assert measure.run_script(*command, variables=variables)
+    assert measure.run_script(*command, variables=task_figures.create_table(ministack))
 
 
 def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result():
@@ -67,11 +52,6 @@ def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result():
     counted = [target for target in run.question_targets(found) if "DynamoDB" in target.title]
     assert [target.title for target in counted if target.value > target.limit] == []
     assert all(title in run.question_table(found) for title in run.QUESTIONS.values())
-
-
-def test_an_unknown_revision_is_not_compared():
-    with pytest.raises(revisions.RevisionUnavailable):
-        earlier_revision.compare_with("0" * 40, 1, 1, 1)
 
 
 def test_this_revision_can_be_compared_with_itself(installed_packages):
@@ -96,37 +76,6 @@ def test_a_cold_call_is_measured_by_stage_from_the_front_door_to_a_question(inst
     assert min(*sample.stages.values(), sample.cpu_ms) > 0
     assert cold_tables.cold_targets(found) == []  # there is no revision to compare with
     assert len(cold_tables.cold_tables(found)) == 2
-
-
-def run_python(interpreter, code):
-    return subprocess.run(
-        [interpreter, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.strip()
-
-
-def test_a_function_gets_the_cpu_time_of_its_memory(tmp_path):
-    with cpu_limits.cpu_limits(tmp_path) as limits:
-        if not limits.has_quotas:
-            skips.skip(skips.CGROUPS, limits.title)
-        group = run_python(limits.interpreter("tool", 512), "print(open('/proc/self/cgroup').read())")
-        assert "-tool" in group
-        [quota] = [
-            *Path("/sys/fs/cgroup").glob(f"**/*{os.getpid()}-tool/cpu.cfs_quota_us"),
-            *Path("/sys/fs/cgroup").glob(f"**/*{os.getpid()}-tool/cpu.max"),
-        ]
-        assert quota.read_text().split()[0] == str(20_000 * 512 // 1769)
-    assert not quota.exists()
-
-
-def test_without_quotas_a_function_runs_on_one_cpu_and_smaller_ones_are_not_measured(tmp_path, monkeypatch):
-    if shutil.which("taskset") is None:
-        skips.skip(skips.LINUX, "taskset is not installed")
-    monkeypatch.setattr(cpu_limits, "_CGROUPS", ())
-    with cpu_limits.cpu_limits(tmp_path) as limits:
-        assert "no quotas" in limits.title
-        assert [limits.supports(memory_mb) for memory_mb in (512, 1769)] == [False, True]
-        count = run_python(limits.interpreter("tool", 1769), "import os; print(len(os.sched_getaffinity(0)))")
-        assert count == "1"
 
 
 def test_the_import_of_the_package_is_compared_only_with_another_revision(installed_packages):

@@ -1,6 +1,7 @@
 """Clients as their users install them, against template.yaml and against a server that finds their limits."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -15,11 +16,10 @@ from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.examples import HYDERABAD, ORDERS, RESOLVE, TOKYO
-from support.page_user import answer_page, decline_page, link_in
+from support.page_user import LINK, answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
-from support.real_clients import FOLDER, RealClient, real_clients
+from support.real_clients import FOLDER, Called, Connection, RealClient, real_clients
 from support.recorded_traffic import Exchange, Recorded, recorded
-from support.text_reader import TextReader
 
 pytest_plugins = ["support.real_clients"]
 
@@ -231,6 +231,35 @@ def test_a_user_who_cannot_be_asked_answers_on_the_question_page(client, process
     assert called.value["host"].startswith(called.value["id"])
     assert len(examples.calls()) == 4
     assert ("tasks/get" in examples.methods()) == client.tasks
+
+
+class TextReader:
+    """Calls one tool, and calls it again as its results say.
+
+    It knows what its client shows to a model: the listed schema of the tool, and the text of the results.
+    """
+
+    def __init__(self, client: Connection, tool: str, arguments: Mapping[str, Any]) -> None:
+        self.client, self.tool = client, tool
+        [self.schema] = [each["inputSchema"] for each in client.tools() if each["name"] == tool]
+        self.arguments = dict(arguments)
+        self.result = client.call(tool, arguments)
+
+    @property
+    def link(self) -> str | None:
+        """The link that the last text asks to show to the user."""
+        found = LINK.search(self.result.text)
+        return found[0] if found else None
+
+    def call_again(self) -> Called:
+        """Make the call that the last text asks for, as far as the listed schema allows it."""
+        text = self.result.text
+        assert f"call {self.tool} again with the same arguments" in text
+        for name in self.schema["properties"]:
+            if found := re.search(rf'{name} \\?"([^"\\]+)', text):
+                self.arguments[name] = found[1]
+        self.result = self.client.call(self.tool, self.arguments)
+        return self.result
 
 
 @select(lambda client: client.session_per_call or client.id == "agno")

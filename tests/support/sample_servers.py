@@ -136,7 +136,9 @@ def type_server(*samples: str) -> Server:
         suffix = f"-{TYPES.index(sample)}"
         tools: dict[str, Callable[..., Any]] = {}
         if sample in ZOO:
-            tools |= {"value": _returning(ZOO[sample]), "member": _returning_object(ZOO[sample])}
+            kind = ZOO[sample]
+            tools["value"] = _annotated(lambda x: x, x=kind, **{"return": kind})
+            tools["member"] = _annotated(lambda x: {"x": x}, x=kind, **{"return": dict[str, kind]})
         if sample in FORMS:
             tools["form"] = _asking(FORMS[sample])
         for name, tool in tools.items():
@@ -144,20 +146,13 @@ def type_server(*samples: str) -> Server:
     return server
 
 
-def _returning(kind: Any) -> Callable[..., Any]:
-    def tool(x: Any) -> Any:
-        return x
-
-    tool.__annotations__ = {"x": kind, "return": kind}
+def _annotated(tool: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:
+    tool.__annotations__ = kinds
     return tool
 
 
-def _returning_object(kind: Any) -> Callable[..., Any]:
-    def tool(x: Any) -> Any:
-        return {"x": x}
-
-    tool.__annotations__ = {"x": kind, "return": dict[str, kind]}
-    return tool
+def _giving(value: Any) -> Callable[[], Any]:
+    return lambda: value
 
 
 def _asking(kind: Any) -> Callable[..., Any]:
@@ -171,16 +166,9 @@ def result_server() -> Server:
     """Return a server with a tool for each sample result."""
     server = Server("results")
     for number, (kind, value) in enumerate(RESULTS):
-        server.tool(name=f"result-{number}", description=repr(value))(_giving(kind, value))
+        tool = _annotated(_giving(value), **{"return": kind})
+        server.tool(name=f"result-{number}", description=repr(value))(tool)
     return server
-
-
-def _giving(kind: Any, value: Any) -> Callable[..., Any]:
-    def tool() -> Any:
-        return value
-
-    tool.__annotations__ = {"return": kind}
-    return tool
 
 
 def metadata_server() -> Server:

@@ -11,7 +11,6 @@ RUNTIME = "needs the interpreter of the runtime"
 DEPLOYED = "needs a Python that functions are deployed on"
 READ_ONLY = "needs mounts, or a user other than root"
 HISTORY = "needs the repository's history"
-CGROUPS = "needs to create cgroups"
 
 PERMITTED = {
     LINUX: "the layer's wheels, AWS's emulator and /proc exist on Linux only; CI is Linux",
@@ -20,7 +19,6 @@ PERMITTED = {
     DEPLOYED: "an author may have Python 3.11, on which functions are not deployed; CI has later ones",
     READ_ONLY: "root writes to everything unless the code is mounted read-only",
     HISTORY: "an archive or a shallow clone has no revision to compare with",
-    CGROUPS: "a container may not create them, and the benchmark then runs on one CPU",
 }
 """Reason -> why a run without the test is acceptable."""
 
