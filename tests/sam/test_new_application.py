@@ -71,7 +71,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 def as_stranger(
-    *command: str, folder: Path, stdin: int = subprocess.DEVNULL, **variables: str
+    *command: str, folder: Path, variables: Mapping[str, str], stdin: int = subprocess.DEVNULL
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder. Any exit status is returned."""
     env = of_stranger(**variables)
@@ -80,7 +80,7 @@ def as_stranger(
 
 def shell(commands: str, folder: Path, **variables: str) -> str:
     """Run commands that must succeed; return what they print."""
-    done = as_stranger("sh", "-e", "-c", commands, folder=folder, **variables)
+    done = as_stranger("sh", "-e", "-c", commands, folder=folder, variables=variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -309,7 +309,7 @@ def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Sta
     answers = {"Name of the stack": "", "Region": "", "AuthMode": "none"}
     ours, terminal = pty.openpty()
     os.write(ours, "".join(f"{answer}\n" for answer in answers.values()).encode())
-    done = as_stranger(*DEPLOY.split(), folder=application, stdin=terminal, **deployer)
+    done = as_stranger(*DEPLOY.split(), folder=application, variables=deployer, stdin=terminal)
     os.close(ours)
     os.close(terminal)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -367,7 +367,7 @@ REFUSED = {
 def test_a_deployment_that_cannot_work_is_refused_before_the_build(
     given: str, sentence: str, application: Path, deployer: Mapping[str, str]
 ) -> None:
-    done = as_stranger("make", "deploy", given, folder=application, **deployer)
+    done = as_stranger("make", "deploy", given, folder=application, variables=deployer)
     assert done.returncode == 2
     assert f"error: {sentence}" in done.stderr
     assert "Building" not in done.stdout

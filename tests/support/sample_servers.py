@@ -136,7 +136,7 @@ def type_server(*samples: str) -> Server:
         suffix = f"-{TYPES.index(sample)}"
         tools: dict[str, Callable[..., Any]] = {}
         if sample in ZOO:
-            kind = ZOO[sample]
+            kind: Any = ZOO[sample]
             tools["value"] = _annotated(lambda x: x, x=kind, **{"return": kind})
             tools["member"] = _annotated(lambda x: {"x": x}, x=kind, **{"return": dict[str, kind]})
         if sample in FORMS:
