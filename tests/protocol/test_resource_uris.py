@@ -18,7 +18,6 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.resource_uris import (
     UriIndex,
     UriTemplate,
-    find_equivalent,
     normalize_uri,
     spelling_key,
 )
@@ -385,9 +384,10 @@ def test_equivalent_spellings_of_templates_have_one_normal_form(
     one: str, other: str, are_equivalent: bool
 ) -> None:
     assert (spelling_key(one) == spelling_key(other)) is are_equivalent
-    assert find_equivalent(other, ["docs://other", one]) == (one if are_equivalent else other)
+    index = UriIndex((UriTemplate.parse(text), text) for text in ("docs://other", one))
+    assert index.find_equivalent(other) == (one if are_equivalent else other)
 
 
 @given(st.text("aA%4{}:/?é\ud800", max_size=12))
 def test_resolving_any_text_raises_no_unexpected_error(text: str) -> None:
-    assert find_equivalent(text, ["docs://plan"]) in (text, "docs://plan")
+    assert UriIndex([(UriTemplate.parse("docs://plan"), 1)]).find_equivalent(text) in (text, "docs://plan")

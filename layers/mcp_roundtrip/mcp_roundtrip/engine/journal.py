@@ -153,8 +153,8 @@ class History:
         self.journal = journal
         self._entries = {entry.key: entry for entry in journal.entries}
         self._used_keys: set[str] = set()
-        # Kept up to date, because a pass asks for each notification and each answer.
-        self._unused_keys: set[str] | None = None
+        # An internal entry has the key of its step, "~" and a suffix.
+        self._unused_keys = {entry.key.partition("~")[0] for entry in journal.entries}
         self._has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
         self._has_new_entries = False
         self.round_has_entries = False
@@ -170,8 +170,7 @@ class History:
         if key in self._used_keys:
             return False
         self._used_keys.add(key)
-        if self._unused_keys is not None:
-            self._unused_keys.discard(key)
+        self._unused_keys.discard(key)
         return True
 
     def is_used(self, key: str) -> bool:
@@ -230,17 +229,10 @@ class History:
         While replaying, a pass sends none. After the last entry it skips as many as were sent between that
         entry and the end of the pass that wrote the journal.
         """
-        if not self._has_new_entries and self._keys_to_replay():
+        if not self._has_new_entries and self._unused_keys:
             return False
         self._notified += 1
         return self._has_new_entries or self._notified > self.journal.trailing_notifications
-
-    def _keys_to_replay(self) -> set[str]:
-        """Return the keys of the journal that the code has not used yet in this pass."""
-        if self._unused_keys is None:
-            # An internal entry has the key of its step, "~" and a suffix.
-            self._unused_keys = {key.partition("~")[0] for key in self._entries} - self._used_keys
-        return self._unused_keys
 
     # -- the end of the pass ------------------------------------------------------------------------
 

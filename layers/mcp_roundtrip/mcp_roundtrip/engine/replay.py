@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -12,10 +12,14 @@ from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import MissingClientCapability, ToolError
 
+OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]
+"""The names of the outcomes that are no failures, as hooks and spans have them."""
+
 
 class Done(Struct, frozen=True):
     """The function returned `value`."""
 
+    name: ClassVar[OutcomeName] = "complete"
     value: Any
 
 
@@ -28,6 +32,7 @@ class Failed(Struct, frozen=True):
 class NeedsInput(Struct, frozen=True):
     """Somebody has to answer `requests` (InputRequest objects by key), which `channel` carries."""
 
+    name: ClassVar[OutcomeName] = "input_required"
     requests: Mapping[str, Mapping[str, Any]]
     journal: Journal
     channel: Channel = "client"
@@ -36,12 +41,14 @@ class NeedsInput(Struct, frozen=True):
 class Checkpointed(Struct, frozen=True):
     """The time is nearly over and nothing is outstanding: the client retries at once with the state."""
 
+    name: ClassVar[OutcomeName] = "checkpoint"
     journal: Journal
 
 
 class TaskRequested(Struct, frozen=True):
     """The call continues as a task that lives for `ttl_ms` milliseconds."""
 
+    name: ClassVar[OutcomeName] = "task"
     journal: Journal
     ttl_ms: int
 
@@ -49,31 +56,18 @@ class TaskRequested(Struct, frozen=True):
 class Sleeping(Struct, frozen=True):
     """The task has nothing to do until `wake_at_ms` (epoch milliseconds)."""
 
+    name: ClassVar[OutcomeName] = "sleep"
     wake_at_ms: int
 
 
 class OwnershipLost(Struct, frozen=True):
     """The task was cancelled, or another worker took it over."""
 
+    name: ClassVar[OutcomeName] = "lease_lost"
+
 
 Suspended = NeedsInput | Checkpointed | TaskRequested | Sleeping | OwnershipLost
 Outcome = Done | Failed | Suspended
-
-OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]
-
-_NAMES: Final[Mapping[type, OutcomeName]] = {
-    Done: "complete",
-    NeedsInput: "input_required",
-    Checkpointed: "checkpoint",
-    TaskRequested: "task",
-    Sleeping: "sleep",
-    OwnershipLost: "lease_lost",
-}
-
-
-def outcome_name(outcome: Done | Suspended) -> OutcomeName:
-    """Return the name of an outcome that is no failure, as hooks and spans have it."""
-    return _NAMES[type(outcome)]
 
 
 def replay(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run) -> Outcome:

@@ -18,6 +18,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.question_channels import ClientInputs, InputRequests
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
+from mcp_roundtrip.protocol.canonical import has_half_of_a_pair
 
 StepSpan = Callable[[str, int | None], AbstractContextManager[Any]]
 
@@ -177,9 +178,9 @@ class Run:
 
     def check_key(self, key: str) -> str:
         """Return `key` if an author may use it. Raises InvalidKey."""
-        if isinstance(key, str) and key and RESERVED_CHARACTERS.isdisjoint(key) and _is_encodable(key):
-            return key
-        raise self.fail(InvalidKey(key))
+        if not isinstance(key, str) or not key or has_half_of_a_pair(key) or RESERVED_CHARACTERS & set(key):
+            raise self.fail(InvalidKey(key))
+        return key
 
     def check_context_usable(self) -> None:
         """Raise UsageError while the function of a step, or the `done` of a question, is running."""
@@ -300,11 +301,3 @@ def running(kind: str, key: str) -> Iterator[None]:
         yield
     finally:
         running_function.reset(token)
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

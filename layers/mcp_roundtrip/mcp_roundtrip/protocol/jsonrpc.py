@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from mcp_roundtrip.errors import (
     MissingClientCapability,
     ProtocolError,
 )
-from mcp_roundtrip.protocol.canonical import TooManyValues, compact_json, parse_json
+from mcp_roundtrip.protocol.canonical import TooManyValues, compact_json, has_half_of_a_pair, parse_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -47,8 +46,6 @@ HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
 """Error code -> HTTP status."""
 
 RequestId = str | int
-
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 MAX_ID: Final = 1_024
 """Limit in characters of an id or a progress token, because every notification repeats the token."""
@@ -144,7 +141,7 @@ def without_null_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def is_echoable(value: object) -> bool:
     """Return whether the server can send back an id or a token: it is ECHOABLE, without lone surrogates."""
     if isinstance(value, str):
-        return len(value) <= MAX_ID and not _SURROGATE.search(value)
+        return len(value) <= MAX_ID and not has_half_of_a_pair(value)
     if not isinstance(value, int) or isinstance(value, bool):
         return False
     return value.bit_length() <= MAX_ID or len(str(value)) <= MAX_ID

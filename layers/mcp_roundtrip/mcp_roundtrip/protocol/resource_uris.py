@@ -225,18 +225,13 @@ class UriIndex(Generic[T]):
 
     def find_equivalent(self, text: str) -> str:
         """Return the registered URI or template of which `text` is a spelling; without any, `text`."""
-        return find_equivalent(text, (template.text for template, _ in self._entries))
+        key = spelling_key(text)
+        return next((template.text for template, _ in self._entries if template.key == key), text)
 
     def _find(self, uri: NormalUri) -> list[tuple[T, dict[str, str]]]:
         matches = [(item, match) for template, item in self._entries if (match := template.match(uri))]
         highest = max((match.rank for _, match in matches), default=None)
         return [(item, match.values) for item, match in matches if match.rank == highest]
-
-
-def find_equivalent(text: str, known: Iterable[str]) -> str:
-    """Return the known URI or template of which `text` is a spelling; if there is none, return `text`."""
-    key = spelling_key(text)
-    return next((each for each in known if spelling_key(each) == key), text)
 
 
 def _check(expression: str, before: list[str], literals: list[str], after: list[str]) -> None:

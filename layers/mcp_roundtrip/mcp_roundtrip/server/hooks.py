@@ -16,7 +16,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import function_name
-from mcp_roundtrip.engine.replay import Failed, Outcome, OutcomeName, outcome_name, single_exception
+from mcp_roundtrip.engine.replay import Failed, Outcome, OutcomeName, single_exception
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -130,7 +130,7 @@ class Call:
         """How the pass ended; None before it has."""
         ended = self._outcome
         if ended is None or not isinstance(ended, Failed):
-            return None if ended is None else outcome_name(ended)
+            return None if ended is None else ended.name
         match single_exception(ended.error):
             case ArgumentsError():
                 return "arguments_refused"

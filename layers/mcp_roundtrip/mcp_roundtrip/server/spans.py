@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, SpanKind, format_span_id, format_trace_id,
 
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.replay import Failed, Outcome, outcome_name
+from mcp_roundtrip.engine.replay import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.tracer import (
@@ -101,7 +101,7 @@ class ServerSpans(Struct, frozen=True):
                 span.set_attribute("mcp_roundtrip.outcome", "failed")
                 fail_with_class(span, outcome.error)
             else:
-                span.set_attribute("mcp_roundtrip.outcome", outcome_name(outcome))
+                span.set_attribute("mcp_roundtrip.outcome", outcome.name)
             return outcome
 
     def create_task(self, call: FeatureCall, journal: Journal, create: Callable[..., Task]) -> Task:
