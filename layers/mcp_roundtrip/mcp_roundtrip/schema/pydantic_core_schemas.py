@@ -109,7 +109,7 @@ _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated
 
 
 def is_plain_to_read(schema: CoreSchema) -> bool:
-    """Return whether pydantic's strict mode reads exactly what the JSON Schema accepts, if 2.0 is written 2."""
+    """Return whether strict mode reads exactly what the JSON Schema accepts, if 2.0 is written 2."""
     return all(map(_is_plain, nodes(schema)))
 
 
