@@ -40,7 +40,6 @@ def summarize(ctx: Context) -> str:
 
 
 def serving(*tools, user=None, **options):
-    """Return a client of a server without a table that has these tools."""
     return legacy(server_of(*tools, **options), user=user)
 
 

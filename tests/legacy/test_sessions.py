@@ -61,7 +61,6 @@ def described(session_id, **given):
 
 
 def result_of(response):
-    """Return the JSON in the text of a result."""
     assert response.status == 200
     return json.loads(text(read_messages(response)[-1]["result"]))
 

@@ -42,7 +42,6 @@ ALL_KINDS: dict[str, Any] = {
 
 
 def one_field(schema: Any, *required: str) -> Requests:
-    """Return the request for the field `x`."""
     return {"q": form_request({"type": "object", "properties": {"x": schema}, "required": [*required]})}
 
 
@@ -58,7 +57,6 @@ def page(requests: Requests, posted: dict[str, tuple[str, ...]] | None = None) -
 
 
 def attributes(document: Element, name: str) -> list[str]:
-    """Return the values of an attribute in a document."""
     return [each.attributes[name] or "" for each in document if name in each.attributes]
 
 

@@ -62,7 +62,6 @@ EVERYTHING = form(
 
 
 def answers_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of each accepted answer by key."""
     return {key: answer.get("content") for key, answer in call["arguments"]["answers"].items()}
 
 

@@ -183,7 +183,6 @@ class AdversarialClient(RuleBasedStateMachine):
 
 
 def answers_to(shown):
-    """Return valid answers to the questions."""
     texts = {"note", "to", "else", "account", "a/when", "b/when"}
     values = {key: {"value": "x" if key in texts else True} for key in shown}
     if "terms" in values:

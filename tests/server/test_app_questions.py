@@ -77,7 +77,6 @@ def has_table(request):
 
 
 def app(version=PROTOCOL_VERSION, **facets):
-    """Return a client that shows views."""
     return Deployment(server, **{"version": version, "capabilities": APPS, **facets}).connected()
 
 
@@ -94,7 +93,6 @@ def client(version, through_door, has_table):
 
 
 def requests(result):
-    """Return the questions that the view shows."""
     return result["_meta"][QUESTIONS]["requests"]
 
 

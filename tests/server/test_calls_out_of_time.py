@@ -50,7 +50,6 @@ def test_a_client_gets_a_round_without_questions_unless_it_breaks_on_such_rounds
 
 STEP_S = 2.5
 STEPS = 24
-CLAUDE = {"io.modelcontextprotocol/clientInfo": {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 
 server = Server("slow")
 clock = FakeClock()
@@ -73,7 +72,7 @@ def long_work(ctx: Context) -> int:
 
 @pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION], ids=["claude.ai", "2025-11-25"])
 def deployment(request, monkeypatch):
-    monkeypatch.setattr("support.client_requests.META", META | CLAUDE)
+    monkeypatch.setattr("support.client_requests.META", META | BREAKS)
     ran.clear()
     return Deployment(server, clock=clock, capabilities={}, version=request.param)
 

@@ -51,7 +51,6 @@ def nothing_charged():
 
 
 def token_of(caller):
-    """Return the token of the link in the result of the call."""
     return caller.token(caller.text("order", item="tea"))
 
 

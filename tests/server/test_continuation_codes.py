@@ -19,7 +19,6 @@ server = Server("shop")
 
 @server.tool
 def order(ctx: Context, item: str, note: str = "") -> dict[str, Any]:
-    """Order something."""
     ctx.step("reserve", ran.append, item)
     count = ctx.elicit("count", f"How many {item}?", int)
     if not ctx.confirm("sure", "Sure?"):
@@ -30,7 +29,6 @@ def order(ctx: Context, item: str, note: str = "") -> dict[str, Any]:
 
 @server.tool
 def refund(ctx: Context, item: str) -> str:
-    """Refund something."""
     return str(ctx.elicit("count", f"How many {item}?", int))
 
 

@@ -32,7 +32,6 @@ server = Server("databases", title="Databases")
 
 
 def served(source="http_api", **facets):
-    """Return the page behind an event source."""
     return QuestionPage(Deployment(server, source=source, user=None, **facets))
 
 
@@ -47,7 +46,6 @@ def ask_size(page):
 
 
 def title(response):
-    """Return the status and the heading of a page."""
     found = re.search(r"<h1[^>]*>(.*?)</h1>", response.body)
     assert found is not None
     return response.status, found[1]
@@ -151,7 +149,6 @@ def test_a_question_that_does_not_fit_into_a_response_is_not_shown():
 
 
 def failing(page, error, *, at_writes=False):
-    """Return the page with a table whose operations fail."""
 
     def fail(operation: Operation) -> None:
         raise error

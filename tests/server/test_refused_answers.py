@@ -232,7 +232,6 @@ def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(clie
 
 
 def changing(server):
-    """Return a server whose questions change from pass to pass."""
     passes = count(1)
 
     @server.tool

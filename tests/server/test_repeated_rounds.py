@@ -41,7 +41,6 @@ def test_a_round_that_is_sent_again_with_any_answers_gets_the_same_task(deployme
 
 
 def becomes_one_task(client):
-    """Check that a round which is sent twice becomes one task."""
     task = client.become_task()
     return (task["resultType"], client.become_task(), len(client.deployment.tasks)) == ("task", task, 1)
 
@@ -171,7 +170,6 @@ class RepeatedRounds(RuleBasedStateMachine):
         self.task_ids = set()
 
     def process(self, call, is_done):
-        """Return a process that is lost at this call of the store, or is not lost."""
         store = self.deployment.store
         return self.deployment.by(store=store if call is None else CrashingStore(store, call, is_done))
 
@@ -236,7 +234,6 @@ def sign_in(monkeypatch):
 
 
 def second_round(client, tool):
-    """Return a function that sends the second round of one call with an account."""
     asked = client.call(tool)
     return lambda account: client.retry(tool, asked, account=account)
 
@@ -340,5 +337,4 @@ def test_a_round_whose_parked_call_became_a_task_gets_that_task(parked, sign_in)
 
 
 def in_other_dialect(port):
-    """Return a port whose requests become tasks of the dialect of SEP-2322."""
     return structs.replace(port, tasks=structs.replace(port.tasks, dialect="sep-2322"))

@@ -17,7 +17,6 @@ TOKEN = {**META, "progressToken": 1}
 
 
 def limited(client, body, limit):
-    """Return the response to a request of an event source with this limit in bytes."""
     given = headers(body) if "_meta" in body["params"] else {"mcp-protocol-version": "2025-11-25"}
     request = HttpRequest("POST", given, json.dumps(body), max_response_bytes=limit)
     invocation = Invocation("id", 1e18, max_response_bytes=limit)
@@ -25,7 +24,6 @@ def limited(client, body, limit):
 
 
 def signing_in(text):
-    """Return a tool that sends the user to a page with this text."""
 
     def sign_in(ctx: Context) -> str:
         ctx.elicit_url("sign in", text, "https://mcp.test/sign-in", done=lambda: False)

@@ -17,7 +17,6 @@ server = Server("test")
 
 @server.tool
 def add(a: int, b: int = 1) -> int:
-    """Add two numbers."""
     return a + b
 
 
@@ -61,7 +60,6 @@ def player(**options):
 
 
 def player_of(*tools, **options):
-    """Return a player for a server with these tools."""
     return Player(server_of(*tools), **options)
 
 

@@ -69,7 +69,6 @@ class StartedTask:
 
     @property
     def status(self):
-        """Return the status that a poll shows."""
         return self.deployment.status(self.id)
 
     @property

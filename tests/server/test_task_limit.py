@@ -46,14 +46,12 @@ def observed(ctx: Context) -> str:
 
 
 def at_limit(deployment):
-    """Open as many tasks as the limit allows, and return their ids."""
     tasks = [deployment.start("requires_task") for _ in range(LIMIT)]
     ran.clear()
     return tasks
 
 
 def refusal(deployment, tool, **more):
-    """Return the error of a call that the limit refuses."""
     response = deployment.send_call(tool, **more)
     assert (response.status, response.headers["retry-after"]) == (429, "30")
     error = json.loads(response.body)["error"]

@@ -73,7 +73,6 @@ async def asks_while_it_works(ctx: AsyncContext) -> Any:
 
 
 def asked(deployment):
-    """Return a task that waits for two answers."""
     return deployment.run_task("asks_twice")
 
 

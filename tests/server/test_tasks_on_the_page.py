@@ -67,7 +67,6 @@ def deployment():
 
 
 def done(deployment, tool="provision"):
-    """Return the text of the result of a task, which may ask."""
     task = deployment.poll(deployment.run_task(tool))
     assert task["status"] == "completed"
     return text(task["result"])

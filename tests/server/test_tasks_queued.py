@@ -223,7 +223,6 @@ naps_server = Server("naps")
 
 @naps_server.tool(task="required")
 def naps(ctx: Context, times: int, nap_ms: int) -> int:
-    """Sleep some times."""
     ctx.run_as_task(ttl_ms=24 * HOUR_MS)
     for number in range(times):
         ctx.sleep(f"nap {number}", nap_ms)
