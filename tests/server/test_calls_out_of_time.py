@@ -6,7 +6,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_INFO, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
-from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
+from mcp_roundtrip_testing.task_table import MemoryStore
 from support.deployment import Deployment
 from support.messages import META
 
@@ -93,19 +93,6 @@ def test_a_minute_of_steps_ends_after_several_calls_and_each_step_runs_once(depl
     assert ran == list(range(STEPS))
     assert len(texts) >= 2
     assert all("it continues where it stopped" in text for text in texts)
-
-
-@pytest.mark.parametrize("killed_call", range(24))
-def test_a_request_that_crashes_repeats_at_most_the_step_that_was_not_recorded(deployment, killed_call):
-    deployment.text("long_work")
-    crashing = CrashingStore(deployment.store, killed_call, is_done=False)
-    with pytest.raises(WorkerKilled):
-        deployment.by(store=crashing).text("long_work")
-    deployment.clock.advance(40)  # the lease
-    for _ in range(3):
-        deployment.text("long_work")
-    assert sorted(set(ran)) == list(range(STEPS))
-    assert len(ran) - STEPS == crashing.killed_at.startswith("put_new J#")
 
 
 class LeaseStore(MemoryStore):

@@ -21,10 +21,6 @@ effects = []
 is_signed_in = False
 
 
-class Size(BaseModel):
-    vcpus: int
-
-
 FORMS = {"elicitation": {"form": {}}}
 
 
@@ -36,8 +32,8 @@ def effect(name: str) -> str:
 @server.tool
 def order(ctx: Context, item: str) -> list[str]:
     reserved = ctx.step("reserve", effect, "reserved")
-    size = ctx.elicit("size", f"How many {item}, at {reserved}?", Size)
-    charged = ctx.step("charge", effect, f"charged {size.vcpus}")
+    size = ctx.elicit("size", f"How many {item}, at {reserved}?", int)
+    charged = ctx.step("charge", effect, f"charged {size}")
     ctx.elicit("send", f"Send it, {charged}?", bool)
     return [reserved, charged, ctx.step("dispatch", effect, "sent")]
 
@@ -160,7 +156,7 @@ def test_a_call_asks_by_links_and_its_steps_are_remembered_when_it_is_made_again
     assert deployment.outcome == "asked_on_page"
     parked = {"tool": "order", "asked": ["size"], "channel": "page"}
     assert ("call_parked", parked) in deployment.observer.events
-    assert deployment.answer(first, size={"vcpus": 3}) == "stored"
+    assert deployment.answer(first, size=3) == "stored"
     second = deployment.text("order", item="tea")
     assert "Send it, charged 3 2?" in second
     assert deployment.token(second) != deployment.token(first)
@@ -342,7 +338,7 @@ def next_result(client, tool, asked, /, arguments=None, **answers):
         (
             "order",
             {"item": "tea"},
-            [(["size"], {"size": {"vcpus": 2}}), (["send"], {"send": True})],
+            [(["size"], {"size": 2}), (["send"], {"send": True})],
             '["reserved 1","charged 2 2","sent 3"]',
         ),
         (
@@ -373,8 +369,8 @@ def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
     shown = deployment.text("order", item="tea")
     client = deployment.by(capabilities=FORMS)
     asked = client.call("order", item="tea")
-    deployment.answer(shown, size={"vcpus": 1})
-    late = next_result(client, "order", asked, {"item": "tea"}, size={"vcpus": 9})
+    deployment.answer(shown, size=1)
+    late = next_result(client, "order", asked, {"item": "tea"}, size=9)
     assert late["isError"] is True
     assert "charged 1" in deployment.text("order", item="tea")
     assert "charged 9" not in effects
@@ -416,8 +412,7 @@ def play(deployment, crash_in=None, killed_call=0, is_done=False):
                 asked = deployment.text("order", item="tea")
             break
         if number < 2:
-            answer = {"vcpus": 3} if number == 0 else True
-            deployment.answer(asked, **{("size", "send")[number]: answer})
+            deployment.answer(asked, **({"size": 3} if number == 0 else {"send": True}))
     return crashed
 
 
