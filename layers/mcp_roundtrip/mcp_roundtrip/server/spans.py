@@ -201,7 +201,7 @@ def _pass_span(tracer: Tracer, call: FeatureCall, run: Run) -> AbstractContextMa
     name, kind = f"pass {call.feature.name}", SpanKind.INTERNAL
     if run.is_task:
         name, kind = f"work on {call.feature.name}", SpanKind.CONSUMER
-    if first is None or first == message:  # the first round, of which this may be the second pass
+    if first is None:  # the first round
         run.history.journal = replace(run.history.journal, trace=message)
         return tracer.span(name, kind, attributes)
     if run.is_task:
