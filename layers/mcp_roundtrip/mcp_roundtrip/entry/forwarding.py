@@ -7,7 +7,7 @@ function does all checks itself. The event is forwarded unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
@@ -17,23 +17,20 @@ from msgspec.json import Decoder
 
 from mcp_roundtrip.auth.callers import (
     ANONYMOUS,
+    Caller,
     EventAuthenticator,
-    InsufficientScope,
     IssuerUnavailable,
     Unauthorized,
 )
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
-from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip.protocol.constants import FEATURE_KINDS
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
-from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
+from mcp_roundtrip.protocol.jsonrpc import Notification
+from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
-from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
-from mcp_roundtrip.server.request_types import Reply, RequestContext
-from mcp_roundtrip.server.responses import error_response, log_fault
+from mcp_roundtrip.server.options import Fallback, TaskSupport
 
 _NAMES: Final = {"json": "definition", "view_uri": "view"}
 
@@ -140,15 +137,6 @@ class Catalog(Struct, frozen=True):
             yield from kind.values()
 
 
-TIME_TO_AUTHENTICATE_MS: Final = 10_000
-"""The time that has to be left to authenticate the caller of a request that could not be forwarded."""
-
-OWNER_PATHS: Final = "/tools/"
-"""The path of an owner is this and its name, behind the base path of the API."""
-
-_WELL_KNOWN: Final = "/.well-known/"
-
-
 def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) -> HttpResponse:
     """Return the response of an owner. `feature` is what `Forwarded` has about a feature of the catalog.
 
@@ -176,101 +164,26 @@ def forwarding_failed(invocation: Invocation) -> ProtocolError:
     return Refusal("forwarding_failed", error.code, error.message)
 
 
-def owner_response(
-    catalog: Catalog,
-    options: ServerOptions,
-    find_feature: Callable[[RequestContext], object],
-    request: HttpRequest,
-    ports: Ports,
-    invocation: Invocation,
-) -> HttpResponse | None:
-    """Return the response to a request for the path of an owner; None for the front door's own paths.
-
-    `find_feature` finds the feature of a call in the catalog. Raises ProtocolError with status 404 for a name
-    that no owner has.
-    """
-    before, found, name = request.path.rpartition(OWNER_PATHS)
-    if not found or _WELL_KNOWN in f"{before}/":
-        return None
-    # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
-    is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
-    if name not in catalog.owners or is_nested:
-        if _is_own_path(request.path, ports):
-            return None
-        raise ProtocolError(jsonrpc.INVALID_REQUEST, "There is no such tool", http_status=404)
-    try:
-        response = forward(name, ports, invocation)
-    except (ForwardingFailed, SettingsError) as error:
-        if invocation.operation is not None:
-            _note_unread_request(request, ports, invocation, options, find_feature)
-        if isinstance(error, SettingsError):
-            raise
-        reply = Reply(forwarding_failed(invocation))
-        # A client that looks for metadata evaluates the status.
-        status = None if request.method == "POST" else 500
-        return error_response(_request_id(request, ports), reply, request, ports.observer, status)
-    ports.observer.record("request_forwarded", owner=name)
-    return response
+TIME_TO_AUTHENTICATE_MS: Final = 10_000
+"""The time that has to be left to authenticate the caller of a request that could not be forwarded."""
 
 
-def _note_unread_request(
-    request: HttpRequest,
-    ports: Ports,
-    invocation: Invocation,
-    options: ServerOptions,
-    find_feature: Callable[[RequestContext], object],
-) -> None:
-    """Note for the audit who calls what with a valid request that was forwarded unread, and had no response.
-
-    The record has no principal if the token is invalid, or if too little time is left to fetch the keys of
-    its issuer.
-    """
-    config, operation, body = ports.config, invocation.operation, request.body or b""
-    assert operation is not None
-    try:
-        if not body_within_limit(body, config.max_body_bytes):
-            return
-        checked = validate_request(
-            request.headers, body, serves_legacy=True, max_values=config.max_json_values
-        )
-        if not isinstance(checked, ValidRequest):
-            return
-        caller = ANONYMOUS
-        has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
-        if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
-            with suppress(Unauthorized, IssuerUnavailable):
-                caller = config.authenticator.authenticate(request.headers, request.authorizer)
-        context = RequestContext(checked, caller.principal, ports, invocation, options, None, caller.scopes)
-        operation.note_request(context, is_admitted=False)
-        if checked.method in FEATURE_KINDS:
-            with suppress(ProtocolError, InsufficientScope):
-                find_feature(context)
-    except Exception as error:  # the response does not depend on the record
-        log_fault(ports.observer, error)
-
-
-def _is_own_path(path: str, ports: Ports) -> bool:
-    """Return whether a path is the front door's own, behind a base path such as `/tools`."""
-    own = _own_path(ports)
-    return own != "/" and f"{path}/".startswith(f"{own}/")
-
-
-def _own_path(ports: Ports) -> str:
-    """Return the path of the front door's URI; `/` if it has none."""
-    try:
-        audience = ports.config.audience()
-    except SettingsError:
-        return "/"
-    return "/" + audience.partition("://")[2].partition("/")[2].rstrip("/")
-
-
-def _request_id(request: HttpRequest, ports: Ports) -> jsonrpc.RequestId | None:
-    """Return the id of a request that was not read; None if it has none."""
+def read_unread(request: HttpRequest, ports: Ports) -> ValidRequest | Notification | InvalidRequest | None:
+    """Read a request that was forwarded unread and had no response; return None if its body is too large."""
     body, config = request.body or b"", ports.config
     if not body_within_limit(body, config.max_body_bytes):
         return None
-    try:
-        message = jsonrpc.parse_message(body, config.max_json_values)
-    except jsonrpc.InvalidEnvelope as failure:
-        return failure.id
-    return None if isinstance(message, jsonrpc.Notification) else message.id
+    return validate_request(request.headers, body, serves_legacy=True, max_values=config.max_json_values)
+
+
+def identify_caller(request: HttpRequest, ports: Ports, invocation: Invocation) -> Caller:
+    """Return the caller of such a request.
+
+    It is anonymous if the token is invalid, or if too little time is left to fetch the keys of its issuer.
+    """
+    authenticator = ports.config.authenticator
+    has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
+    if has_time or isinstance(authenticator, EventAuthenticator):  # which fetches no keys
+        with suppress(Unauthorized, IssuerUnavailable):
+            return authenticator.authenticate(request.headers, request.authorizer)
+    return ANONYMOUS

@@ -8,20 +8,37 @@ of one owner. It runs no code of a feature.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.auth.scopes import ScopeHierarchy
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.entry.forwarding import Catalog, CatalogEntry, forward, forwarding_failed, owner_response
+from mcp_roundtrip.entry.forwarding import (
+    Catalog,
+    CatalogEntry,
+    forward,
+    forwarding_failed,
+    identify_caller,
+    read_unread,
+)
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.errors import DefinitionError, ProtocolError
+from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.capabilities import shows_apps
-from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
-from mcp_roundtrip.protocol.http import HttpResponse
+from mcp_roundtrip.protocol.constants import (
+    COMPLETION_COMPLETE,
+    FEATURE_KINDS,
+    PROMPTS_GET,
+    RESOURCES_READ,
+    TOOLS_CALL,
+)
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
+from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.admission import (
     authorize,
@@ -33,6 +50,7 @@ from mcp_roundtrip.server.admission import (
 )
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.features import Features
+from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -41,12 +59,19 @@ from mcp_roundtrip.server.options import (
     declared_members,
     make_server_info,
 )
-from mcp_roundtrip.server.request_types import CallParams, Handler, RequestContext
+from mcp_roundtrip.server.request_types import CallParams, Handler, Reply, RequestContext
+from mcp_roundtrip.server.responses import error_response, log_fault
 from mcp_roundtrip.server.views import has_views
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.resource_uris import UriIndex
     from mcp_roundtrip.server.skills import SkillMethods
+
+
+OWNER_PATHS: Final = "/tools/"
+"""The path of an owner is this and its name, behind the base path of the API."""
+
+_WELL_KNOWN: Final = "/.well-known/"
 
 
 class FrontDoor:
@@ -105,8 +130,7 @@ class FrontDoor:
             "forwarding": sorted(catalog.owners),
             "page": features.on_page,
         }
-        respond = partial(owner_response, catalog, options, self._find_feature)
-        return Endpoint(options, features, scopes, needs, respond)
+        return Endpoint(options, features, scopes, needs, self._owner_response)
 
     def _served(self) -> Features:
         catalog = self.catalog
@@ -200,6 +224,73 @@ class FrontDoor:
             "request_forwarded", method=context.request.method, feature=entry.name, owner=entry.owner
         )
         return response
+
+    # -- requests for the paths of owners -----------------------------------------------------------
+
+    def _owner_response(
+        self, request: HttpRequest, ports: Ports, invocation: Invocation
+    ) -> HttpResponse | None:
+        """Return the response to a request for the path of an owner; None for the front door's own paths.
+
+        Raises ProtocolError with status 404 for a name that no owner has.
+        """
+        before, found, name = request.path.rpartition(OWNER_PATHS)
+        if not found or _WELL_KNOWN in f"{before}/":
+            return None
+        # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
+        is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
+        if name not in self.catalog.owners or is_nested:
+            if _is_own_path(request.path, ports):
+                return None
+            raise ProtocolError(INVALID_REQUEST, "There is no such tool", http_status=404)
+        try:
+            response = forward(name, ports, invocation)
+        except (ForwardingFailed, SettingsError) as error:
+            unread = read_unread(request, ports)
+            if isinstance(unread, ValidRequest):
+                self._note_unread_request(unread, request, ports, invocation)
+            if isinstance(error, SettingsError):
+                raise
+            request_id = unread.id if isinstance(unread, (ValidRequest, InvalidRequest)) else None
+            # A client that looks for metadata evaluates the status.
+            status = None if request.method == "POST" else 500
+            reply = Reply(forwarding_failed(invocation))
+            return error_response(request_id, reply, request, ports.observer, status)
+        ports.observer.record("request_forwarded", owner=name)
+        return response
+
+    def _note_unread_request(
+        self, unread: ValidRequest, request: HttpRequest, ports: Ports, invocation: Invocation
+    ) -> None:
+        """Note for the audit who calls what with a request that had no response."""
+        if (operation := invocation.operation) is None:
+            return
+        try:
+            caller = identify_caller(request, ports, invocation)
+            context = RequestContext(
+                unread, caller.principal, ports, invocation, self._options, None, caller.scopes
+            )
+            operation.note_request(context, is_admitted=False)
+            if unread.method in FEATURE_KINDS:
+                with suppress(ProtocolError, InsufficientScope):
+                    self._find_feature(context)
+        except Exception as error:  # the response does not depend on the record
+            log_fault(ports.observer, error)
+
+
+def _is_own_path(path: str, ports: Ports) -> bool:
+    """Return whether a path is the front door's own, behind a base path such as `/tools`."""
+    own = _own_path(ports)
+    return own != "/" and f"{path}/".startswith(f"{own}/")
+
+
+def _own_path(ports: Ports) -> str:
+    """Return the path of the front door's URI; `/` if it has none."""
+    try:
+        audience = ports.config.audience()
+    except SettingsError:
+        return "/"
+    return "/" + audience.partition("://")[2].partition("/")[2].rstrip("/")
 
 
 def _hide_unauthorized(chosen: bool | None, catalog: Catalog) -> bool:
