@@ -259,16 +259,6 @@ def logins(*names: str) -> Any:
     return lambda ctx: list(ctx.ask(*(Elicit(name, f"{name}?", str) for name in names)))
 
 
-def test_alternating_builds_of_a_rolling_upgrade_ask_no_question_twice():
-    old, new = logins("github", "google"), logins("github", "microsoft")
-    call = Passes(old)
-    assert asked(call()).keys() == {"github", "google"}
-    call = call.on(new)
-    assert asked(call(github=accept("a"), google=accept("b"))).keys() == {"microsoft"}
-    call = call.on(old)
-    assert call(microsoft=accept("c")) == Done(["a", "b"])
-
-
 def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client():
     call = Passes(logins("github", "google")).begun()
     call = call.on(logins("github", "microsoft"))

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import Done, NeedsInput, Outcome, Sleeping, TaskRequested
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
@@ -185,11 +184,6 @@ def test_an_exception_in_done_is_raised_in_the_tool(failure):
 
     call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=done)).begun()
     assert isinstance(error(call(page=ACCEPT)), Exception)
-
-
-def test_a_state_of_a_release_without_polling_is_read():
-    assert Journal.from_json({"v": 1, "id": "x"}).url_wait_rounds == 0
-    assert Journal.from_json(Journal("x", url_wait_rounds=3).to_json()).url_wait_rounds == 3
 
 
 def test_an_async_tool_accepts_a_sync_and_an_async_done():

@@ -126,6 +126,8 @@ FINGERPRINTS = st.builds(Fingerprint, st.text(), st.text())
         entries=st.lists(ANSWERS | STEPS, max_size=5, unique_by=lambda entry: entry.key).map(tuple),
         outstanding=st.dictionaries(st.text(), FINGERPRINTS, max_size=3),
         unused_responses=st.dictionaries(st.text(), VALUES, max_size=3),
+        trailing_notifications=st.integers(0, 3),
+        url_wait_rounds=st.integers(0, 3),
     )
 )
 def test_a_journal_round_trips_through_its_serialized_form(journal):
