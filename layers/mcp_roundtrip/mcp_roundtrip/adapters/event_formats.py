@@ -13,8 +13,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.adapters.event import (
@@ -234,21 +233,6 @@ ADAPTERS: Final = {
 DEFAULT: Final = "$default"
 """The stage and the route of HTTP APIs that have no path."""
 
-_SUFFIXES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "cn": "amazonaws.com.cn",
-        "eusc-de": "amazonaws.eu",
-        "us-iso": "c2s.ic.gov",
-        "us-isob": "sc2s.sgov.gov",
-        "eu-isoe": "cloud.adc-e.uk",
-        "us-isof": "csp.hci.ic.gov",
-    }
-)
-"""The first part of a Region's name -> the DNS suffix of its partition, if it is not `amazonaws.com`.
-
-Only AWS has names below these suffixes. Source: botocore, `partitions.json`.
-"""
-
 _METADATA: Final = "/.well-known/oauth-protected-resource"
 _WELL_KNOWN: Final = "/.well-known"
 _SERVER_CARD: Final = "/server-card"
@@ -260,9 +244,10 @@ def api_uri(context: Event, route_key: str) -> str | None:
     The URI becomes the audience of tokens and states, so a caller that chose it could use a token that was
     issued for another server. Therefore:
 
-    - The host is one that AWS gave to the API: `<id>.execute-api.<Region>.<suffix of AWS>`, where the id is
+    - The host is one that AWS gave to the API: `<id>.execute-api.<Region>.amazonaws.com`, where the id is
       the event's `apiId`. `domainName` is what the caller has written into Host: any subdomain of a custom
       domain with a wildcard, and more for private APIs. `wiring` checks that the Region is the function's.
+      Partitions with other domains need the setting MCP_AUDIENCE.
     - The path is that of the stage and of the route, as their owner defined them, up to the first variable.
       The path of the request is never read.
 
@@ -271,7 +256,7 @@ def api_uri(context: Event, route_key: str) -> str | None:
 
     `context` is the event's `requestContext`. `route_key` is a path, behind a method or not, or `$default`.
     """
-    origin = _origin(context, "execute-api", _dns_suffix)
+    origin = _origin(context, "execute-api", "amazonaws.com")
     stage, path = text(context, "stage"), _fixed_path(route_key)
     if origin is None or path is None or not _is_stage(stage):
         return None
@@ -280,19 +265,15 @@ def api_uri(context: Event, route_key: str) -> str | None:
 
 def function_url(context: Event) -> str | None:
     """Return the URI of a function URL; None if the caller might have chosen a part of it."""
-    return _origin(context, "lambda-url", lambda region: "on.aws")
+    return _origin(context, "lambda-url", "on.aws")
 
 
-def _origin(context: Event, service: str, suffix_of: Callable[[str], str]) -> str | None:
+def _origin(context: Event, service: str, suffix: str) -> str | None:
     """Return `https://<id>.<service>.<Region>.<suffix>` if this is the domain of the request."""
     api, domain = text(context, "apiId"), text(context, "domainName").lower()
     region = domain.removeprefix(f"{api}.{service}.").partition(".")[0]
-    expected = f"{api}.{service}.{region}.{suffix_of(region)}"
+    expected = f"{api}.{service}.{region}.{suffix}"
     return f"https://{expected}" if domain == expected and _is_label(api) and _is_label(region) else None
-
-
-def _dns_suffix(region: str) -> str:
-    return _SUFFIXES.get(region.rsplit("-", 2)[0], "amazonaws.com")
 
 
 def _is_label(label: str) -> bool:

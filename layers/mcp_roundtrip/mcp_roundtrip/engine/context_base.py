@@ -115,16 +115,12 @@ class ContextBase:
 
         return Questions(self._run, self._prefix, self._info.namespaced_requests)
 
-    @cached_property
-    def _step_class(self) -> type[Step]:
-        from mcp_roundtrip.engine.steps import Step  # most calls have no steps
-
-        return Step
-
     def _step(self, name: str, function: Callable[..., Any], kwargs: dict[str, Any]) -> Step:
         """Return a step, and remove its own options from the arguments of its function."""
+        from mcp_roundtrip.engine.steps import Step  # most calls have no steps
+
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
-        return self._step_class(self._run, self._use_key(name), function, at_most_once, retry)
+        return Step(self._run, self._use_key(name), function, at_most_once, retry)
 
     def _use_key(self, key: str) -> str:
         return self._run.use_key(key, self._prefix)
