@@ -21,7 +21,7 @@ from mcp_roundtrip_tools.console.invocations import invoke_function
 from mcp_roundtrip_tools.console.pages import INDEX, page_file, with_security_headers
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_request
 from mcp_roundtrip_tools.console.sources import discard_sources, edit_sources, show_sources
-from mcp_roundtrip_tools.console.state_view import show_state
+from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin

@@ -114,10 +114,15 @@ class LocalApp:
         return {"AWS_ENDPOINT_URL": self.addresses.aws_url}
 
     @cached_property
+    def aws(self) -> AwsClients:
+        """Creates clients of the emulated services, whose requests are not recorded."""
+        region = {"AWS_DEFAULT_REGION": REGION}
+        return AwsClients(environment={**self.credentials.variables(), **region, **self.endpoints})
+
+    @cached_property
     def dynamodb(self) -> AwsClient:
-        """A client of the emulated DynamoDB, whose requests are not recorded."""
-        clients = AwsClients(environment=self.credentials.variables())
-        return clients.client("dynamodb", REGION, self.addresses.aws_url)
+        """A client of the emulated DynamoDB."""
+        return self.aws.client("dynamodb")
 
     @property
     def processes_started(self) -> int:

@@ -3,22 +3,26 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.deployment.settings import load_settings
+from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
-from mcp_roundtrip.state.claims import Binding, Limits
+from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip.state.codec import RequestStateCodec
-from mcp_roundtrip.state.jwe import EpochKeys
-from mcp_roundtrip.state.jws import Backoff, LocalKey
-from mcp_roundtrip_testing.ports import LocalMacKey
 from mcp_roundtrip_tools.console.requests import ConsoleError
-from mcp_roundtrip_tools.console.state_view import describe_state, read_journal
-from mcp_roundtrip_tools.console.states import open_state, state_keys
+from mcp_roundtrip_tools.console.states import (
+    describe_state,
+    open_state,
+    read_journal,
+    state_protections,
+)
 from mcp_roundtrip_tools.run.services.kms import FakeKms
+from support.aws_clients import FUNCTION
+from support.fake_kms import mac_key, serve, signing_key
 
 NOW = time.time()
 DAY_S = 86_400
@@ -39,56 +43,54 @@ SECOND = Journal(
 
 @dataclass(frozen=True)
 class Deployment:
-    """A deployment: the variables of its functions, its KMS, and what its functions seal with."""
+    """A deployment: the variables of its functions, and what its functions seal with."""
 
     environment: Mapping[str, str]
-    kms: FakeKms
     codec: RequestStateCodec
+    clients: AwsClients
 
     def seal(self, payload, arguments=None):
         binding = Binding("local", "http://127.0.0.1/mcp", None, "tools/call", "t", arguments)
         return self.codec.seal(binding, payload, round=1, first_issued_at=None)
 
     def decode(self, token, before=None):
-        state = open_state(token, state_keys([self.environment], self.kms))
-        return describe_state(str(token), state, before)
+        claims = open_state(token, state_protections([self.environment], self.clients))
+        return describe_state(str(token), claims, before)
 
 
-def deployment(*, encrypted=True, delegated=False, age_s=0):
-    """Return a deployment whose states were sealed `age_s` before now."""
+@pytest.fixture(scope="module")
+def kms():
+    """A KMS, and clients of AWS services that reach it."""
+    fake = FakeKms()
+    with serve(fake) as server:
+        yield fake, AwsClients(environment={**FUNCTION, "AWS_ENDPOINT_URL": server.url})
 
-    def clock() -> float:
-        return NOW - age_s
 
-    kms, private, secret = FakeKms(), ec.generate_private_key(ec.SECP256R1()), os.urandom(32)
-    signing, mac = kms.import_key(private), kms.import_key(secret)
-    environment = {
-        "MCP_AUTH_MODE": "none",
-        "MCP_ISSUER": "local",
-        "MCP_AUDIENCE": "http://127.0.0.1/mcp",
-        "MCP_STATE_KEY_ARN": signing,
-        "MCP_STATE_ENCRYPTION": "enabled" if encrypted else "disabled",
-        **({"MCP_STATE_ENCRYPTION_KEY_ARN": mac} if encrypted else {}),
-        **({"MCP_STATE_SIGNING": "delegated"} if delegated else {}),
-    }
-    root, limits, renewals = LocalKey(private), Limits(), Backoff(clock)
-    mac_key = LocalMacKey(mac.rpartition("/")[2], secret)
-    epochs = EpochKeys(
-        [mac_key], "mcp-rs+jwt", limits, issuer="local", clock=clock, random=lambda: 0.5, renewals=renewals
-    )
-    delegation = Delegation(
-        *(root, "local", "http://127.0.0.1/mcp", limits, clock, os.urandom, lambda: 0.5, renewals),
-        lambda jti, expires_at: None,
-    )
-    codec = RequestStateCodec(
-        delegation.signer if delegated else lambda: root,
-        TrustedKeys(root),
-        epochs if encrypted else None,
-        limits,
-        clock,
-        os.urandom,
-    )
-    return Deployment(environment, kms, codec)
+@pytest.fixture(scope="module")
+def deployment(kms):
+    """Return a deployment with new keys, whose states were sealed `age_s` before now."""
+    fake, clients = kms
+
+    def deploy(*, encrypted: bool = True, delegated: bool = False, age_s: float = 0) -> Deployment:
+        environment = {
+            "MCP_AUTH_MODE": "none",
+            "MCP_ISSUER": "local",
+            "MCP_AUDIENCE": "http://127.0.0.1/mcp",
+            "MCP_STATE_KEY_ARN": signing_key(fake),
+            "MCP_STATE_ENCRYPTION": "enabled" if encrypted else "disabled",
+            **({"MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(fake)} if encrypted else {}),
+            **({"MCP_STATE_SIGNING": "delegated"} if delegated else {}),
+        }
+        protection = StateProtection(
+            load_settings(environment),
+            lambda: clients,
+            lambda: NOW - age_s,
+            os.urandom,
+            lambda certificate, expires_at: None,
+        )
+        return Deployment(environment, protection.codec, clients)
+
+    return deploy
 
 
 def refused(of, token):
@@ -101,7 +103,7 @@ def refused(of, token):
 
 @pytest.mark.parametrize("delegated", [False, True])
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_a_state_is_decoded_with_the_keys_of_the_run(encrypted, delegated):
+def test_a_state_is_decoded_with_the_keys_of_the_run(deployment, encrypted, delegated):
     of = deployment(encrypted=encrypted, delegated=delegated)
     token = of.seal(FIRST.to_json())
     found = of.decode(token)
@@ -110,10 +112,9 @@ def test_a_state_is_decoded_with_the_keys_of_the_run(encrypted, delegated):
     assert found["expiresAtMs"] - found["issuedAtMs"] == 600_000
     assert found["isEncrypted"] is encrypted
     assert found["isAnonymous"] is True
-    assert of.kms.calls == {}
 
 
-def test_each_entry_has_the_mark_of_what_the_round_did():
+def test_each_entry_has_the_mark_of_what_the_round_did(deployment):
     of = deployment()
     marks = [
         (row["key"], row["kind"], row["mark"])
@@ -131,13 +132,13 @@ def test_each_entry_has_the_mark_of_what_the_round_did():
 
 
 @pytest.mark.parametrize("delegated", [False, True])
-def test_an_expired_state_is_still_decoded(delegated):
+def test_an_expired_state_is_still_decoded(deployment, delegated):
     of = deployment(delegated=delegated, age_s=3 * DAY_S)
     found = of.decode(of.seal(FIRST.to_json()))
     assert (found["expiresAtMs"] < NOW * 1000, found["flow"]) == (True, "flow")
 
 
-def test_a_state_of_other_keys_is_refused():
+def test_a_state_of_other_keys_is_refused(deployment):
     assert refused(deployment(), deployment().seal(FIRST.to_json())) == "unknown_key"
     signed = deployment(encrypted=False)
     assert refused(signed, deployment(encrypted=False).seal(FIRST.to_json())) == "unknown_key"
@@ -145,7 +146,7 @@ def test_a_state_of_other_keys_is_refused():
 
 @pytest.mark.parametrize("encrypted", [False, True])
 @pytest.mark.parametrize("delegated", [False, True])
-def test_a_state_with_any_changed_character_is_refused(encrypted, delegated):
+def test_a_state_with_any_changed_character_is_refused(deployment, encrypted, delegated):
     of = deployment(encrypted=encrypted, delegated=delegated)
     token = of.seal(FIRST.to_json())
     other = {at: "B" if token[at] == "A" else "A" for at in range(0, len(token), 11)}
@@ -161,11 +162,11 @@ def test_a_state_with_any_changed_character_is_refused(encrypted, delegated):
     ],
 )
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_hostile_texts_are_refused_with_a_sentence(token, encrypted):
+def test_hostile_texts_are_refused_with_a_sentence(deployment, token, encrypted):
     refused(deployment(encrypted=encrypted), token)
 
 
-def test_a_state_that_names_a_parked_call_has_no_journal():
+def test_a_state_that_names_a_parked_call_has_no_journal(deployment):
     of = deployment()
     found = of.decode(of.seal({"parked": "id"}))
     assert (found["journal"], found["flow"], found["payload"]) == ([], None, {"parked": "id"})
@@ -173,7 +174,9 @@ def test_a_state_that_names_a_parked_call_has_no_journal():
         read_journal({"v": 99})
 
 
-def test_functions_without_states_have_no_keys():
-    assert list(state_keys([{}, {"MCP_AUTH_MODE": "none"}], FakeKms())) == []
-    elsewhere = {**deployment().environment, "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:111111111111:key/a"}
-    assert list(state_keys([elsewhere], FakeKms())) == []
+def test_functions_without_states_have_no_keys(deployment):
+    of = deployment(encrypted=False)
+    assert list(state_protections([{}, {"MCP_AUTH_MODE": "none"}], of.clients)) == []
+    elsewhere = {**of.environment, "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:111111111111:key/a"}
+    token = of.seal(FIRST.to_json())
+    assert refused(replace(of, environment=elsewhere), token) == "unknown_key"
