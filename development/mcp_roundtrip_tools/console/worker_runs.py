@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip.engine.journal import Entry, Fingerprint
+from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
 from mcp_roundtrip.tasks.model import INPUT, Task
 from mcp_roundtrip.tasks.store import Item
 from mcp_roundtrip_tools.console.journal_writes import JournalWrite
-from mcp_roundtrip_tools.console.journals import entry_row, question_row
+from mcp_roundtrip_tools.console.journals import entry_row, new_mark, question_row
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation as Run
 
@@ -38,68 +37,42 @@ def _keys(event: dict[str, Any]) -> Iterator[str]:
         yield from _keys(json.loads(record["body"]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An item of the journal: an entry of the code, or a response of the client. `order` is its position."""
-
-    order: int
-    sort_key: str
-    entry: Entry
-    write: JournalWrite | None
-
-    @property
-    def is_response(self) -> bool:
-        return self.sort_key.startswith(INPUT)
-
-    @property
-    def asked(self) -> Fingerprint:
-        """The digests of the question of a response."""
-        return self.entry.fingerprint or Fingerprint("", "")
-
-
-@dataclass(frozen=True, slots=True)
-class RunJournals:
-    """The journal of a task. `open_questions` are the requests that wait for an answer, by key."""
-
-    entries: Sequence[_Row]
-    open_questions: Mapping[str, Fingerprint]
-
-    def rows(self, run: Run, runs: Sequence[Run]) -> list[dict[str, Any]]:
-        """Return the journal at the end of a run, with its marks."""
-        marked = [(row, self._mark(row, run, runs)) for row in self.entries]
-        found = [entry_row(row.entry, mark) for row, mark in marked if mark not in (None, "asked")]
-        asked = {row.entry.key: row.asked for row, mark in marked if mark == "asked"}
-        if run is runs[-1]:
-            asked |= self.open_questions
-        return found + [question_row(key, asked[key]) for key in sorted(asked)]
-
-    def _mark(self, row: _Row, run: Run, runs: Sequence[Run]) -> str | None:
-        """Return what a run did with an entry; None if the entry is newer than the run."""
-        if row.is_response:
-            return self._mark_response(row, run, runs)
-        if row.write is None or row.write.invocation == run.id:
-            return "ran" if row.write is not None else "replayed"
-        return "replayed" if row.write.at_ms < run.started_at_ms else None
-
-    def _mark_response(self, row: _Row, run: Run, runs: Sequence[Run]) -> str | None:
-        at_ms = 0.0 if row.write is None else row.write.at_ms
-        after = [each for each in runs if each.started_at_ms >= at_ms]
-        if run in after:
-            return "answered" if run is after[0] else "replayed"
-        before = [each for each in runs if each.started_at_ms < at_ms]
-        return "asked" if before and run is before[-1] else None
-
-
-def read_run_journals(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite]) -> RunJournals:
-    """Return the journal in the items of a task."""
-    rows = [
-        _Row(int(item["n"]), name := str(item["sk"]), entry_from_item(item), writes.get(name))
-        for item in items
-        if is_in_journal(task, item)
+def run_journals(
+    task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite], runs: Sequence[Run]
+) -> list[list[dict[str, Any]]]:
+    """Return the journal in the items of a task at the end of each run, with its marks."""
+    found: list[list[dict[str, Any]]] = [[] for _ in runs]
+    asked: list[dict[str, Fingerprint]] = [{} for _ in runs]
+    answered: set[str] = set()
+    kept = [item for item in items if is_in_journal(task, item)]
+    for item in sorted(kept, key=lambda item: (int(item["n"]), str(item["sk"]))):
+        entry, sort_key = entry_from_item(item), str(item["sk"])
+        write, is_response = writes.get(sort_key), sort_key.startswith(INPUT)
+        first = _run_after(write, runs) if is_response else _run_that_wrote(write, runs)
+        if is_response:
+            answered.add(entry.key)
+            if first > 0:
+                asked[first - 1][entry.key] = entry.fingerprint or Fingerprint("", "")
+        for number in range(max(first, 0), len(runs)):
+            mark = new_mark(entry) if number == first else "replayed"
+            found[number].append(entry_row(entry, mark))
+    if runs and not task.is_terminal:
+        asked[-1] |= {
+            each.key: each.fingerprint for each in task.requests.values() if each.key not in answered
+        }
+    return [
+        rows + [question_row(key, questions[key]) for key in sorted(questions)]
+        for rows, questions in zip(found, asked, strict=True)
     ]
-    answered = {row.entry.key for row in rows if row.is_response}
-    is_open = not task.is_terminal
-    questions = {
-        each.key: each.fingerprint for each in task.requests.values() if is_open and each.key not in answered
-    }
-    return RunJournals(sorted(rows, key=lambda row: (row.order, row.sort_key)), questions)
+
+
+def _run_that_wrote(write: JournalWrite | None, runs: Sequence[Run]) -> int:
+    """Return the position of the run that wrote an entry; -1 if it was there before all of them."""
+    ids = [run.id for run in runs]
+    return ids.index(write.invocation) if write is not None and write.invocation in ids else -1
+
+
+def _run_after(write: JournalWrite | None, runs: Sequence[Run]) -> int:
+    """Return the position of the first run that found a response; behind the last one if none has yet."""
+    at_ms = 0.0 if write is None else write.at_ms
+    return next((number for number, run in enumerate(runs) if run.started_at_ms >= at_ms), len(runs))
