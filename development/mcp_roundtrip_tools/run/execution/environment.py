@@ -176,7 +176,7 @@ class ProcessEnvironment:
         if isinstance(report, Ready):
             self._ready = True
             return None
-        self._abandon(f"could not be initialized: {_reason(report, seconds)}")
+        self._abandon(f"could not be initialized: {_fault(report, seconds)[1]}")
         return _failure(report, str(uuid.uuid4()), seconds)
 
     def invoke(
@@ -201,7 +201,7 @@ class ProcessEnvironment:
                 return InvocationResult(answer)
             case Raised(error):
                 return InvocationResult(error, failed=True)
-        self._abandon(_reason(report, timeout_s))
+        self._abandon(_fault(report, timeout_s)[1])
         return _failure(report, request_id, timeout_s)
 
     def kill(self) -> None:
@@ -299,32 +299,28 @@ def _log_variables(function: Function) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _reason(report: Report | None, seconds: float) -> str:
+def _fault(report: Report | None, seconds: float) -> tuple[str, str]:
+    """Return the type and the message of the error that Lambda reports."""
     match report:
         case None:
-            return f"Task timed out after {seconds:.2f} seconds"
+            return "Sandbox.Timedout", f"Task timed out after {seconds:.2f} seconds"
         case Exited(status) if status < 0:
-            return f"Runtime exited with error: signal: {signal.Signals(-status).name}"
+            name = signal.Signals(-status).name
+            return "Runtime.ExitError", f"Runtime exited with error: signal: {name}"
         case Exited(status):
-            return f"Runtime exited with error: exit status {status}"
+            return "Runtime.ExitError", f"Runtime exited with error: exit status {status}"
         case Oversized():
-            return f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE} bytes)."
+            limit = f"maximum allowed payload size ({MAX_RESPONSE} bytes)"
+            return "Function.ResponseSizeTooLarge", f"Response payload size exceeded {limit}."
         case Raised(error):
             with suppress(ValueError, TypeError, KeyError):
-                return str(json.loads(error)["errorMessage"])
-    return "the runtime did not follow the Runtime API"
+                return "Runtime.Unknown", str(json.loads(error)["errorMessage"])
+    return "Runtime.Unknown", "the runtime did not follow the Runtime API"
 
 
 def _failure(report: Report | None, request_id: str, seconds: float) -> InvocationResult:
     if isinstance(report, Raised):
         return InvocationResult(report.payload, failed=True)
-    kinds = {
-        type(None): "Sandbox.Timedout",
-        Exited: "Runtime.ExitError",
-        Oversized: "Function.ResponseSizeTooLarge",
-    }
-    error = {
-        "errorType": kinds.get(type(report), "Runtime.Unknown"),
-        "errorMessage": f"RequestId: {request_id} Error: {_reason(report, seconds)}",
-    }
+    kind, reason = _fault(report, seconds)
+    error = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {reason}"}
     return InvocationResult(json.dumps(error).encode(), failed=True)
