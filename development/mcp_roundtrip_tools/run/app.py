@@ -26,7 +26,7 @@ from mcp_roundtrip_tools.run.execution.recorded_environment import (
     Environments,
     RecordedEnvironment,
 )
-from mcp_roundtrip_tools.run.execution.requirements import Requirements
+from mcp_roundtrip_tools.run.execution.requirements import install_requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
@@ -300,12 +300,11 @@ class LocalApp:
         self._keys.create(template.keys())
         url, aws_url, variables = self.addresses.url, self.addresses.aws_url, self._options.variables
         found = template.application(self._keys.arns, url, aws_url, variables)
-        cache = self.folder / ".cache/requirements"
-        requirements = Requirements(self._options.python, cache, self.recorder.note)
+        python, cache = self._options.python, self.folder / ".cache/requirements"
         functions, left_out = dict[str, Function](), dict(found.left_out)
         for name, function in found.functions.items():
             try:
-                functions[name] = requirements.install_for(function)
+                functions[name] = install_requirements(function, python, cache, self.recorder.note)
             except TemplateError as error:
                 left_out[name] = str(error)
         if left_out and not functions:
