@@ -1,19 +1,40 @@
-"""Install the requirements.txt of functions, as ``sam build`` does for a deployment."""
+"""Install packages into folders, such as the requirements.txt of functions, as ``sam build`` does."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mcp_roundtrip_tools.run.execution.environment import PYTHON_VERSION
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 
 FILE = "requirements.txt"
+
+
+class PipError(Exception):
+    """pip cannot install packages; the message is its reason."""
+
+
+def install_packages(folder: Path, pip: Sequence[str], cwd: Path | None = None) -> None:
+    """Run a command of pip that installs packages into `folder`, which exists when all of them are installed.
+
+    Raises PipError.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=".unfinished-") as unfinished:
+        packages = Path(unfinished, "packages")
+        command = [*pip, "--quiet", "--disable-pip-version-check", "--target", str(packages)]
+        # The interpreter is the caller's choice.
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode != 0:
+            raise PipError((done.stderr.strip().splitlines() or ["pip gave no reason"])[-1])
+        with suppress(OSError):  # another process was faster
+            packages.rename(folder)
 
 
 def install_requirements(
@@ -30,29 +51,15 @@ def install_requirements(
     folder = cache / sha256(f"{PYTHON_VERSION}\n{text}".encode()).hexdigest()[:16]
     if not folder.is_dir():
         log(f"[{function.name}] installing {file}")
-        cache.mkdir(parents=True, exist_ok=True)
-        # Renamed when complete, so that an interrupted installation starts again.
-        unfinished = Path(tempfile.mkdtemp(dir=cache, prefix=".unfinished-"))
         try:
-            _install(function, file, unfinished, python)
-            unfinished.rename(folder)
-        except TemplateError:
-            shutil.rmtree(unfinished)
-            raise
+            pip = [python, "-m", "pip", "install", "--requirement", str(file)]
+            install_packages(folder, pip, cwd=file.parent)
+        except PipError as error:
+            raise TemplateError(
+                f"{function.name}: {file} cannot be installed: {error}. Correct the file. pip prints more "
+                f"with {python} -m pip install --dry-run --requirement {file}"
+            ) from None
     return replace(function, requirements=folder)
-
-
-def _install(function: Function, file: Path, folder: Path, python: str) -> None:
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--target", str(folder), "--requirement", str(file)]
-    # The interpreter is the caller's choice.
-    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
-        raise TemplateError(
-            f"{function.name}: {file} cannot be installed: {reason}. Correct the file. pip prints more with "
-            f"{python} -m pip install --dry-run --requirement {file}"
-        )
 
 
 def _names(text: str) -> bool:

@@ -57,9 +57,9 @@ class Emulator:
     def respond(self, request: Request) -> Response:
         """Answer one request; with 501 if ministack cannot run."""
         try:
-            python = self._installation.interpreter()  # may wait for the installation
+            packages = self._installation.packages()  # may wait for the installation
             with self._lock:
-                path = self._start(python)
+                path = self._start(packages)
                 self._create_missing(path)
             return _send(path, request)
         except (MinistackError, OSError, http.client.HTTPException) as error:
@@ -76,7 +76,7 @@ class Emulator:
                 self._folder.cleanup()
             self._process = self._folder = None
 
-    def _start(self, python: Path) -> str:
+    def _start(self, packages: Path | None) -> str:
         """Return the path of the socket of a running ministack. Raises MinistackError if it is missing."""
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
@@ -87,7 +87,7 @@ class Emulator:
             with socket.socket(socket.AF_UNIX) as listening:
                 listening.bind(path)
                 listening.listen()
-                self._process = Ministack(listening, {"SERVICES": "dynamodb,s3"}, python=python)
+                self._process = Ministack(listening, {"SERVICES": "dynamodb,s3"}, packages=packages)
         return path
 
     def _create_missing(self, path: str) -> None:

@@ -12,16 +12,17 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import IO, Final
+
+from mcp_roundtrip_tools.run.execution.environment import PYTHON_VERSION
+from mcp_roundtrip_tools.run.execution.requirements import PipError, install_packages
 
 PYTHON: Final = Path(sys.prefix).with_name(".venv-ministack") / "bin/python"
 """The interpreter that has ministack, in its own virtual environment because ministack pins botocore."""
@@ -58,7 +59,8 @@ class MinistackError(Exception):
 class Ministack:
     """A running ministack, which serves `listening`. Raises MinistackError if it is not installed.
 
-    `variables` are its environment, such as the `SERVICES` to run. `app` is the ASGI application.
+    `variables` are its environment, such as the `SERVICES` to run. `app` is the ASGI application. `packages`
+    is the folder that has ministack, if PYTHON has not.
     """
 
     def __init__(
@@ -67,16 +69,17 @@ class Ministack:
         variables: Mapping[str, str],
         *,
         app: str = APP,
-        python: Path = PYTHON,
+        packages: Path | None = None,
         output: IO[bytes] | int = subprocess.DEVNULL,
     ) -> None:
+        python = PYTHON if packages is None else Path(sys.executable)
         if not python.is_file():
             raise MinistackError(f"ministack is not installed: there is no {python}; `make test` installs it")
         descriptor = listening.fileno()
         self._process = subprocess.Popen(  # noqa: S603 - the interpreter is the caller's choice
             [python, "-Pc", _PROGRAM, *_OPTIONS, "--bind", f"fd://{descriptor}", app],
             pass_fds=[descriptor],
-            env={**_VARIABLES, **variables},
+            env={**_VARIABLES, **({} if packages is None else {"PYTHONPATH": str(packages)}), **variables},
             stdin=subprocess.PIPE,  # never written to: see above
             stdout=output,
             stderr=output,
@@ -130,21 +133,18 @@ REQUIREMENTS: Final = ("ministack==1.5.33", "cryptography")
 DELAY_S: Final = 1.0
 """The seconds that the start of the functions gets before the installation."""
 
-_NICENESS: Final = 10
+_NICE: Final = ("/usr/bin/env", "nice", "-n", "10")
 """The installation must not delay the first requests."""
-
-_INTERPRETER: Final = Path("bin/python")
 
 
 def cache_folder() -> Path:
     """Return the folder of the installation for this Python in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    version = REQUIREMENTS[0].replace("==", "-")
-    return Path(cache, "mcp-roundtrip", f"{version}-python{sys.version_info.major}.{sys.version_info.minor}")
+    return Path(cache, "mcp-roundtrip", f"{REQUIREMENTS[0].replace('==', '-')}-packages-{PYTHON_VERSION}")
 
 
 class Installation:
-    """Finds the interpreter that has ministack, and installs it once if there is none."""
+    """Finds ministack, and installs it once if there is none."""
 
     def __init__(
         self, log: Callable[[str], None], folder: Path | None = None, preferred: Path = PYTHON
@@ -158,53 +158,39 @@ class Installation:
 
     def begin(self) -> None:
         """Install in the background if necessary, so that the first call need not wait."""
-        if self._begun or self._find():
+        if self._begun or self._is_installed():
             return
         self._begun = True
         installing = threading.Timer(DELAY_S, self._install_early)
         installing.daemon = True
         installing.start()
 
-    def interpreter(self) -> Path:
-        """Return the interpreter, after an installation if necessary. Raises MinistackError."""
+    def packages(self) -> Path | None:
+        """Return the folder that has ministack, after an installation if necessary; None if PYTHON has it.
+
+        Raises MinistackError.
+        """
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            return self._find() or self._install()
+            if not self._is_installed():
+                self._install()
+        return None if self._preferred.is_file() else self._folder
+
+    def _is_installed(self) -> bool:
+        return self._preferred.is_file() or self._folder.is_dir()
 
     def _install_early(self) -> None:
         with suppress(MinistackError):  # the first call reports it
-            self.interpreter()
+            self.packages()
 
-    def _find(self) -> Path | None:
-        candidates = (self._preferred, self._folder / _INTERPRETER)
-        return next((path for path in candidates if path.is_file()), None)
-
-    def _install(self) -> Path:
+    def _install(self) -> None:
         began_s = time.monotonic()
         self._log(f"Installing {REQUIREMENTS[0]} for tables and buckets into {self._folder} (only once) …")
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        # Renamed when complete, so that an interrupted installation starts again.
-        unfinished = Path(tempfile.mkdtemp(dir=self._folder.parent, prefix=".unfinished-"))
-        python = str(unfinished / _INTERPRETER)
-        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--disable-pip-version-check"]
         try:
-            _run([sys.executable, "-m", "venv", "--without-pip", str(unfinished)])
-            _run([*pip, "--quiet", *REQUIREMENTS])
-            with suppress(OSError):  # another process was faster
-                unfinished.rename(self._folder)
-        except MinistackError as error:
-            self._failure = error
-            raise
-        finally:
-            rmtree(unfinished, ignore_errors=True)
+            install_packages(self._folder, [*_NICE, sys.executable, "-m", "pip", "install", *REQUIREMENTS])
+        except PipError as error:
+            text = f"ministack, which has tables and buckets, cannot be installed: {error}"
+            self._failure = MinistackError(text)
+            raise self._failure from None
         self._log(f"Installed ministack in {time.monotonic() - began_s:.0f} s")
-        return self._folder / _INTERPRETER
-
-
-def _run(command: list[str]) -> None:
-    niced = ["/usr/bin/env", "nice", "-n", str(_NICENESS), *command]
-    done = subprocess.run(niced, capture_output=True, text=True, check=False)  # noqa: S603 - this interpreter
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-        raise MinistackError(f"ministack, which has tables and buckets, cannot be installed: {reason}")
