@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,11 +34,11 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the project with the functions TOOL and TASK_TOOL, written by `make`."""
+    """Return a copy of the project with the functions TOOL and TASK_TOOL, the latter written by `make`."""
     project = copy_project(tmp_path_factory.mktemp("written"))
-    for variables in ([f"NAME={TOOL}"], [f"NAME={TASK_TOOL}", "TASKS=1"]):
-        done = make(project, *variables)
-        assert done.returncode == 0, done.stderr
+    assert main(["--project", str(project), TOOL]) == 0
+    done = make(project, f"NAME={TASK_TOOL}", "TASKS=1")
+    assert done.returncode == 0, done.stderr
     return project
 
 
@@ -111,18 +111,17 @@ def test_mypy_accepts_the_function_with_tasks(written: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("tasks", [False, True])
-@pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
-def test_the_written_files_are_lint_clean_and_formatted(name: str, tasks: bool, tmp_path: Path) -> None:
-    test = render_test(name, PurePosixPath("functions", name, "app.py"), 1, tasks=tasks)
-    texts = {"app.py": render_app(name, tasks=tasks), f"{name}.py": render_module(name, tasks=tasks)}
-    for text in texts.values():
-        assert name in {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
-    write({tmp_path / path: text for path, text in {**texts, f"test_{name}.py": test}.items()})
-    settings = ("--config", ROOT / "pyproject.toml")
-    assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
-    done = run(BIN / "ruff", "format", "--check", *settings, tmp_path, cwd=ROOT)
-    assert done.returncode == 0, done.stdout
+def test_the_written_files_are_lint_clean_and_formatted(tmp_path: Path) -> None:
+    for name, tasks in product(("f", TOOL, LONGEST), (False, True)):
+        test = render_test(name, PurePosixPath("functions", name, "app.py"), 1, tasks=tasks)
+        texts = {"app.py": render_app(name, tasks=tasks), f"{name}.py": render_module(name, tasks=tasks)}
+        for text in texts.values():
+            assert f"\ndef {name}(" in text
+        folder = tmp_path / f"{name}_{tasks}"
+        write({folder / path: text for path, text in {**texts, f"test_{name}.py": test}.items()})
+    for command in (("check",), ("format", "--check")):
+        done = run(BIN / "ruff", *command, "--config", ROOT / "pyproject.toml", tmp_path, cwd=ROOT)
+        assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.anyio
