@@ -7,7 +7,7 @@ Source: AWS CloudFormation user guide, "Intrinsic function reference". Nodes hav
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,11 +77,7 @@ def is_intrinsic(node: Any) -> bool:
 def _resolve(node: Any, names: TemplateNames) -> Any:
     if is_intrinsic(node):
         ((name, argument),) = node.items()
-        if name in _CONDITIONS:
-            return is_true(node, names)
-        if name not in _FUNCTIONS:
-            raise Unresolvable(f"{name} cannot be resolved on this computer")
-        return _FUNCTIONS[name](argument, names)
+        return _call(name, argument, names)
     if isinstance(node, dict):
         members = {name: _resolve(member, names) for name, member in node.items()}
         return {name: member for name, member in members.items() if member is not _NO_VALUE}
@@ -90,6 +86,35 @@ def _resolve(node: Any, names: TemplateNames) -> Any:
     if isinstance(node, str) and "{{resolve:" in node:
         raise Unresolvable("dynamic references ({{resolve:…}}) cannot be resolved on this computer")
     return node
+
+
+def _call(name: str, argument: Any, names: TemplateNames) -> Any:
+    match name, argument:
+        case "Ref", "AWS::NoValue":
+            return _NO_VALUE
+        case "Ref", _:
+            return _reference(argument, names)
+        case "Fn::GetAtt", str(path):
+            return _attribute(path, names)
+        case "Fn::GetAtt", [*parts]:
+            return _attribute(".".join(_text(part, names) for part in parts), names)
+        case "Fn::Sub", str(text):
+            return _substitute(text, {}, names)
+        case "Fn::Sub", [str(text), dict(local)]:
+            return _substitute(text, local, names)
+        case "Fn::If", [condition, then, otherwise]:
+            return _resolve(then if holds(condition, names) else otherwise, names)
+        case "Fn::Join", [delimiter, items]:
+            return str(delimiter).join(_text(item, names) for item in _list(items, names))
+        case "Fn::Split", [delimiter, text]:
+            return _text(text, names).split(str(delimiter))
+        case "Fn::Select", [index, items]:
+            return _select(_text(index, names), _list(items, names))
+        case "Fn::FindInMap", [_, _, _]:
+            return _find_in_map(argument, names)
+        case "Fn::Equals" | "Fn::Not" | "Fn::And" | "Fn::Or", _:
+            return is_true({name: argument}, names)
+    raise Unresolvable(f"{name} with these arguments cannot be resolved on this computer")
 
 
 def _text(node: Any, names: TemplateNames) -> str:
@@ -107,15 +132,7 @@ def _list(node: Any, names: TemplateNames) -> list[Any]:
     return value
 
 
-def _arguments(node: Any, count: int, function: str) -> list[Any]:
-    if not isinstance(node, list) or len(node) != count:
-        raise Unresolvable(f"{function} takes a list of {count}")
-    return node
-
-
-def _ref(name: Any, names: TemplateNames) -> Any:
-    if name == "AWS::NoValue":
-        return _NO_VALUE
+def _reference(name: Any, names: TemplateNames) -> Any:
     try:
         return _known(names.values[name])
     except KeyError:
@@ -123,8 +140,7 @@ def _ref(name: Any, names: TemplateNames) -> Any:
         raise Unresolvable(reason) from None
 
 
-def _get_att(argument: Any, names: TemplateNames) -> str:
-    path = argument if isinstance(argument, str) else ".".join(_text(part, names) for part in argument)
+def _attribute(path: str, names: TemplateNames) -> str:
     try:
         return str(_known(names.attributes[path]))
     except KeyError:
@@ -137,9 +153,7 @@ def _known(value: Any) -> Any:
     return value
 
 
-def _sub(argument: Any, names: TemplateNames) -> str:
-    text, local = (argument, {}) if isinstance(argument, str) else _arguments(argument, 2, "Fn::Sub")
-
+def _substitute(text: str, local: Mapping[str, Any], names: TemplateNames) -> str:
     def variable(match: re.Match[str]) -> str:
         literal, name = match[1], match[2].strip()
         if literal:
@@ -149,39 +163,21 @@ def _sub(argument: Any, names: TemplateNames) -> str:
         try:
             return _text(_known(names.values[name]), names)  # SAM has Function.Alias
         except KeyError:
-            return _get_att(name, names) if "." in name else _ref(name, names)
+            return _attribute(name, names) if "." in name else _reference(name, names)
 
-    if not isinstance(text, str):
-        raise Unresolvable("Fn::Sub takes a string")
     return VARIABLE.sub(variable, text)
 
 
-def _if(argument: Any, names: TemplateNames) -> Any:
-    condition, then, otherwise = _arguments(argument, 3, "Fn::If")
-    return _resolve(then if holds(condition, names) else otherwise, names)
-
-
-def _join(argument: Any, names: TemplateNames) -> str:
-    delimiter, items = _arguments(argument, 2, "Fn::Join")
-    return str(delimiter).join(_text(item, names) for item in _list(items, names))
-
-
-def _split(argument: Any, names: TemplateNames) -> list[str]:
-    delimiter, text = _arguments(argument, 2, "Fn::Split")
-    return _text(text, names).split(str(delimiter))
-
-
-def _select(argument: Any, names: TemplateNames) -> Any:
-    index, items = _arguments(argument, 2, "Fn::Select")
+def _select(index: str, items: list[Any]) -> Any:
     try:
-        return _list(items, names)[int(_text(index, names))]
+        return items[int(index)]
     except (ValueError, IndexError):
         raise Unresolvable("Fn::Select has no item of that index") from None
 
 
-def _find_in_map(argument: Any, names: TemplateNames) -> Any:
+def _find_in_map(keys: list[Any], names: TemplateNames) -> Any:
     found: Any = names.mappings
-    for key in _arguments(argument, 3, "Fn::FindInMap"):
+    for key in keys:
         name = _text(key, names)
         if name not in found:
             raise Unresolvable(f"Fn::FindInMap finds no {name}")
@@ -195,16 +191,3 @@ def _comparable(node: Any, names: TemplateNames) -> Any:
     if isinstance(value, list):
         return [_comparable(item, names) for item in value]
     return value if isinstance(value, dict) else _text(value, names)
-
-
-_FUNCTIONS: dict[str, Callable[[Any, TemplateNames], Any]] = {
-    "Ref": _ref,
-    "Fn::GetAtt": _get_att,
-    "Fn::Sub": _sub,
-    "Fn::If": _if,
-    "Fn::Join": _join,
-    "Fn::Split": _split,
-    "Fn::Select": _select,
-    "Fn::FindInMap": _find_in_map,
-}
-_CONDITIONS = frozenset({"Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or"})
