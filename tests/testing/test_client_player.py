@@ -212,11 +212,7 @@ def ask_twice(ctx: Context, name: str) -> dict[str, Any]:
     return {"a": first, "b": second, "keep": ctx.confirm("keep", "Keep it?")}
 
 
-@channels.tool
-def visit(ctx: Context) -> str:
-    ctx.elicit_url("page", "Sign in", "https://id.test/", done=lambda: "https://id.test/" in VISITED)
-    return "signed in"
-
+channels.tool(sign_in)
 
 RAN: list[str] = []
 
@@ -259,7 +255,7 @@ def test_a_question_waits_until_its_user_answers(client):
 @on_both_channels
 def test_a_user_visits_a_page_from_the_form(client, channel):
     VISITED.clear()
-    played = as_ada(client, channels).call("visit", page=VISITED.append)
+    played = as_ada(client, channels).call("sign_in", page=VISITED.append)
     assert (played.channels, played.text, VISITED) == ((channel,), "signed in", ["https://id.test/"])
 
 

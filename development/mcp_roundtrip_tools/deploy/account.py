@@ -185,7 +185,7 @@ def endpoint(account: Account, stack: str) -> str:
     """Return the output McpUrl of a stack. Raises Refused."""
     outputs = {each["OutputKey"]: each["OutputValue"] for each in account.describe(stack).get("Outputs", [])}
     if "McpUrl" not in outputs:
-        raise Refused(f"The stack {stack} has no output McpUrl: it is not deployed, or may not be read.")
+        raise Refused(f"The stack {stack} has no output McpUrl: its deployment did not end.")
     return str(outputs["McpUrl"])
 
 

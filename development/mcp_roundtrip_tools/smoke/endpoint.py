@@ -1,11 +1,15 @@
-"""The endpoint that is checked: single requests with their HTTP response, and the official client."""
+"""The endpoint that is checked, and its credentials: a token, or a signature."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import ssl
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 import httpx2
 
@@ -18,7 +22,8 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip_testing.http_requests import ACCEPT, mirrored_headers
 from mcp_roundtrip_tools.client.connection import Connection
-from mcp_roundtrip_tools.client.http import BearerToken, request
+from mcp_roundtrip_tools.client.http import BearerToken, Unreachable, member, request
+from mcp_roundtrip_tools.smoke.findings import Findings
 
 CLIENT: Final = "mcp-roundtrip-smoke"
 
@@ -56,3 +61,64 @@ class Endpoint:
     def get(self, url: str) -> httpx2.Response:
         """Fetch a document without authorization. Raises Unreachable."""
         return request("GET", url, {"accept": "application/json"}, tls=self.tls)
+
+
+def fetch_token(
+    endpoint: Endpoint,
+    server: Mapping[str, Any],
+    client_id: str,
+    client_secret: str,
+    parameters: Mapping[str, str],
+    findings: Findings,
+) -> str:
+    """Return an access token from the authorization server with this metadata. Raises Stopped."""
+    url = server.get("token_endpoint")
+    if not isinstance(url, str):
+        raise findings.stop(
+            "sign-in", "CLIENT_ID needs an authorization server with a token_endpoint; pass TOKEN=…."
+        )
+    basic = httpx2.BasicAuth(quote(client_id, ""), quote(client_secret, ""))
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    form = urlencode({"grant_type": "client_credentials", **parameters}).encode()
+    try:
+        response = request("POST", url, headers, form, tls=endpoint.tls, auth=basic)
+    except Unreachable as error:
+        raise findings.stop("sign-in", str(error)) from error
+    token = member(response, "access_token")
+    if not isinstance(token, str):
+        reason = member(response, "error_description") or member(response, "error") or response.status_code
+        raise findings.stop("sign-in", f"{url} gives no token for CLIENT_ID: {reason}.")
+    findings.ok("sign-in", f"{url} gave a token.")
+    return token
+
+
+_SIGNED: Final = ("content-type", "mcp-")
+"""The beginnings of the names of headers that a signature covers."""
+
+
+class AwsSignature(httpx2.Auth):
+    """Signs requests with the AWS credentials of the environment. Raises ValueError with one sentence."""
+
+    requires_request_body = True
+
+    def __init__(self, url: str) -> None:
+        import boto3  # only AuthMode iam needs it
+        from botocore.auth import SigV4Auth
+
+        named = re.search(r"\.execute-api\.([a-z0-9-]+)\.", url)
+        region = named[1] if named else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        credentials = boto3.Session().get_credentials()
+        if not region:
+            raise ValueError("IAM=1 needs AWS_REGION, because the host of URL does not name the Region.")
+        if credentials is None:
+            raise ValueError("IAM=1 needs AWS credentials in the environment.")
+        self._signer = SigV4Auth(credentials, "execute-api", region)
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        from botocore.awsrequest import AWSRequest
+
+        signed = {name: value for name, value in request.headers.items() if name.startswith(_SIGNED)}
+        unsigned = AWSRequest(request.method, str(request.url), data=request.content, headers=signed)
+        self._signer.add_auth(unsigned)
+        request.headers.update(dict(unsigned.headers.items()))
+        yield request
