@@ -138,18 +138,20 @@ def how_to_set(name: str) -> str:
 
 
 def broken_assertions(document: Mapping[str, Any], names: TemplateNames) -> Iterator[Mapping[str, Any]]:
-    """Yield the assertions in the section Rules that do not hold. Those about unknown values hold."""
+    """Yield the assertions in the section Rules that do not hold, as far as values are known."""
     for name, rule in (document.get("Rules") or {}).items():
         for assertion in rule.get("Assertions", ()):
-            if _holds(rule.get("RuleCondition", _ALWAYS), names) and not _holds(assertion["Assert"], names):
+            applies = _outcome(rule.get("RuleCondition", _ALWAYS), names)
+            if applies and _outcome(assertion["Assert"], names) is False:
                 yield {"AssertDescription": f"rule {name} does not hold", **assertion}
 
 
 _ALWAYS = {"Fn::Equals": ["", ""]}
 
 
-def _holds(condition: Any, names: TemplateNames) -> bool:
+def _outcome(condition: Any, names: TemplateNames) -> bool | None:
+    """Return whether a condition holds; None if it depends on values that only a deployment knows."""
     try:
         return is_true(condition, names)
-    except Unresolvable:  # it depends on values that only a deployment knows
-        return True
+    except Unresolvable:
+        return None

@@ -120,15 +120,16 @@ def test_functions_without_the_layer_have_no_settings(tmp_path: Path) -> None:
     assert application(write_application(tmp_path, template, {"f/a.py": ""})).functions
 
 
-def test_an_assertion_holds_if_its_condition_does_not_or_its_value_is_unknown(tmp_path: Path) -> None:
+def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path: Path) -> None:
     rule = """
         Parameters: {{Size: {{Type: String, Default: s}}}}
         Rules:
-          One: {{RuleCondition: !Equals [!Ref Size, s], Assertions: [{{Assert: !Equals [{value}, a]}}]}}
+          One: {{RuleCondition: !Equals [{condition}, s], Assertions: [{{Assert: !Equals [{value}, a]}}]}}
         Resources: {{}}
         """
-    Template(write_application(tmp_path, rule.format(value="!Ref Unknown"), {}), {})
-    broken = write_application(tmp_path, rule.format(value="!Ref Size"), {})
+    for condition, value in (("!Ref Size", "!Ref Unknown"), ("!Ref Unknown", "!Ref Size")):
+        Template(write_application(tmp_path, rule.format(condition=condition, value=value), {}), {})
+    broken = write_application(tmp_path, rule.format(condition="!Ref Size", value="!Ref Size"), {})
     Template(broken, {"Size": "m"})
     with pytest.raises(TemplateError, match="rule One"):
         Template(broken, {})
