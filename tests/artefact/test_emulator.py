@@ -27,7 +27,6 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.live_events import Invoke
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION, Cloud
-from support.development_keys import DEVELOPMENT_ENVIRONMENT
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
 from support.lambda_runtime import runtime
 from support.layers import layer_of_runtime
@@ -35,6 +34,7 @@ from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, Built
 from support.sample_events import (
     ROUNDS,
+    SETTINGS,
     STABLE,
     Outcome,
     function_of,
@@ -70,13 +70,11 @@ def variables(account: Cloud) -> Iterator[dict[str, str]]:
     with serve_stand_ins(ROOT / "template.yaml") as services:
         yield {
             **services,
-            **DEVELOPMENT_ENVIRONMENT,
+            **SETTINGS,
             "MCP_STATE_KEY_ARN": kms_clients.signing_key(keys),
             "MCP_STATE_ENCRYPTION_KEY_ARN": kms_clients.mac_key(keys),
             "MCP_TASK_TABLE": dynamodb_clients.new_table(tables),
             "APPROVAL_TABLE": dynamodb_clients.new_table(tables),
-            "APPROVAL_SENDER": "approvals@example.com",
-            "APPROVALS_URL": "https://api.example/approvals",
             "AWS_ENDPOINT_URL": account.url,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,

@@ -18,13 +18,7 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.live_events import Invoke, given_answers, play_rounds
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
-from support.development_keys import (
-    DEVELOPMENT_ENVIRONMENT,
-    DEVELOPMENT_KEY_ID,
-    DEVELOPMENT_MAC_KEY_ID,
-    development_key,
-    development_secret,
-)
+from support.fake_kms import mac_key, signing_key
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -170,15 +164,23 @@ TABLE = {
 """CloudFormation properties of the tables of tasks and approvals."""
 
 
+SETTINGS = {
+    "APPROVALS_URL": "http://127.0.0.1:3000/approvals",
+    "APPROVAL_SENDER": "approvals@example.com",
+    "MCP_AUTH_MODE": "none",
+    "MCP_ISSUER": "urn:mcp-roundtrip:test",
+    "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp",
+    "MCP_TASK_WORKER": "arn:aws:lambda:us-east-1:000000000000:function:ProvisionWorkerFunction",
+}
+"""The variables of functions that name neither a key nor a table."""
+
+
 @contextmanager
 def environment() -> Iterator[dict[str, str]]:
-    """Yield the variables of a function that accepts states of the development key: a KMS with the key, an
-    empty table of tasks, and a Lambda without functions."""
+    """Yield the variables of a function: its keys, empty tables, and a Lambda without functions."""
     kms = FakeKms()
-    kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
-    kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
     storage = Emulator(print)
-    storage.declare(Storage({DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"]: TABLE, "approvals": TABLE}))
+    storage.declare(Storage({"tasks": TABLE, "approvals": TABLE}))
     emulated: dict[str, Respond] = {"kms": partial(respond_kms, kms), "dynamodb": storage.respond}
     aws = AwsEndpoint(emulated, LambdaApi(dict, lambda *call: NotImplemented).respond)
     with (
@@ -188,10 +190,11 @@ def environment() -> Iterator[dict[str, str]]:
     ):
         yield {
             **services,
-            "APPROVALS_URL": "http://127.0.0.1:3000/approvals",
-            "APPROVAL_SENDER": "approvals@example.com",
+            **SETTINGS,
             "APPROVAL_TABLE": "approvals",
-            **DEVELOPMENT_ENVIRONMENT,
+            "MCP_STATE_KEY_ARN": signing_key(kms),
+            "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
+            "MCP_TASK_TABLE": "tasks",
             "AWS_ENDPOINT_URL": server.url,
             **FUNCTION,
         }

@@ -11,13 +11,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_testing import load_module
-from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.sam_local.live_events import Invoke
-from support.development_keys import development_ports
 from support.sample_events import (
-    DONE,
     EVENTS,
     ROOT,
     ROUNDS,
@@ -59,12 +55,6 @@ def test_the_table_has_every_event_of_the_examples() -> None:
 @pytest.mark.parametrize("file", ROUNDS)
 def test_each_round_of_a_call_has_its_outcome(invoke: Invoke, file: str) -> None:
     assert tuple(outcome(response) for _, response in rounds_of(invoke, file)) == ROUNDS[file]
-
-
-def test_a_state_of_the_development_key_is_valid_wherever_that_key_is_configured(invoke: Invoke) -> None:
-    endpoint, ports = load_server(FUNCTIONS / "weather/app.py").endpoint, development_ports()
-    played = rounds_of(lambda _, event: handle(endpoint, event, None, lambda: ports), "weather/call.json")
-    assert outcome(invoke("weather", played[-1][0])).what == DONE
 
 
 def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_names(tmp_path: Path) -> None:
