@@ -12,6 +12,7 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
 )
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
+from mcp_roundtrip_tools.events.of_application import event
 
 META: Mapping[str, Any] = {
     META_PROTOCOL_VERSION: PROTOCOL_VERSION,
@@ -56,22 +57,12 @@ def http_event(
     base64: bool = False,
 ) -> dict[str, Any]:
     """Return an API Gateway HTTP API event, payload 2.0. A `body` other than text becomes JSON."""
-    given = _headers(body) if headers is None else headers
-    context: dict[str, Any] = {
-        "http": {"method": method, "path": "/mcp", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},
-        "requestId": "test-request",
-        "routeKey": "$default",
-        "stage": "$default",
-    }
+    found = event(method, "/mcp", {})
     if authorizer is not None:
-        context["authorizer"] = authorizer
+        found["requestContext"]["authorizer"] = authorizer
     return {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": "/mcp",
-        "rawQueryString": "",
-        "headers": dict(given),
-        "requestContext": context,
+        **found,
+        "headers": dict(_headers(body) if headers is None else headers),
         "body": body if isinstance(body, str) else json.dumps(body),
         "isBase64Encoded": base64,
     }
