@@ -78,6 +78,12 @@ class Account:
         self.kms.import_key(AUDIT_SECRET, key_id="corpus-audit")
         self.kms.CreateAlias(AliasName="alias/corpus-audit", TargetKeyId="corpus-audit")
 
+    def fail(
+        self, service: str, operation: str, code: str = "InternalServerError", times: int = 3, **options: Any
+    ) -> None:
+        """Let the next calls of an operation fail. `options` are those of Fault."""
+        self.faults += [Fault(service, operation, code, **{"status": 500, **options}) for _ in range(times)]
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the items of the table."""
         return list(self.table.items.values())

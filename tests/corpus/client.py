@@ -38,6 +38,10 @@ class Client:
     def another(self, **changes: Any) -> Client:
         return replace(self, **changes)
 
+    def restart(self, **settings: str) -> None:
+        """Reach the function in a new execution environment, with other settings if they are given."""
+        self.function = self.function.another_environment(**settings)
+
     def open(self) -> None:
         """Send the first request, as its kind does."""
         if not self.kind.is_legacy:

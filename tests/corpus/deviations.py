@@ -90,7 +90,7 @@ def _changed_question(talk: Conversation, params: Params) -> Response:
 
 
 def _another_environment(talk: Conversation, params: Params) -> Response:
-    talk.client.function = talk.client.function.another_environment()
+    talk.client.restart()
     return talk.call(**params)
 
 

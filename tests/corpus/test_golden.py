@@ -3,17 +3,13 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corpus.catalog import all_cases
 from corpus.clock import START
-from corpus.golden import Record, compare, describe, load
+from corpus.golden import Record, compare, describe
 from corpus.placeholders import Placeholders
-from corpus.record import save
-from corpus.recording import record
 
 Change = Callable[[Record], Any]
 
@@ -82,16 +78,3 @@ def test_a_time_in_another_unit_or_format_is_a_difference() -> None:
     forms = [START, int(START), int(START * 1000), "2026-08-01T16:10:00Z", "2026-08-01T16:10:00.000Z"]
     placeholders = Placeholders()
     assert len({placeholders.replace(form) for form in forms}) == len(forms)
-
-
-def test_a_record_is_the_same_bytes_in_any_order_and_is_read_again(tmp_path: Path) -> None:
-    records = [{**RECORDED, "case": name} for name in ("b", "a")]
-    save(records, tmp_path / "one")
-    save(reversed(records), tmp_path / "other")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
-    assert load(tmp_path / "one") == {record["case"]: record for record in records}
-
-
-def test_a_case_recorded_twice_is_the_same() -> None:
-    case = all_cases()[0]
-    assert record(case) == record(case)

@@ -99,8 +99,7 @@ def _with_token(**claims: Any) -> Step:
 
 
 def _with_discovery(client: Client) -> None:
-    issuer = {"MCP_TOKEN_ISSUER": client.world.url, "MCP_TOKEN_JWKS_URI": ""}
-    client.function = client.function.another_environment(**issuer)
+    client.restart(MCP_TOKEN_ISSUER=client.world.url, MCP_TOKEN_JWKS_URI="")
     _with_token(iss=client.world.url)(client)
 
 

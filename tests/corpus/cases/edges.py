@@ -47,7 +47,7 @@ def _limits() -> Iterator[Case]:
 
 def _value_limits(client: Client) -> None:
     for limit in range(8, 25):
-        client.function = client.function.another_environment(MCP_MAX_JSON_VALUES=str(limit))
+        client.restart(MCP_MAX_JSON_VALUES=str(limit))
         ADD(client)
         raw(body_of({f"{META}clientCapabilities": {"roots": {"listChanged": True}}}))(client)
 
@@ -158,29 +158,28 @@ def _stages() -> Iterator[Case]:
 
 
 def _paths(stage: str, client: Client) -> None:
-    handle = client.function.request
-
-    def request(event: Any, described: Mapping[str, Any]) -> Any:
-        context = {**event["requestContext"], "stage": stage}
-        return handle({**event, "requestContext": context}, {**described, "stage": stage})
-
-    client.function.request = request  # type: ignore[method-assign]
+    _change_context(client, {"stage": stage})
     for prefix in ("", f"/{stage}") if stage.isalpha() else ("",):
         for path in ("/mcp/questions", "/mcp/server-card", "/mcp"):
             client.http("GET", prefix + path, {})
 
 
 def _through(path: str, route: Mapping[str, str], service: str, suffix: str, client: Client) -> None:
+    domain = {"apiId": "abc123", "domainName": f"abc123.{service}.eu-west-1.{suffix}"}
+    named = {"routeKey": route["routeKey"]} if "routeKey" in route else {}
+    _change_context(client, {**domain, **route}, **named)
+    client.another(path=path).request("prompts/get", {"name": "play", "arguments": {"subject": "x"}})
+
+
+def _change_context(client: Client, context: Mapping[str, str], **members: str) -> None:
+    """Give the events of a client these members, and its request context those of `context`."""
     handle = client.function.request
 
     def request(event: Any, described: Mapping[str, Any]) -> Any:
-        domain = {"apiId": "abc123", "domainName": f"abc123.{service}.eu-west-1.{suffix}"}
-        context = {**event["requestContext"], **domain, **route}
-        named = {"routeKey": route["routeKey"]} if "routeKey" in route else {}
-        return handle({**event, **named, "requestContext": context}, {**described, **domain, **route})
+        changed = {**event, **members, "requestContext": {**event["requestContext"], **context}}
+        return handle(changed, {**described, **context})
 
     client.function.request = request  # type: ignore[method-assign]
-    client.another(path=path).request("prompts/get", {"name": "play", "arguments": {"subject": "x"}})
 
 
 # -- what changes between rounds -----------------------------------------------------------------------------
@@ -215,7 +214,7 @@ def _slow_clock(seconds: float, world: World) -> None:
 def _references(world: World) -> None:
     client = functions.connected(functions.tool(_reference), "declares nothing", {}, world)
     for audience in ("https://a.example/mcp", "https://a.example/mcp", "https://b.example/mcp"):
-        client.function = client.function.another_environment(MCP_AUDIENCE=audience)
+        client.restart(MCP_AUDIENCE=audience)
         client.request("tools/call", {"name": "play", "arguments": {"subject": "x"}})
 
 

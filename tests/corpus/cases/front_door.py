@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from corpus import callers
-from corpus.aws_account import Fault
 from corpus.client import Client
 from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation
@@ -207,6 +206,6 @@ def _failing(fault: Any, world: World) -> None:
     if callable(fault):
         world.account.functions["corpus_full"] = fault
     else:
-        world.account.faults += [Fault("lambda", "Invoke", fault, 429 if fault else 0) for _ in range(2)]
+        world.account.fail("lambda", "Invoke", fault, 2, status=429 if fault else 0)
     ADD(client)
     _path("/tools/full")(client)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from corpus.aws_account import Fault
 from corpus.conversation import PARKED, QUESTIONS, Conversation, form_fields, talk
 from corpus.deployment import AUDIENCE, TASKS, World
 from corpus.recording import Case
@@ -71,15 +70,8 @@ def wait(seconds: float) -> Act:
     return lambda waiting: waiting.world.clock.sleep(seconds)
 
 
-def fails(operation: str, count: int = 3, skip: int = 0, **options: Any) -> Act:
-    def act(waiting: Waiting) -> None:
-        given = {"status": 500, **options}
-        faults = [
-            Fault("dynamodb", operation, "InternalServerError", skip=skip, **given) for _ in range(count)
-        ]
-        waiting.world.account.faults += faults
-
-    return act
+def fails(operation: str, count: int = 3, **options: Any) -> Act:
+    return lambda waiting: waiting.world.account.fail("dynamodb", operation, times=count, **options)
 
 
 def recovers(waiting: Waiting) -> None:
@@ -209,7 +201,7 @@ def cases() -> Iterator[Case]:
             yield Case(f"{name} at once", _created_with, operation, client, channels)
     for operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
         for skip in (0, 1, 2):
-            acts = (fails(operation, 1, skip, status=0, is_done=True), page, submit, call, call)
+            acts = (fails(operation, 1, skip=skip, status=0, is_done=True), page, submit, call, call)
             options = {"client": "declares nothing", "channels": ("page",)}
             yield Case(
                 f"parked: response {skip + 1} of {operation} is lost", play_acts, FORM, acts, **options
@@ -234,7 +226,7 @@ def _second(client: str, channels: tuple[str, ...], world: World) -> None:
 
 
 def _created_with(operation: str, client: str, channels: tuple[str, ...], world: World) -> None:
-    world.account.faults += [Fault("dynamodb", operation, "InternalServerError", 500) for _ in range(3)]
+    world.account.fail("dynamodb", operation)
     waiting = Waiting(world, ("step", "form"), client=client, channels=channels)
     world.account.faults.clear()
     waiting.call()

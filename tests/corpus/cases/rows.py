@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from corpus.aws_account import Fault
 from corpus.cases.parked import FORM, Waiting, call, fails, in_view, play_acts, recovers, submit, wait
 from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel
 from corpus.client_kinds import KINDS
@@ -174,7 +173,7 @@ def _occupied(
     task = "optional" if "tasks" in client else None
     second = talk(world, *body, client=client, task=task, mode="jwt", settings=dict(settings), **options)
     if faults:
-        world.account.faults += [Fault("dynamodb", faults, "InternalServerError", 500) for _ in range(3)]
+        world.account.fail("dynamodb", faults)
     response = second.call()
     for _ in range(3):
         response = second._react(response) or response
@@ -260,8 +259,8 @@ def _view_of_a_task(world: World) -> None:
 
 def _unopened(operation: str, world: World) -> None:
     conversation, params = _first_round(world, "form", "step")
-    conversation.client.function = conversation.client.function.another_environment()
-    world.account.faults += [Fault("kms", operation, "KMSInternalException", 500) for _ in range(3)]
+    conversation.client.restart()
+    world.account.fail("kms", operation, "KMSInternalException")
     conversation.call(**params)
     world.account.faults.clear()
     world.clock.sleep(30)
@@ -272,7 +271,7 @@ def _table_fails(world: World) -> None:
     conversation, params = _first_round(
         world, "form", "step", "task", client=CLIENT, task="optional", settings=TASKS
     )
-    world.account.faults += [Fault("dynamodb", "GetItem", "InternalServerError", 500) for _ in range(3)]
+    world.account.fail("dynamodb", "GetItem")
     conversation.call(**params)
 
 
@@ -294,8 +293,7 @@ def _augmented(params: Mapping[str, Any], task: str, world: World) -> None:
 
 
 def _kms_fails(waiting: Waiting) -> None:
-    faults = [Fault("kms", "Sign", "KMSInternalException", 500) for _ in range(3)]
-    waiting.world.account.faults += faults
+    waiting.world.account.fail("kms", "Sign", "KMSInternalException")
 
 
 def _invalid(waiting: Waiting) -> None:

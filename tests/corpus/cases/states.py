@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from corpus.aws_account import ARN, MAC_KEY, NEXT_SIGNING_KEY, SIGNING_KEY, Fault, private_key
+from corpus.aws_account import ARN, MAC_KEY, NEXT_SIGNING_KEY, SIGNING_KEY, private_key
 from corpus.cases.asking import TABLES, play
 from corpus.conversation import Conversation, run, talk
 from corpus.deployment import World
@@ -112,7 +112,7 @@ def _shorter(seconds: float, later: Mapping[str, str], settings: Mapping[str, st
     response = conversation.call()
     world.clock.sleep(500)
     response = conversation._react(response) or {}
-    conversation.client.function = conversation.client.function.another_environment(**later)
+    conversation.client.restart(**later)
     world.clock.sleep(seconds)
     conversation.go_on(response)
 
@@ -146,7 +146,7 @@ def _environments(world: World) -> None:
     conversation = talk(world, "form", "step", "choice", "other step", "confirm")
     response: dict[str, Any] | None = conversation.call()
     while response is not None:
-        conversation.client.function = conversation.client.function.another_environment()
+        conversation.client.restart()
         response = conversation._react(response)
 
 
@@ -188,10 +188,7 @@ def _keys() -> Iterator[Case]:
 
 
 def _new_environment(**settings: str) -> Change:
-    def change(conversation: Conversation) -> None:
-        conversation.client.function = conversation.client.function.another_environment(**settings)
-
-    return change
+    return lambda conversation: conversation.client.restart(**settings)
 
 
 def _disable_key(conversation: Conversation) -> None:
@@ -231,7 +228,7 @@ def _kms_fails(
 ) -> None:
     conversation = talk(world, "form", settings=settings)
     status = 0 if code == "no response" else 400
-    world.account.faults += [Fault("kms", operation, code, status) for _ in range(count)]
+    world.account.fail("kms", operation, code, count, status=status)
     conversation.run()
     world.account.faults.clear()
     world.clock.sleep(30)

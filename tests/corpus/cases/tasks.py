@@ -35,8 +35,8 @@ class Running:
         self.is_dialect = options.get("client") == DIALECT
         options = {"client": CLIENT, "task": "required", "mode": "jwt", **options}
         self.talk = talk(world, *body, settings=dict(settings), **options)
-        self.worker = self.talk.worker
-        self.talk.worker = None
+        assert self.talk.worker is not None
+        self.worker, self.talk.worker = self.talk.worker, None
         result = self.talk.call().get("result", {})
         self.id = result.get("task", result).get("taskId", "")
 

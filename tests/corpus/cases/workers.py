@@ -87,7 +87,6 @@ def _batch(
     running = Running(world, ("task", "sleep", "step"), QUEUED_TASKS)
     for act in before:
         act(running)
-    assert running.worker is not None
     running.worker.work({"Records": make(running)}, time_s)
     running.poll()
 
@@ -101,14 +100,12 @@ def _unhidden(world: World) -> None:
 
 def _event(event: Any, world: World) -> None:
     running = Running(world, ("task", "step"), TASKS)
-    assert running.worker is not None
     running.worker.work(event)
 
 
 def _twice(request_id: str | None, world: World) -> None:
     running = Running(world, ("task", "step that is killed", "step"), TASKS)
     [(_, event)] = world.account.invocations
-    assert running.worker is not None
     running.worker.work(event, request_id=request_id)
     running.worker.work(event, request_id=request_id)
     running.poll()
@@ -120,7 +117,6 @@ def _abandoned(settings: Mapping[str, str], world: World) -> None:
     worker, event = running.worker, {"Records": [_message(running)]}
     if settings is TASKS:
         event = {"task": json.loads(event["Records"][0]["body"])["task"]}
-    assert worker is not None
     for _ in range(11):
         worker.work(event)
         world.clock.sleep(1_000)
@@ -131,7 +127,6 @@ def _abandoned(settings: Mapping[str, str], world: World) -> None:
 def _new_version(body: tuple[str, ...] | None, world: World) -> None:
     running = Running(world, ("task", "form", "step"), TASKS)
     running.work()
-    assert running.worker is not None
     kind = "tool" if body else "prompt"
     make = make_server(Feature(body or (), kind=kind, task="required" if body else None), world)
     running.worker = world.function(make, WORKER, **running.worker.environment)
