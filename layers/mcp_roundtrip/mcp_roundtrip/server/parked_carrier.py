@@ -8,10 +8,9 @@ next question. No worker is dispatched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -28,7 +27,7 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import presenters, state_carrier, task_carrier
 from mcp_roundtrip.server.plan import presenter_of_repeated
-from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import creation_error, flow_of, parked_caller, task_call_of
@@ -111,10 +110,12 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     `is_repeated`: an earlier reply has asked them.
     """
     call, requests = this_round.call, presenters.open_requests(task)
+    modes = [("elicitation", each["params"]["mode"]) for each in requests.values()]
+    cannot_show = missing_capabilities(call.context.request.meta.capabilities, modes)
     presenter = presenter_of_repeated(
         call.plan,
         is_for_model=any(asked.channel == "model" for asked in task.requests.values()),
-        shows_requests=call.takes_rounds and _shows(call.context.request.meta.capabilities, requests),
+        shows_requests=call.takes_rounds and not cannot_show,
     )
     if presenter == "model":
         return presenters.ask_model(this_round, requests, task)
@@ -126,11 +127,6 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     if presenter == "client":
         return presenters.ask_client(this_round, requests, state)
     return presenters.ask_in_app(this_round, requests, state, task)
-
-
-def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
-    modes = {each["params"]["mode"] for each in requests.values()}
-    return not missing_capabilities(declared, [("elicitation", mode) for mode in modes])
 
 
 # -- continue -----------------------------------------------------------------------------------------------

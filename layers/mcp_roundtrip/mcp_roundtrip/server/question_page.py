@@ -99,7 +99,7 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
 def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
     if request.method in ("GET", "HEAD"):
         token = query_value(request.query, TOKEN)
-        found = _links(ports).find(token)
+        found = QuestionLinks(ports.tasks().tasks).find(token)
         if found.state != "open":
             return _Outcome(found.state)
         return _Outcome("shown", form=_form(found, token, server))
@@ -118,10 +118,6 @@ def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operati
     return _take_answers(posted, ports, server, operation)
 
 
-def _links(ports: Ports) -> QuestionLinks:
-    return QuestionLinks(ports.tasks().tasks)
-
-
 def _form(found: LinkedQuestions, token: str, server: str) -> FormPage:
     questions = make_questions(found.requests)
     version = questions_version(found.requests)
@@ -133,7 +129,7 @@ def _take_answers(posted: Values, ports: Ports, server: str, operation: Operatio
 
     The form of questions that have been answered gets the reply of the first one if its answers are the same.
     """
-    token, links = only_value(posted, TOKEN), _links(ports)
+    token, links = only_value(posted, TOKEN), QuestionLinks(ports.tasks().tasks)
     found = links.find(token)
     if found.state not in ("open", "answered"):
         return _Outcome(found.state)

@@ -129,7 +129,12 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     call.context.ports.observer.redact(run.redactable_values)
     parameter, make_context = signature.context_parameter, None
     if signature.context_type is not None:
-        make_context = partial(signature.context_type, run, _call_info(call))
+        context, meta = call.context, call.context.request.meta
+        invocation, options = context.invocation, context.options
+        info = CallInfo(
+            context.principal, meta.info, invocation.lambda_context, options.namespaced_requests, meta.trace
+        )
+        make_context = partial(signature.context_type, run, info)
     if signature.is_async:
         from mcp_roundtrip.engine.async_replay import run_async_pass  # asyncio takes 40 ms
 
@@ -141,12 +146,6 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
     return outcome
-
-
-def _call_info(call: FeatureCall) -> CallInfo:
-    context, meta = call.context, call.context.request.meta
-    lambda_context, namespaced = context.invocation.lambda_context, call.context.options.namespaced_requests
-    return CallInfo(context.principal, meta.info, lambda_context, namespaced, meta.trace)
 
 
 def _log_catalog_drift(call: FeatureCall) -> None:

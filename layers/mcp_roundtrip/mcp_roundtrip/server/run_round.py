@@ -70,10 +70,13 @@ def _run_call(call: FeatureCall) -> Reply:
             if call.takes_rounds:
                 raise
             return _first_round(call).error_reply(unaskable_error(call, error))
-    try:
-        call = _take_model_responses(call)
-    except ArgumentsError as error:
-        return _first_round(call).reply_for(Failed(error))
+    if "model" in call.feature.channels and "model" in call.plan.fallbacks:
+        from mcp_roundtrip.server.presenters import take_responses  # few tools choose it
+
+        try:
+            call = replace(call, params=take_responses(call.params))
+        except ArgumentsError as error:
+            return _first_round(call).reply_for(Failed(error))
     this_round = _load(call)
     if isinstance(this_round, Reply):
         return this_round
@@ -91,15 +94,6 @@ def require_feature_capabilities(call: FeatureCall) -> None:
     feature, channels = call.feature, channels_of(call)
     required = [path for path in feature.requires if not channels.supports(path)]
     require_capabilities(call.context, required, f"The {feature.kind} {feature.name!r}")
-
-
-def _take_model_responses(call: FeatureCall) -> FeatureCall:
-    """Separate the answers that a model passed on from the arguments of the tool. Raises ArgumentsError."""
-    if "model" not in call.feature.channels or "model" not in call.plan.fallbacks:
-        return call
-    from mcp_roundtrip.server.presenters import take_responses  # few tools choose it
-
-    return replace(call, params=take_responses(call.params))
 
 
 # -- load ---------------------------------------------------------------------------------------------------
@@ -230,7 +224,9 @@ def _save_in_state(this_round: Round, asked: NeedsInput) -> Reply:
 
     call, requests = this_round.call, asked.requests
     if asked.channel != "app" and this_round.number > state_carrier.max_rounds(call, asked.journal):
-        return _end_rounds(this_round, asked)
+        if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
+            return _become_task(this_round, asked.journal)
+        return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
     state = state_carrier.save(this_round, asked)
     if isinstance(state, Reply):
         return state
@@ -239,13 +235,6 @@ def _save_in_state(this_round: Round, asked: NeedsInput) -> Reply:
     if not requests:
         return presenters.work_in_app(this_round, state)
     return presenters.ask_in_app(this_round, requests, state)
-
-
-def _end_rounds(this_round: Round, asked: NeedsInput) -> Reply:
-    call, requests = this_round.call, asked.requests
-    if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
-        return _become_task(this_round, asked.journal)
-    return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
 
 
 def _become_task(this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:

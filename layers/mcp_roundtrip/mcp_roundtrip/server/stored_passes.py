@@ -207,9 +207,10 @@ class TaskRunner(Struct, frozen=True):
         this_round, outcome = _run(call, history, partial(task_channels, call), options, messages)
         if (reply := _final_reply(this_round, task, outcome)) is not None:
             return _conclusion(reply)
-        if isinstance(outcome, NeedsInput) and outcome.channel == "page" and _can_park(this_round, task):
-            move = partial(_park, this_round, task, history.call, outcome)
-            return OpenPass(this_round.run, outcome, move)
+        match outcome:
+            case NeedsInput(channel="page") if task.dialect == "extension" and call.plan.parks:
+                move = partial(_park, this_round, task, history.call, outcome)
+                return OpenPass(this_round.run, outcome, move)
         return OpenPass(this_round.run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
@@ -222,11 +223,6 @@ class TaskRunner(Struct, frozen=True):
             replace(self.tool_methods.options, server_info=task_call.server_info),
         )
         return FeatureCall(tool, tool.name, CallParams(task_call.arguments, {}, None), context)
-
-
-def _can_park(this_round: Round, task: Task) -> bool:
-    """Return whether an equal call of the task's client would find the call if it were parked."""
-    return task.dialect == "extension" and this_round.call.plan.parks
 
 
 def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:
