@@ -102,7 +102,9 @@ def initial_values(questions: Sequence[PageQuestion]) -> Values:
 
 def read_answers(questions: Sequence[PageQuestion], posted: Values) -> Answers:
     """Return the answers in a posted form, or the errors of its fields. Raises MalformedForm."""
-    action = _action(posted.get(ACTION, ()))
+    action = only_value(posted, ACTION)
+    if action not in (ACCEPT, DECLINE, CANCEL):
+        raise MalformedForm("no action")
     if action != ACCEPT:
         return Answers({each.key: {"action": action} for each in questions})
     responses: dict[str, Any] = {}
@@ -119,12 +121,6 @@ def read_answers(questions: Sequence[PageQuestion], posted: Values) -> Answers:
             content = _read_content(each.fields, posted, errors)
             responses[each.key] = {"action": ACCEPT, "content": content}
     return Answers({}, errors) if errors else Answers(responses)
-
-
-def _action(values: Sequence[str]) -> str:
-    if len(values) != 1 or values[0] not in (ACCEPT, DECLINE, CANCEL):
-        raise MalformedForm("no action")
-    return values[0]
 
 
 def _read_content(fields: Sequence[FormField], posted: Values, errors: dict[str, str]) -> dict[str, Any]:

@@ -49,9 +49,12 @@ def adapt(call: FeatureCall) -> FeatureCall:
 
 
 def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
-    """Build the error that sends the user to URLs; another error if the requests are not URLs."""
+    """Build the error that sends the user to URLs; another error for a namespaced request.
+
+    A client without rounds is asked nothing else: see `adapt`.
+    """
     call = this_round.call
-    if not _are_urls(requests):
+    if any(request["method"] != "elicitation/create" for request in requests.values()):
         return this_round.error_reply(cannot_ask_error(call))
     name = _name(call, journal)
     elicitations: list[dict[str, Any]] = [
@@ -64,13 +67,6 @@ def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal
     text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."
     error = ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations})
     return replace(this_round.reply(error, None), asked=asked_through("client", requests))
-
-
-def _are_urls(requests: WireInputRequests) -> bool:
-    return all(
-        request["method"] == "elicitation/create" and request["params"]["mode"] == "url"
-        for request in requests.values()
-    )
 
 
 def _name(call: FeatureCall, journal: Journal) -> str:
