@@ -44,14 +44,6 @@ def no_parameters() -> str:
 
 
 @mistake()
-def a_prompt_of_a_list() -> None:
-    def plan(places: list[str]) -> str:
-        return ""
-
-    Server("x").prompt(plan)
-
-
-@mistake()
 def a_prompt_with_a_header() -> None:
     def plan(place: Annotated[str, McpHeader("Place")]) -> str:
         return ""

@@ -19,7 +19,6 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
 from mcp_roundtrip.schema.json_schema_errors import input_problems
-from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
@@ -72,17 +71,6 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             raise InvalidValue("\n".join(problems))
         return read_typed(self._typed_validator, text, self.root)
 
-    def read_strings(self, raw: Mapping[str, str]) -> Any:
-        """Return the value of an object of strings, which may stand for numbers: they have no JSON Schema.
-
-        Raises InvalidValue.
-        """
-        text = input_text(raw, self.root)
-        sizes = {pattern: pattern_size(pattern) for pattern in self._patterns}
-        if matching(sizes, raw) > MAX_MATCHING:
-            raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
-        return read_typed(self._string_validator, text, self.root)
-
     def without_empty(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
         """Return `raw` without those `optional` members that are null or "" and that the schema refuses.
 
@@ -104,10 +92,6 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     @cached_property
     def _typed_validator(self) -> PydanticValidator:
         return typed_validator(self.types.core_schema, self.validator.patterns)
-
-    @cached_property
-    def _string_validator(self) -> PydanticValidator:
-        return typed_validator(self.types.core_schema, is_json=False)
 
     @cached_property
     def _patterns(self) -> frozenset[str]:

@@ -68,14 +68,13 @@ Accepts = Callable[[Any], bool]
 
 
 def typed_validator(
-    schema: CoreSchema, patterns: Collection[str] = (), *, is_json: bool = True, config: Any = None
+    schema: CoreSchema, patterns: Collection[str] = (), *, config: Any = None
 ) -> SchemaValidator:
     """Return the validator for a type with its pydantic configuration.
 
-    `patterns` are those that the values' JSON Schema has checked. Without `is_json`, strings may stand for
-    numbers, and no alternative of a union is checked by its JSON Schema.
+    `patterns` are those that the values' JSON Schema has checked.
     """
-    changed = transform(schema, _Changes(is_json, patterns, definitions_of(schema)).change)
+    changed = transform(schema, _Changes(patterns, definitions_of(schema)).change)
     # Otherwise models use the validators that they have, without the changes.
     return SchemaValidator(changed, config, _use_prebuilt=False)
 
@@ -97,14 +96,13 @@ def invalid_value(error: ValidationError, root: str) -> InvalidValue:
 
 
 class _Changes(Struct, frozen=True):
-    is_json: bool
     patterns: Collection[str]
     definitions: Mapping[str, CoreSchema]
 
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         kind = schema.get("type")
         match kind:
-            case "literal" if self.is_json:
+            case "literal":
                 return self._booleans_apart(schema)
             case "union":
                 schema["choices"] = self._checked_choices(schema, original)
@@ -135,7 +133,7 @@ class _Changes(Struct, frozen=True):
     def _checked_choices(self, changed: Mapping[str, Any], union: CoreSchema) -> list[tuple[Any, str]]:
         """Return the changed choices of a union, each for those values only that its JSON Schema accepts.
 
-        A choice stays as it is if no other reads its values, and without `is_json`.
+        A choice stays as it is if no other reads its values.
         """
         choices = [choice for _, choice in children(union)]
         labels = [each[1] if isinstance(each, tuple) else _label(each) for each in union["choices"]]
@@ -145,7 +143,7 @@ class _Changes(Struct, frozen=True):
         for number, choice in enumerate(choices):
             others = {kind for other, kind in enumerate(kinds) if other != number}
             is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
-            if is_ambiguous and self.is_json:
+            if is_ambiguous:
                 found[number] = _refuse_unless(
                     partial(_is_chosen, self._accepts(choice), whole, len(choices)),
                     found[number],
