@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -43,7 +43,6 @@ class McpHeader(Struct, frozen=True):
     """
 
     name: str
-    refuses_no_value: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_name(self.name)

@@ -79,27 +79,31 @@ def with_definitions(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 # -- plain types
 
-_EVERY: Final = frozenset({"type", "metadata", "ref"})
-_OF_RECORDS: Final = _EVERY | {"cls", "schema", "config", "fields", "computed_fields", "extra_behavior"}
+_OF_RECORDS: Final = frozenset(
+    {
+        *("cls", "config", "extra_behavior", "fields", "schema"),
+        *("model_name", "dataclass_name", "name", "required", "init", "kw_only", "slots"),
+    }
+)
+_RECORDS: Final = (
+    *("model", "model-fields", "model-field"),
+    *("dataclass", "dataclass-args", "dataclass-field"),
+    *("typed-dict", "typed-dict-field"),
+)
 
 _PLAIN: Final[Mapping[str, frozenset[str]]] = {
-    **dict.fromkeys(("any", "bool", "none"), _EVERY),
-    **dict.fromkeys(("int", "float"), _EVERY | {"ge", "gt", "le", "lt"}),
-    "str": _EVERY | {"min_length", "max_length"},
-    "literal": _EVERY | {"expected"},
-    "enum": _EVERY | {"cls", "members", "sub_type"},
-    "nullable": _EVERY | {"schema"},
-    "default": _EVERY | {"schema", "default", "default_factory", "default_factory_takes_data"},
-    "list": _EVERY | {"items_schema", "min_length", "max_length"},
-    "dict": _EVERY | {"keys_schema", "values_schema"},
-    **dict.fromkeys(("typed-dict", "model-fields"), _OF_RECORDS | {"model_name"}),
-    "model": _OF_RECORDS | {"custom_init", "root_model"},
-    "dataclass": _OF_RECORDS | {"frozen", "post_init", "slots"},
-    "dataclass-args": _OF_RECORDS | {"dataclass_name", "collect_init_only"},
-    **dict.fromkeys(("model-field", "typed-dict-field"), _EVERY | {"schema", "required"}),
-    "dataclass-field": _EVERY | {"schema", "name", "init", "kw_only"},
+    **dict.fromkeys(("any", "bool", "none"), frozenset()),
+    **dict.fromkeys(("int", "float"), frozenset({"ge", "gt", "le", "lt"})),
+    "str": frozenset({"min_length", "max_length"}),
+    "literal": frozenset({"expected"}),
+    "enum": frozenset({"cls", "members", "sub_type"}),
+    "nullable": frozenset({"schema"}),
+    "default": frozenset({"schema", "default", "default_factory"}),
+    "list": frozenset({"items_schema", "min_length", "max_length"}),
+    "dict": frozenset({"keys_schema", "values_schema"}),
+    **dict.fromkeys(_RECORDS, _OF_RECORDS),
 }
-"""The members that a plain core schema may have, by its type."""
+"""The members that a plain core schema may have, by its type. Members that are false do not count."""
 
 MAX_PLAIN_FIELDS: Final = 50
 """Fields of a plain record: `{}` has an error of 1,000 bytes for each, and a short list has many of these."""
@@ -114,39 +118,37 @@ def is_plain_to_read(schema: CoreSchema) -> bool:
 
 
 def is_plain_to_write(schema: CoreSchema) -> bool:
-    """Return whether a value is valid by the JSON Schema if strict mode reads its text, and runs no code."""
-    is_open = any(node["type"] == "any" or node.get("post_init") for node in nodes(schema))
-    return not is_open and is_plain_to_read(schema)
+    """Return whether a value is valid by the JSON Schema if strict mode reads its text."""
+    return all(node["type"] != "any" and _is_plain(node) for node in nodes(schema))
 
 
 def _is_plain(schema: CoreSchema) -> bool:
     kind, config = schema["type"], schema.get("config", {})
-    extra = (config.get("extra_fields_behavior"), schema.get("extra_behavior"))
+    members = {name for name, value in schema.items() if value not in (None, False, [])}
+    options = [*schema.get("expected", ()), *(each.value for each in schema.get("members", ()))]
     return (
-        schema.keys() <= _PLAIN.get(kind, frozenset())
+        kind in _PLAIN
+        and members - {"type", "metadata", "ref"} <= _PLAIN[kind]
         and config.keys() <= {"title", "extra_fields_behavior"}
-        and "allow" not in extra
+        and "allow" not in (config.get("extra_fields_behavior"), schema.get("extra_behavior"))
         and len(schema.get("fields", ())) <= MAX_PLAIN_FIELDS
-        and not any(schema.get(member) for member in ("root_model", "computed_fields", "custom_init"))
-        and all(isinstance(each, str) for each in schema.get("expected", ()))
-        and (kind != "enum" or _has_texts_only(schema["cls"]))
+        and all(isinstance(each, str) for each in options)
         and (kind != "dict" or schema.get("keys_schema", {}).get("type") == "str")
-        and (kind not in ("list", "dict") or "items_schema" in schema or "values_schema" in schema)
+        and (kind != "enum" or not _has_missing(schema["cls"]))
+        and (kind != "list" or "items_schema" in schema)
         and _is_described_by_pydantic(schema)
     )
 
 
-def _has_texts_only(enumeration: type[Enum]) -> bool:
-    """Return whether an enumeration takes its members' values only; `_missing_` may take others."""
+def _has_missing(enumeration: type[Enum]) -> bool:
+    """Return whether an enumeration may take other values than those of its members."""
     missing: Any = enumeration._missing_
-    is_open = missing.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]  # typed as a function
-    return not is_open and all(isinstance(each.value, str) for each in enumeration)
+    return missing.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]  # typed as a function
 
 
 def _is_described_by_pydantic(schema: CoreSchema) -> bool:
     """Return whether pydantic wrote the JSON Schema, without assertions that the author added or replaced."""
-    metadata = schema.get("metadata", {})
-    cls = schema.get("cls") if schema["type"] != "enum" else None
+    metadata, cls = schema.get("metadata", {}), schema.get("cls")
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
     functions = ("pydantic_js_functions", "pydantic_js_annotation_functions")
     added = [metadata.get(name) for name in ("pydantic_js_updates", "pydantic_js_extra")]
@@ -157,8 +159,6 @@ def _is_described_by_pydantic(schema: CoreSchema) -> bool:
 
 
 def _is_pydantics(function: Any) -> bool:
-    if getattr(getattr(function, "__self__", None), "refuses_no_value", False):
-        return True  # McpHeader
     while isinstance(function, partial):
         function = function.func
     module = getattr(function, "__module__", None) or ""
