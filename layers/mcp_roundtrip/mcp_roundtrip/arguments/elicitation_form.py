@@ -248,8 +248,11 @@ def one_of(options: Iterable[str], *, description: str | None = None) -> type[st
 def _build(model: Any) -> Form:
     single = not _has_fields(model)
     name = getattr(model, "__name__", None) or type_name(model)
-    if problem := _value_problem(model):
-        raise DefinitionError(f"the model is {problem}")
+    if _is_value(model):
+        raise DefinitionError(
+            f"the model is a value of type {type(model).__name__}; pass one_of(names) for a choice of texts, "
+            "a class with flat fields, or a type such as str, bool or Literal"
+        )
     try:
         types: TypeAdapter[Any] = TypeAdapter(_single_field_type(model) if single else model)
         schema, nullable = requested_schema(types)
@@ -262,20 +265,10 @@ def _build(model: Any) -> Form:
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
 
 
-def _value_problem(model: Any) -> str | None:
-    """Return what a value in the place of a type is, and the remedy; None for a type."""
-    kind = type(model).__name__
-    if isclass(model):
-        return None
-    if isinstance(model, BaseModel) or is_dataclass(model):
-        return f"an instance of {kind}; pass the class {kind}"
-    if isinstance(model, Mapping):
-        return f"a value of type {kind}; write a flat pydantic model, or pass one_of(names) for a choice"
-    if isinstance(model, Collection | Iterator) and not isinstance(model, str | bytes):
-        return f"a value of type {kind}; pass one_of(names) for a choice of texts, or Literal['a', 'b']"
-    if isinstance(model, str | bytes | int | float | FunctionType):
-        return f"a value of type {kind}; pass a flat pydantic model, or a type such as str, bool or Literal"
-    return None
+def _is_value(model: Any) -> bool:
+    """Return whether a value was passed in the place of a type."""
+    values = (BaseModel, Collection, Iterator, int, float, FunctionType)
+    return not isclass(model) and (isinstance(model, values) or is_dataclass(model))
 
 
 _form_of_class = lru_cache(maxsize=256)(_build)
