@@ -1,11 +1,9 @@
 """Form elicitation: the restricted schema, and reading answers."""
 
-import json
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 from uuid import UUID
 
@@ -13,8 +11,17 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mcp_types import ElicitRequestFormParams
-from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_validator, model_validator
+from mcp_types import _v2026_07_28
+from pydantic import (
+    AnyUrl,
+    BaseModel,
+    Field,
+    RootModel,
+    SecretStr,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip import one_of
@@ -69,21 +76,18 @@ class AllFields(BaseModel):
 
 
 def official():
-    """Return ElicitRequestFormParams of the official schema, without unknown members."""
-    schema = json.loads((Path(__file__).parent / "elicit_request_form_params.json").read_text())
-    for definition in schema["$defs"].values():
-        if "properties" in definition and "requestedSchema" not in definition["properties"]:
-            definition["additionalProperties"] = False
-    params = schema["$defs"]["ElicitRequestFormParams"]["properties"]["requestedSchema"]
-    params["additionalProperties"] = False
-    return jsonschema.Draft202012Validator(schema)
+    """Return the schema of the specification for the fields of a form, without unknown members."""
+    field = TypeAdapter(_v2026_07_28.PrimitiveSchemaDefinition).json_schema()
+    for definition in field["$defs"].values():
+        definition["additionalProperties"] = False
+    return jsonschema.Draft202012Validator(field)
 
 
 def requested(model):
     schema = Form.from_model(model).requested_schema
-    params = {"mode": "form", "message": "?", "requestedSchema": schema}
-    official().validate(params)
-    ElicitRequestFormParams.model_validate(params)
+    assert schema.keys() <= {"type", "properties", "required"}
+    for field in schema["properties"].values():
+        official().validate(field)
     return schema
 
 
@@ -182,22 +186,20 @@ def test_dataclasses_and_typed_dicts_are_forms_too():
 
 
 def test_the_schema_is_equal_in_every_process():
-    program = (
-        "import json\n"
-        "from typing import Literal\n"
-        "from pydantic import BaseModel\n"
-        "from mcp_roundtrip.arguments.elicitation_form import Form\n"
-        "class M(BaseModel):\n"
-        "    s: set[Literal['a', 'b', 'c', 'd', 'e']] = {'e', 'd', 'c', 'a'}\n"
-        "print(json.dumps(Form.from_model(M).requested_schema))\n"
-    )
-    runs = {run_program(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2", "3")}
+    program = """
+from typing import Literal
+from pydantic import BaseModel
+from mcp_roundtrip.arguments.elicitation_form import Form
+class M(BaseModel):
+    s: set[Literal["a", "b", "c", "d", "e"]] = {"e", "d", "c", "a"}
+print(Form.from_model(M).requested_schema)
+"""
+    runs = {run_program(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
     assert len(runs) == 1
 
 
 def test_a_form_is_built_once_per_type():
     assert Form.from_model(AllFields) is Form.from_model(AllFields)
-    assert Form.from_model(bool) is Form.from_model(bool)
 
 
 # One field
@@ -287,23 +289,16 @@ def test_an_unsupported_field_is_refused_by_name(annotation):
         Form.from_model(annotation if annotation is not Point else list[Point])
 
 
-CHOICES = (
-    *(["red", "blue"], ("red", "blue"), {"red", "blue"}, frozenset({"red"}), {"red": 1}, {"red": 1}.keys()),
-    *([], [1, 2], range(3)),
-)
-
-
-@pytest.mark.parametrize("values", [*CHOICES, iter(["red"])], ids=lambda value: type(value).__name__)
-def test_choices_in_the_place_of_a_type_are_refused_with_the_type_to_write(values):
-    with pytest.raises(DefinitionError, match=r"pass one_of\(names\)"):
-        Form.from_model(values)
-
-
 @pytest.mark.parametrize(
-    "value", ["red", b"red", 3, 1.5, True, lambda: str], ids=lambda value: type(value).__name__
+    "value",
+    [
+        *(["red", "blue"], ("red",), {"red"}, {"red": 1}, {"red": 1}.keys(), [], range(3), iter(["red"])),
+        *("red", b"red", 3, 1.5, True, lambda: str, Point(1)),
+    ],
+    ids=lambda value: type(value).__name__,
 )
-def test_another_value_in_the_place_of_a_type_is_refused_as_a_value(value):
-    with pytest.raises(DefinitionError, match=f"a value of type {type(value).__name__}; pass"):
+def test_a_value_in_the_place_of_a_type_is_refused_with_the_types_to_pass(value):
+    with pytest.raises(DefinitionError, match=rf"a value of type {type(value).__name__}; pass one_of\("):
         Form.from_model(value)
 
 
