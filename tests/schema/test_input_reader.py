@@ -359,18 +359,6 @@ def test_a_validator_that_refuses_runs_once() -> None:
     assert called == [1]
 
 
-def test_nested_alternatives_do_not_take_exponential_time() -> None:
-    value: Any = {"kind": "leaf", "value": True}
-    for _ in range(18):
-        value = (
-            {"kind": "tree", "parts": [value, value]}
-            if len(str(value)) < 999
-            else {"kind": "tree", "parts": [value]}
-        )
-    with pytest.raises(ArgumentsError):
-        arguments(ZOO["discriminated tree"] | set[int]).validate({"x": value})
-
-
 def test_members_with_a_common_prefix_are_each_named() -> None:
     class Days(BaseModel):
         day: set[int]

@@ -193,9 +193,9 @@ def _asserted(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not any(node.get("format") in _FORMATS for node in nodes(schema)):
         return dict(schema)
     copied = deepcopy(dict(schema))
-    for node in nodes(copied):
+    for node in [*nodes(copied)]:
         if node.get("format") in _FORMATS:
-            node["allOf"] = [*node.get("allOf", ()), _FORMATS[node["format"]]]
+            node["allOf"] = [*node.get("allOf", ()), _FORMATS[node.pop("format")]]
     return copied
 
 
@@ -234,8 +234,9 @@ _COMPILING: Final = 10
 
 _PER_WORK: Final = MAX_MATCHING // MAX_WORK
 
+_NO_LONG_TEXT: Final = {"maxLength": 10_000}  # 4 MB of "(" take 224 MB to parse
 _FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
     "base64": {"pattern": BASE64},
     "base64url": {"pattern": BASE64},
-    "regex": {"maxLength": 10_000},  # 4 MB of "(" take 224 MB to parse
+    "regex": {"if": _NO_LONG_TEXT, "then": {"format": "regex"}, "else": _NO_LONG_TEXT},
 }
