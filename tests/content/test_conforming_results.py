@@ -15,11 +15,9 @@ from pydantic import (
     Field,
     PlainSerializer,
     PrivateAttr,
-    RootModel,
     computed_field,
     field_serializer,
 )
-from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from mcp_roundtrip.errors import UsageError
@@ -31,11 +29,6 @@ Positive = Annotated[int, Ge(1)]
 
 @dataclass(frozen=True)
 class Plain:
-    n: Positive
-
-
-@pydantic_dataclass
-class Checked:
     n: Positive
 
 
@@ -51,31 +44,11 @@ class Holder(BaseModel):
     excluded: Any = Field(None, exclude=True)
 
 
-class StrictHolder(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-    models: list[Model] = []
-    plains: set[Plain] = set()
-
-
-class Root(RootModel[list[Model]]): ...
-
-
-class Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Positive]
-
-
 class Row(TypedDict):
     plain: Plain
 
 
-def changed(model: Any, **members: Any) -> Any:
-    for name, value in members.items():
-        setattr(model, name, value)
-    return model
-
-
-BAD = changed(Model(n=1), n=-5)
+BAD = Model.model_construct(n=-5)
 
 
 @pytest.mark.parametrize(
@@ -84,18 +57,12 @@ BAD = changed(Model(n=1), n=-5)
         (Plain, Plain(-5), "n"),
         (Plain | None, Plain(-5), "n"),
         (tuple[Plain, int], (Plain(-5), 1), "[0].n"),
-        (Checked, changed(Checked(1), n=-5), "n"),
-        (int, None, ""),
         (list[int], [1, None], "[1]"),
         (dict[str, Annotated[list[int], Len(0, 1)]], {"a": [1, 2]}, "a"),
         (list[Annotated[float, Ge(1)]], [0.5], "[0]"),
         (Model, BAD, "num"),
-        (Model, Model.model_construct(), "num"),
         (Holder, Holder(models=[BAD]), "models[0].num"),
         (Holder, {"plain": Plain(-5)}, "plain.n"),
-        (StrictHolder, StrictHolder(plains={Plain(-5)}), "plains[0].n"),
-        (Root, Root.model_construct([BAD]), "[0].num"),
-        (Open, changed(Open(a=1), a=-5), "a"),
         (Row, {"plain": Plain(-5)}, "plain.n"),
     ],
 )
@@ -103,7 +70,7 @@ def test_an_instance_that_violates_the_output_schema_is_refused_by_place(annotat
     with pytest.raises(UsageError) as caught:
         output_of(annotation).dump(value)
     lines = str(caught.value).splitlines()[1:]
-    place = f"result.{where}".replace(".[", "[").removesuffix(".")
+    place = f"result.{where}".replace(".[", "[")
     assert place in [line.partition(": ")[0] for line in lines]
     assert "-5" not in str(caught.value)
 
@@ -147,12 +114,6 @@ class Made:
         self.total = self.n + given
 
 
-class Node(BaseModel):
-    n: Positive
-    next: "Node | None" = None
-
-
-GOOD = Model(n=1)
 CIRCULAR = Holder()
 CIRCULAR.excluded = CIRCULAR  # excluded, so it is never serialized
 
@@ -164,10 +125,7 @@ CIRCULAR.excluded = CIRCULAR  # excluded, so it is never serialized
         (Written, Written(n=1, secret="s"), {"n": "1 pieces", "twice": 2}),
         (Closed, Wider(n=1), {"n": 1}),
         (Made, Made(1, given=2), {"n": 1, "total": 3}),
-        (Node, Node(n=1, next=Node(n=2)), {"n": 1, "next": {"n": 2, "next": None}}),
-        (list[Model], [GOOD, GOOD], [{"num": 1, "n": 1}] * 2),
         (Model | Plain, Plain(1), {"n": 1}),
-        (StrictHolder, StrictHolder(models=[GOOD]), {"models": [{"num": 1, "n": 1}], "plains": []}),
         (Holder, CIRCULAR, {"plain": None, "models": []}),
         (Annotated[Plain, PlainSerializer(lambda plain: plain.n, return_type=int)], Plain(1), 1),
     ],

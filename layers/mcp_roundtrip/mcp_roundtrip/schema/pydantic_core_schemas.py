@@ -102,6 +102,8 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
     "list": frozenset({"items_schema", "min_length", "max_length"}),
     "dict": frozenset({"keys_schema", "values_schema"}),
     **dict.fromkeys(_RECORDS, _OF_RECORDS),
+    "definitions": frozenset({"schema", "definitions"}),
+    "definition-ref": frozenset({"schema_ref"}),
 }
 """The members that a plain core schema may have, by its type. Members that are false do not count."""
 
@@ -114,12 +116,15 @@ _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated
 
 def is_plain_to_read(schema: CoreSchema) -> bool:
     """Return whether strict mode reads exactly what the JSON Schema accepts, if 2.0 is written 2."""
-    return all(map(_is_plain, nodes(schema)))
+    inner = [node for each in definitions_of(schema).values() for node in nodes(each)]
+    # A definition that refers to another one may be recursive. Each level of an input would add errors.
+    is_flat = all(node["type"] != "definition-ref" for node in inner)
+    return is_flat and all(map(_is_plain, nodes(schema)))
 
 
 def is_plain_to_write(schema: CoreSchema) -> bool:
     """Return whether a value is valid by the JSON Schema if strict mode reads its text."""
-    return all(node["type"] != "any" and _is_plain(node) for node in nodes(schema))
+    return is_plain_to_read(schema) and all(node["type"] != "any" for node in nodes(schema))
 
 
 def _is_plain(schema: CoreSchema) -> bool:
