@@ -192,7 +192,7 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     factory = loop.get_task_factory()
     loop.set_task_factory(branches.new_task)
     try:
-        task = loop.create_task(_run_body(body(branches)))
+        task = loop.create_task(_run_to_end(body(branches)))
         await branches.wait_until_settled(task)
         ended = _outcome_of(task, branches) if task.done() else None
         if ended is None:
@@ -206,10 +206,10 @@ async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
     return suspended_outcome(run) if ended is None else ended
 
 
-async def _run_body(body: Coroutine[Any, Any, Any]) -> Done | Failed:
-    """Await the body and return its outcome: SystemExit and the like would end asyncio's event loop."""
+async def _run_to_end(work: Awaitable[Any]) -> Done | Failed:
+    """Await it and return its outcome: SystemExit and the like would end asyncio's event loop."""
     try:
-        return Done(await body)
+        return Done(await work)
     except asyncio.CancelledError:
         raise
     except BaseException as error:
@@ -260,17 +260,9 @@ def run_async_pass(
 
 def advance_hook(generator: AsyncIterator[None], context: Context) -> bool:
     """Run an `async def` hook to its next `yield`; return False if it ended. Raises what it raises."""
-    ended = _runner().run(_advance(generator), context=context)
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
-
-
-async def _advance(generator: AsyncIterator[None]) -> bool | BaseException:
-    try:
-        await anext(generator)
-    except StopAsyncIteration:
+    ended = _runner().run(_run_to_end(anext(generator)), context=context)
+    if isinstance(ended, Done):
+        return True
+    if isinstance(ended.error, StopAsyncIteration):
         return False
-    except BaseException as error:  # SystemExit would end the event loop
-        return error
-    return True
+    raise ended.error

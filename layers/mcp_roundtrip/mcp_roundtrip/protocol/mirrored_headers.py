@@ -28,32 +28,24 @@ _ALLOWED: Final = re.compile(r"[\x20-\x7e\t]*")
 _PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
-def check_headers(request: JsonRpcRequest, headers: Mapping[str, str]) -> None:
+def check_headers(request: JsonRpcRequest, headers: Mapping[str, str], *, required: bool = True) -> None:
     """Raise -32020 unless the headers are present and equal the members of the body.
 
-    The version is compared only if the body has one: `_meta` without a version is another error.
+    The version is compared only if the body has one: `_meta` without a version is another error. Without
+    `required`, headers may be missing: clients that open with `initialize` need not send them. But a proxy
+    may have routed by those that they send.
     """
-    _compare("MCP-Protocol-Version", headers.get(HEADER_PROTOCOL_VERSION), _body_version(request))
-    _compare("Mcp-Method", headers.get(HEADER_METHOD), request.method)
+    if required:
+        _compare("MCP-Protocol-Version", headers.get(HEADER_PROTOCOL_VERSION), _body_version(request))
+    if required or HEADER_METHOD in headers:
+        _compare("Mcp-Method", headers.get(HEADER_METHOD), request.method)
     if request.method in NAME_PARAMETER:
-        _check_name(request, headers.get(HEADER_NAME))
+        _check_name(request, headers.get(HEADER_NAME), required)
 
 
-def check_present_headers(request: JsonRpcRequest, headers: Mapping[str, str]) -> None:
-    """Raise -32020 if a header differs from the body, for clients that open with `initialize`.
-
-    They need not send these headers; but if they do, a proxy may have routed by them.
-    """
-    method = headers.get(HEADER_METHOD)
-    if method is not None:
-        _compare("Mcp-Method", method, request.method)
-    if HEADER_NAME in headers and request.method in NAME_PARAMETER:
-        _check_name(request, headers[HEADER_NAME])
-
-
-def _check_name(request: JsonRpcRequest, header: str | None) -> None:
+def _check_name(request: JsonRpcRequest, header: str | None, required: bool) -> None:
     if header is None:
-        if request.method in NAME_HEADER_REQUIRED:
+        if required and request.method in NAME_HEADER_REQUIRED:
             raise mismatch("the Mcp-Name header is missing")
         return
     name = request.params.get(NAME_PARAMETER[request.method])

@@ -46,7 +46,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     parse_message,
     without_null_members,
 )
-from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_present_headers
+from mcp_roundtrip.protocol.mirrored_headers import check_headers
 from mcp_roundtrip.protocol.session_id import SessionId
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def validate_request(
             if meta.protocol_version not in SUPPORTED_VERSIONS:
                 raise unsupported_version(meta.protocol_version)
         else:
-            check_present_headers(message, headers)
+            check_headers(message, headers, required=False)
             meta = _legacy_meta(message.params, legacy_version, session)
     except ProtocolError as failure:
         return InvalidRequest(message.id, failure, is_legacy=legacy_version is not None)
