@@ -148,6 +148,8 @@ class Sample(Question[Sampled], Struct, frozen=True):
     for params that the schema does not allow.
     """
 
+    method: ClassVar[str] = "sampling/createMessage"
+
     key: str
     messages: str | Sequence[Message]
     max_tokens: int
@@ -162,10 +164,6 @@ class Sample(Question[Sampled], Struct, frozen=True):
                 f"question {self.key!r}: {error}; write CreateMessageRequestParams of the MCP schema, in "
                 "camelCase"
             ) from None
-
-    @property
-    def method(self) -> str:
-        return "sampling/createMessage"
 
     def params(self) -> dict[str, Any]:
         messages = self.messages
@@ -196,12 +194,10 @@ class Root:
 class ListRoots(Question[tuple[Root, ...]], Struct, frozen=True):
     """Send `roots/list`."""
 
+    method: ClassVar[str] = "roots/list"
+
     key: str = "roots"
     default: tuple[Root, ...] | Unset = UNSET
-
-    @property
-    def method(self) -> str:
-        return "roots/list"
 
     def params(self) -> dict[str, Any]:
         return {}

@@ -40,16 +40,13 @@ _ABSOLUTE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
 
 
 class _Elicitation(Question[T]):
+    method: ClassVar[str] = "elicitation/create"
     message: str
 
     def __post_init__(self) -> None:
         if not isinstance(self.message, str):
             kind = type(self.message).__name__
             raise DefinitionError(f"question {self.key!r}: the message is {kind}; pass a str")
-
-    @property
-    def method(self) -> str:
-        return "elicitation/create"
 
     def journal_value(self, raw: Any) -> Any:
         return {name: raw[name] for name in ("action", "content") if name in raw}
