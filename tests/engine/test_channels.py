@@ -149,25 +149,6 @@ def test_sync_and_async_tools_have_the_same_outcome(names, capabilities, ladder)
     assert summary(AsyncPasses(async_tool(names), **given_options)()) == in_sync
 
 
-@given(st.lists(question_names, min_size=2, max_size=2, unique=True), declared, ladders)
-def test_branches_ask_through_one_channel_as_well(names, capabilities, ladder):
-    async def tool(ctx: AsyncContext) -> Any:
-        async def ask(branch: AsyncContext, name: str) -> Any:
-            return (await branch.ask(QUESTIONS[name]("q")))[0]
-
-        return await ctx.gather({name: lambda branch, name=name: ask(branch, name) for name in names})
-
-    outcome = AsyncPasses(tool, capabilities=capabilities, fallbacks=ladder)()
-    if isinstance(outcome, NeedsInput):
-        run_channels = {
-            choose(Channels(capabilities, ladder), name, needs_user=needs_user)
-            for name in (key.partition("/")[0] for key in outcome.requests)
-            for needs_user in (False, True)
-        }
-        assert outcome.channel in run_channels
-        assert outcome.requests.keys() == outcome.journal.outstanding.keys()
-
-
 def test_questions_of_later_channels_are_asked_once_the_first_are_answered():
     def tool(ctx: Context) -> Any:
         return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]

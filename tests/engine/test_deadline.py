@@ -1,4 +1,4 @@
-"""Deadlines: the smallest limit applies, and the margin depends on the caller."""
+"""Deadlines of passes, of workers and of retries. `tests/entry/test_handler` has those of requests."""
 
 from __future__ import annotations
 
@@ -6,33 +6,10 @@ import math
 
 from mcp_roundtrip.engine.deadline import (
     Deadline,
-    lambda_remaining_ms,
-    request_deadline_ms,
     retries_end_at_ms,
     retries_until,
     worker_deadline_ms,
 )
-
-
-class LambdaContext:
-    def get_remaining_time_in_millis(self) -> int:
-        return 20_000
-
-
-def test_a_request_ends_a_second_before_its_smallest_limit():
-    limits_and_deadlines = [
-        ((None, None), 100 + 20_000 - 1_000),
-        ((29_000, None), 100 + 20_000 - 1_000),
-        ((15_000, None), 100 + 15_000 - 1_000),
-        ((15_000, 12_000.5), 100 + 12_000.5 - 1_000),
-    ]
-    for limits, expected in limits_and_deadlines:
-        assert request_deadline_ms(100, LambdaContext(), *limits) == expected, limits
-
-
-def test_without_a_lambda_context_the_longest_timeout_of_lambda_is_the_limit():
-    assert lambda_remaining_ms(None) == 900_000
-    assert request_deadline_ms(0, None) == 899_000
 
 
 def test_a_worker_starts_nothing_in_the_last_tenth_of_its_time():

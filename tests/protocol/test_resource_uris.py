@@ -260,29 +260,6 @@ def test_matching_a_hostile_uri_takes_linear_time(template: str, unit: str) -> N
     assert long < 80 * short + 0.001
 
 
-def first_match(entries: Iterable[tuple[UriTemplate, int]], uri: str) -> tuple[int, dict[str, str]] | None:
-    return next(iter(UriIndex(entries).find(uri)), None)
-
-
-MANY = [(UriTemplate.parse(f"s{index}://{{+path}}/end{{?q}}"), index) for index in range(100)]
-
-
-@given(st.integers(0, 99), SOME)
-def test_the_first_template_that_matches_is_found(index: int, query: str) -> None:
-    uri = uritemplate.expand(f"s{index}://a/b/end{{?q}}", {"q": query})
-    assert first_match(MANY, uri) == (index, {"path": "a/b", "q": query})
-    twice = [(template, -number) for template, number in MANY]
-    assert first_match([*twice, *MANY], uri) == (-index, {"path": "a/b", "q": query})
-
-
-@pytest.mark.parametrize(
-    "uri", ["", "s", "s1:/", "t://a/end", "s1://%zz/end", "s1://a\ud800/end", "s100://a/end"]
-)
-def test_a_uri_without_a_template_is_not_found(uri: str) -> None:
-    assert first_match(MANY, uri) is None
-    assert first_match([], uri) is None
-
-
 EQUIVALENT = [
     # RFC 3986 §6.2.2, §6.2.2.1 to §6.2.2.3, §6.2.3
     ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/b/%63/%7bfoo%7d"),
