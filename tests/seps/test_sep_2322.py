@@ -1,7 +1,6 @@
 """SEP-2322 (Multi Round-Trip Requests), section by section."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -131,7 +130,7 @@ def apps(tmp_path_factory):
 def in_a_process(app, request, variables):
     """Return the response of a new process that runs `app`."""
     body = message("tools/call", number=request["id"], **request["params"])
-    with new_process({**os.environ, **variables}) as process:
+    with new_process(variables) as process:
         response = process.submit(invoke, app, post(WORK_ITEMS, body)).result(WITHIN_S)
     answer: dict[str, Any] = json.loads(response["body"])
     return answer
