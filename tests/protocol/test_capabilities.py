@@ -55,16 +55,10 @@ def test_exactly_the_missing_capabilities_are_named() -> None:
     [
         None,
         {},
-        {"version": "1.0.0"},
-        *(
-            {"name": name, "version": "1.0.0"}
-            for name in (
-                *(None, ["Anthropic/ClaudeAI"], "anthropic/claudeai", "Anthropic/ClaudeAI2"),
-                *("Anthropic/ClaudeAI\n", "claude-code", "mcp", "x" * 1_000_000),
-            )
-        ),
+        {"name": ["Anthropic/ClaudeAI"]},
+        {"name": "Anthropic/ClaudeAI2", "version": "1.0.0"},
+        {"name": "claude-code"},
     ],
-    ids=lambda info: repr(info)[:60],
 )
 def test_only_claude_ai_breaks_on_state_only_rounds_in_every_version(info: Any) -> None:
     assert not breaks_on_state_only_rounds(info)

@@ -1,8 +1,6 @@
 """SEP-2322, "Persistent Tool Workflow", and its basis, the tasks of 2025-11-25."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -283,21 +281,6 @@ def test_without_the_setting_there_are_no_tasks_for_legacy_clients():
     assert deployment.error("tasks/get", taskId="A" * 32)["code"] == -32601
     assert text(deployment.post_call("compute", {"label": "x"}, task={})["result"]) == "x"
     assert "tasks" in deployment.error_text("echo")
-
-
-def test_the_dialect_is_imported_only_if_it_is_used():
-    code = """
-import sys
-from mcp_roundtrip import Server
-Server("plain").endpoint.discovery.legacy_handlers
-assert "mcp_roundtrip.server.discovery" in sys.modules
-dialect = Server("dialect", legacy_tasks="sep-2322")
-dialect.tool(name="lasts", task="optional")(lambda: "")
-assert "mcp_roundtrip.server.legacy_tasks" not in sys.modules
-dialect.endpoint.discovery.legacy_handlers
-assert "mcp_roundtrip.server.legacy_tasks" in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 INITIALIZE: dict[str, Any] = {
