@@ -91,7 +91,7 @@ def test_a_question_cannot_be_used_before_it_is_awaited(use):
 
 OTHER_USES: dict[str, Callable[[Any], Any]] = {
     "int": int,
-    ".attribute": lambda call: call.vcpus,
+    ".attribute": lambda call: call.name,
     "json.dumps": json.dumps,
 }
 

@@ -89,7 +89,7 @@ class Branches:
         Cancelled tasks are left out: their code no longer waits for anything.
         """
         left = [task for task in self._children if not task.done() and not task.cancelling()]
-        calls = [self._calls[task].name() for task in left if task in self._calls]
+        calls = [self._calls[task].describe() for task in left if task in self._calls]
         keys = [key for task in left if task not in self._calls for key in self._parked.get(task, ())]
         return [*calls, *(f"question {key!r}" for key in keys)]
 
@@ -101,9 +101,8 @@ class Branches:
         await asyncio.sleep(0)  # tasks that were just created from such calls await them now
         task = self.current_task()
         for call in alive(self.unawaited):
-            is_question_of_task = call.kind == "question" and call.task is task
-            if is_question_of_task or any(each is call for each in arguments):
-                raise call.fail(f"is not awaited before step {step!r}")
+            if call.is_question_of(task) or any(each is call for each in arguments):
+                raise call.fail_run(f"is not awaited before step {step!r}")
 
     async def gather(self, branches: Mapping[str, Awaitable[T]]) -> dict[str, T]:
         """Await all. The first exception cancels the others, as in a TaskGroup."""

@@ -34,8 +34,8 @@ class ContextCall(Coroutine[Any, Any, T]):
     Its use as a value raises NotAwaited, which also decides the outcome of the run. The method's coroutine is
     created when the call is awaited, because Python warns about a coroutine that never runs.
 
-    `kind` is the word for what the key names, such as "question", or "" if the call has no key. `task` is the
-    calling task, None in a thread.
+    `kind` is the word for what the key names, such as "question", or "" if the call has no key. No member has
+    the name of an author's field, such as `name`: without `await`, reading that has to fail.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class ContextCall(Coroutine[Any, Any, T]):
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> None:
-        self.kind = kind
-        self.task: Task[Any] | None = context._branches.current_task()
+        self._kind = kind
+        self._task: Task[Any] | None = context._branches.current_task()  # None in a thread
         self._method = method
         self._context = context
         self._args = args
@@ -64,7 +64,7 @@ class ContextCall(Coroutine[Any, Any, T]):
         """Return the method's coroutine, for the code or the task that awaits the call."""
         if self._coroutine is not None:
             text = "is awaited a second time: keep what the first `await` returns in a variable"
-            raise self._run.fail(NotAwaited(f"{self.name()} {text}"))
+            raise self._run.fail(NotAwaited(f"{self.describe()} {text}"))
         self._unawaited.pop(id(self), None)
         self._coroutine = self._method(self._context, *self._args, **self._kwargs)
         return self._coroutine
@@ -82,38 +82,41 @@ class ContextCall(Coroutine[Any, Any, T]):
     def __del__(self) -> None:
         """Fail the run if the call is garbage collected before anything awaited it."""
         if self._unawaited.pop(id(self), None) is not None and not self.is_abandoned():
-            self.fail("was never awaited")
+            self.fail_run("was never awaited")
 
     def __repr__(self) -> str:
-        return f"<{self.name()}>"
+        return f"<{self.describe()}>"
 
-    def name(self) -> str:
+    def describe(self) -> str:
         """Return the kind and the key of the call, for error messages."""
         method = self._method.__name__
-        if not self.kind:
+        if not self._kind:
             return f"ctx.{method}"
         if method == "ask":
             keys = [getattr(question, "key", question) for question in self._args]
         else:
             # list_roots has a default
             keys = [self._kwargs.get("key", self._args[0] if self._args else "roots")]
-        return f"{self.kind} {' and '.join(repr(f'{self._context._prefix}{key}') for key in keys)}"
+        return f"{self._kind} {' and '.join(repr(f'{self._context._prefix}{key}') for key in keys)}"
 
     def missing_await(self, problem: str) -> str:
         """Return the error message about this call, with the code to write instead."""
-        return f"{self.name()} {problem}: write `await ctx.{self._method.__name__}(...)`"
+        return f"{self.describe()} {problem}: write `await ctx.{self._method.__name__}(...)`"
 
-    def fail(self, problem: str) -> NotAwaited:
+    def fail_run(self, problem: str) -> NotAwaited:
         """Make the missing `await` the outcome of the run, and return the error."""
         return self._run.fail(NotAwaited(self.missing_await(problem)))
 
+    def is_question_of(self, task: Task[Any] | None) -> bool:
+        return self._kind == "question" and self._task is task
+
     def is_abandoned(self) -> bool:
         """Return whether the calling task was cancelled or failed, so that it could not await the call."""
-        if self.task is None:
+        if self._task is None:
             return False
-        if not self.task.done():
-            return self.task.cancelling() > 0
-        return self.task.cancelled() or self.task.exception() is not None
+        if not self._task.done():
+            return self._task.cancelling() > 0
+        return self._task.cancelled() or self._task.exception() is not None
 
 
 UnawaitedCalls = dict[int, ReferenceType[ContextCall[Any]]]
@@ -132,7 +135,7 @@ error has a note about the call that was never awaited."""
 
 
 def _refuse(self: ContextCall[Any], *_: object) -> Any:
-    raise self.fail("is used before it is awaited")
+    raise self.fail_run("is used before it is awaited")
 
 
 for _name in _USES:
@@ -177,7 +180,7 @@ def outcome_with_unawaited(
     problems = [
         call.missing_await("was never awaited")
         for call in unawaited
-        if not call.is_abandoned() and (call.task is None or call.task.done())
+        if not call.is_abandoned() and (call._task is None or call._task.done())
     ]
     if not problems and isinstance(outcome, Done):
         text = (
