@@ -131,7 +131,7 @@ class CountingStore(MemoryStore):
         self._count("write", pk)
         return super().update(pk, sk, change)
 
-    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+    def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         for pk in (str(item["pk"]), *(each.pk for each in updates)):
             self._count("write", pk, 2)  # DynamoDB counts a write of a transaction twice
         return super().put_new_and_update(item, *updates)

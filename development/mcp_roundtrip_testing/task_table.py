@@ -13,7 +13,21 @@ from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update, check_item_size
+from mcp_roundtrip.tasks.store import (
+    Above,
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Change,
+    Condition,
+    Equals,
+    Item,
+    TaskStore,
+    Update,
+    Value,
+    check_item_size,
+)
 
 
 @dataclass(slots=True)
@@ -39,6 +53,35 @@ class FakeClock:
     def monotonic_ms(self) -> float:
         """Return the same instant in milliseconds."""
         return self.now * 1000
+
+
+def holds(condition: Condition, item: Item) -> bool:
+    """Return whether a condition holds for an item, which is empty if it does not exist."""
+    match condition:
+        case Absent(name):
+            return name not in item
+        case Equals(name, value):
+            return item.get(name) == value
+        case Below(name, limit):
+            return isinstance(present := item.get(name), int) and present < limit
+        case Above(name, limit):
+            return isinstance(present := item.get(name), int) and present > limit
+        case AllOf(conditions):
+            return all(holds(each, item) for each in conditions)
+        case AnyOf(conditions):
+            return any(holds(each, item) for each in conditions)
+
+
+def apply_change(change: Change, item: Item) -> dict[str, Value] | None:
+    """Return the changed item, or None if the condition does not hold."""
+    if not holds(change.condition, item):
+        return None
+    changed = {name: value for name, value in item.items() if name not in change.remove} | dict(change.set)
+    for name, amount in change.add.items():
+        present = changed.get(name, 0)
+        assert isinstance(present, int), name
+        changed[name] = present + amount
+    return changed
 
 
 class MemoryStore:
@@ -73,18 +116,22 @@ class MemoryStore:
         with self._lock:
             return self._update(pk, sk, change)
 
-    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+    def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         check_item_size(item)
         with self._lock:
             if _key(item) in self._items:
                 raise StoreError("item_exists")
-            changed = [self._changed(each.pk, each.sk, each.change) for each in updates]
-            written = [each for each in changed if each is not None]
-            if len(written) < len(updates):
-                return False
-            for each in (item, *written):
-                self._write(each)
-            return True
+            written, unmet = [item], list[Update]()
+            for update in updates:
+                changed = self._changed(update.pk, update.sk, update.change)
+                if changed is None:
+                    unmet.append(update)
+                else:
+                    written.append(changed)
+            if not unmet:
+                for each in written:
+                    self._write(each)
+            return unmet
 
     def _update(self, pk: str, sk: str, change: Change) -> Item | None:
         changed = self._changed(pk, sk, change)
@@ -99,7 +146,7 @@ class MemoryStore:
         self._items[name] = dict(item)
 
     def _changed(self, pk: str, sk: str, change: Change) -> Item | None:
-        changed = change.apply_to(self._items.get((pk, sk), {}))
+        changed = apply_change(change, self._items.get((pk, sk), {}))
         if changed is None:
             return None
         changed = {"pk": pk, "sk": sk, **changed}
@@ -181,7 +228,7 @@ class CrashingStore:
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         return self._call(f"update {sk}", lambda: self.store.update(pk, sk, change))
 
-    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+    def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         self._note_entry(item)
         name = " ".join(["put_new_and_update", str(item["sk"]), *(each.sk for each in updates)])
         return self._call(name, lambda: self.store.put_new_and_update(item, *updates))

@@ -73,7 +73,7 @@ def test_a_write_whose_response_was_lost_is_executed_once(wire, store_losing_res
     wire.lose = [print]
     assert store_losing_responses.update("p", "M", Change(Equals("ver", 3), add={"ver": 1}))["ver"] == 4
     wire.lose = [print]
-    assert store_losing_responses.put_new_and_update(ITEM | {"sk": "N"}, Update("p", "O", COUNT)) is True
+    assert not store_losing_responses.put_new_and_update(ITEM | {"sk": "N"}, Update("p", "O", COUNT))
     assert wire.operations == ["PutItem"] * 2 + ["UpdateItem"] * 2 + ["TransactWriteItems"] * 2
     assert store.get("p", "M") == ITEM | {"ver": 4}
     assert (store.get("p", "N"), store.get("p", "O")["n"]) == (ITEM | {"sk": "N"}, 1)
@@ -111,7 +111,7 @@ def test_a_read_sees_every_write_before_it(wire, recording_store):
 
 def test_a_transaction_that_conflicts_with_another_is_retried(wire, recording_store, pauses, store):
     wire.refuse = 3 * [(400, "TransactionCanceledException", CONFLICT)]
-    assert recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT)) is True
+    assert not recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT))
     assert store.get("p", "O")["n"] == 1
     assert len(pauses) == 3
     assert all(0 <= pause <= FIRST_CONFLICT_PAUSE_S * 2**n for n, pause in enumerate(pauses))
@@ -131,10 +131,15 @@ def test_a_persistent_conflict_is_a_store_error(wire, recording_store, pauses):
     assert len(wire.operations) == CONFLICT_ATTEMPTS == len(pauses) + 1
 
 
-def test_a_transaction_cancelled_for_another_reason_is_a_store_error(wire, recording_store, pauses, store):
-    reasons = [{"Code": "None"}, {"Code": "ThrottlingError"}]
+@pytest.mark.parametrize(
+    ("code", "reason"), [("ThrottlingError", "ThrottlingError"), ("None", "ConditionalCheckFailedException")]
+)
+def test_a_transaction_cancelled_for_another_reason_is_a_store_error(
+    wire, recording_store, pauses, store, code, reason
+):
+    reasons = [{"Code": "None"}, {"Code": code}]
     wire.refuse = [(400, "TransactionCanceledException", {"CancellationReasons": reasons})]
-    with fails_with("ThrottlingError"):
+    with fails_with(reason):
         recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT))
     assert (pauses, store.get("p", "M")) == ([], None)
 

@@ -238,21 +238,22 @@ COUNT = Change(any_of(Absent("n"), Below("n", 2)), set={"last": "x"}, add={"n": 
 
 def test_a_transaction_creates_an_item_and_changes_several_others(store):
     found = Change(Absent("call"), set={"call": "p"})
-    assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "C", found)) is True
+    assert not store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "C", found))
     assert store.get("p", "M") == ITEM
     assert store.get("q", "O") == {"pk": "q", "sk": "O", "last": "x", "n": 1}
     assert store.get("r", "C") == {"pk": "r", "sk": "C", "call": "p"}
     assert store.put_new(ITEM | {"ver": 4}) == ITEM
 
 
-@pytest.mark.parametrize("failing", ["q", "r"])
+@pytest.mark.parametrize("failing", ["q", "r", "qr"])
 def test_a_transaction_writes_nothing_if_one_of_several_conditions_fails(store, failing):
-    present = {"pk": failing, "sk": "O", "n": 2}
-    store.put_new(present)
-    assert store.put_new_and_update(ITEM, Update("q", "O", COUNT), Update("r", "O", COUNT)) is False
+    for pk in failing:
+        store.put_new({"pk": pk, "sk": "O", "n": 2})
+    updates = [Update(pk, "O", COUNT) for pk in "qr"]
+    assert [each.pk for each in store.put_new_and_update(ITEM, *updates)] == list(failing)
     assert store.get("p", "M") is None
-    assert [store.get(pk, "O") for pk in ("q", "r") if pk != failing] == [None]
-    assert store.get(failing, "O") == present
+    for pk in "qr":
+        assert store.get(pk, "O") == ({"pk": pk, "sk": "O", "n": 2} if pk in failing else None)
 
 
 def test_a_transaction_writes_nothing_if_the_new_item_exists(store):
@@ -271,7 +272,7 @@ def test_a_transaction_writes_nothing_if_the_new_item_is_too_large(store):
 @except_stores(moto="loses updates among threads")
 def test_concurrent_transactions_succeed_exactly_as_often_as_their_condition_allows(store):
     def write(number):
-        return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
+        return not store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(write, range(8))) == 2

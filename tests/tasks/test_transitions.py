@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState
+from mcp_roundtrip_testing.task_table import apply_change
 from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 LATER = NOW + 5_000
@@ -52,7 +53,7 @@ def answered(*left, version=3, is_leased=False, now=NOW):
 
 def after(item, *changes):
     for change in changes:
-        item = change.apply_to(item)
+        item = apply_change(change, item)
         assert item is not None
     return item
 
@@ -142,14 +143,14 @@ APPLY = {
 
 def test_a_transition_is_possible_only_from_the_states_in_the_table():
     made = {
-        name: {state for state, item in ITEMS.items() if change.apply_to(item) is not None}
+        name: {state for state, item in ITEMS.items() if apply_change(change, item) is not None}
         for name, (change, _) in APPLY.items()
     }
     assert made == {name: states for name, (_, states) in APPLY.items()}
 
 
 def test_a_transition_does_not_recreate_a_deleted_item():
-    assert [name for name, (change, _) in APPLY.items() if change.apply_to({}) is not None] == []
+    assert [name for name, (change, _) in APPLY.items() if apply_change(change, {}) is not None] == []
 
 
 def test_a_transition_counts_the_version_and_leaves_a_legal_task():
@@ -169,7 +170,7 @@ def test_a_repeated_transition_is_refused():
         (name, state)
         for name, (change, states) in APPLY.items()
         for state in states
-        if not name.startswith(repeatable) and change.apply_to(after(ITEMS[state], change)) is not None
+        if not name.startswith(repeatable) and apply_change(change, after(ITEMS[state], change)) is not None
     ]
     assert made_twice == []
 
@@ -189,7 +190,7 @@ def test_a_claim_takes_the_lease_and_counts_an_attempt():
 
 def test_a_lease_lasts_to_its_last_millisecond():
     until = NOW + LEASE_MS
-    assert claim(until, "you").apply_to(LEASED) is None
+    assert apply_change(claim(until, "you"), LEASED) is None
     assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
 
 
@@ -197,11 +198,11 @@ def test_a_lease_lasts_to_its_last_millisecond():
 def test_a_renewed_lease_lasts_longer_and_nothing_else_changes(item):
     renewed = after(item, renew(NOW + 700))
     assert task(renewed) == replace(task(item), lease_until_ms=LOST)
-    assert claim(LOST, "you").apply_to(renewed) is None
+    assert apply_change(claim(LOST, "you"), renewed) is None
 
 
 def test_a_sleeping_task_can_be_claimed_from_its_wake_time():
-    assert claim(NOW + 499).apply_to(SLEEPING) is None
+    assert apply_change(claim(NOW + 499), SLEEPING) is None
     assert task(after(SLEEPING, claim(NOW + 500))).wake_at_ms is None
 
 
@@ -209,7 +210,7 @@ def test_after_the_last_attempt_a_task_cannot_be_claimed_but_can_be_abandoned():
     item = READY
     for n in range(MAX_ATTEMPTS):
         item = after(item, claim(NOW, f"worker {n}"), transitions.release(owner=f"worker {n}"))
-    assert claim().apply_to(item) is None
+    assert apply_change(claim(), item) is None
     end = transitions.abandon(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
     ended = task(after(item, end))
     assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], "Gone.")
@@ -295,7 +296,7 @@ def test_a_result_is_stored_in_the_task_or_in_chunks():
 def test_one_of_many_polls_dispatches_a_worker():
     change = transitions.record_dispatch(dispatched_before_ms=LATER - 1_000, now_ms=LATER)
     item = after(READY, change)
-    assert change.apply_to(item) is None
+    assert apply_change(change, item) is None
     dispatched = task(item)
     assert (dispatched.dispatched_at_ms, dispatched.dispatch_count) == (LATER, 1)
     assert dispatched.version == 1
@@ -307,14 +308,14 @@ def test_a_failed_dispatch_is_undone_unless_a_worker_has_the_task_or_another_pol
     undo = transitions.undo_dispatch(NOW - 9, 3, now_ms=NOW)
     assert after(dispatched, undo) == waiting
     for change in (claim(), transitions.record_dispatch(dispatched_before_ms=LATER, now_ms=LATER)):
-        assert undo.apply_to(after(dispatched, change)) is None
-    assert undo.apply_to({**dispatched, "st": "completed"}) is None
+        assert apply_change(undo, after(dispatched, change)) is None
+    assert apply_change(undo, {**dispatched, "st": "completed"}) is None
 
 
 @pytest.mark.parametrize("name", ["claim later", "record_dispatch later"])
 def test_an_ended_task_gets_no_worker_in_any_work_state(name):
     change, states = APPLY[name]
-    assert [state for state in states if change.apply_to({**ITEMS[state], "st": "cancelled"})] == []
+    assert [state for state in states if apply_change(change, {**ITEMS[state], "st": "cancelled"})] == []
 
 
 HALF = transitions.set_status_message(owner="me", message="half", now_ms=LATER)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -128,7 +128,7 @@ class DynamoStore(Struct, eq=False):
             return _without_write_id(present) if present.get(WRITE_ID) == write_id else None
         return _without_write_id(updated)
 
-    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+    def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         """Write all items in one transaction. Needs the permissions of the single writes, and no other."""
         check_item_size(item)
         writes: Sequence[Any] = [
@@ -146,9 +146,12 @@ class DynamoStore(Struct, eq=False):
             self._repeat_on_conflict(
                 lambda: self.client.call("TransactWriteItems", TransactItems=writes, ClientRequestToken=token)
             )
-        except _ConditionFailed:
-            return False
-        return True
+        except _ConditionFailed as failed:
+            unmet = [update for number, update in enumerate(updates) if number in failed.updates]
+            if not unmet:  # an empty list would mean that all was written
+                raise
+            return unmet
+        return ()
 
     def _to_update(self, update: Update) -> dict[str, Any]:
         key = to_attributes({"pk": update.pk, "sk": update.sk})
@@ -174,11 +177,15 @@ class DynamoStore(Struct, eq=False):
 
 
 class _ConditionFailed(StoreError):
-    """The condition of a write does not hold. `present` is the existing item, if DynamoDB returned it."""
+    """The condition of a write does not hold. `present` is the existing item, if DynamoDB returned it.
 
-    def __init__(self, present: Item | None) -> None:
+    `updates` has the numbers of the updates of a transaction whose conditions do not hold.
+    """
+
+    def __init__(self, present: Item | None = None, updates: Collection[int] = ()) -> None:
         super().__init__(_FAILED)
         self.present = present
+        self.updates = updates
 
 
 @contextmanager
@@ -203,7 +210,7 @@ def _map_error(error: AwsError) -> Exception:
             raise ValueError("not the codes of a cancellation")
         reason = next((code for code in codes if code not in ("None", "ConditionalCheckFailed")), None)
         if reason is None and codes[:1] == ["None"]:  # the first code is that of the new item
-            return _ConditionFailed(None)
+            return _ConditionFailed(updates={n for n, code in enumerate(codes[1:]) if code != "None"})
         return StoreError((reason or _FAILED)[:MAX_CODE])
     # The code is ValidationException, as for a key that is too long.
     if "exceeded the maximum allowed size" in error.message:

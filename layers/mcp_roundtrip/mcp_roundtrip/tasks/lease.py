@@ -44,7 +44,7 @@ from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item
+from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item, read_task
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
@@ -154,9 +154,9 @@ class Lease(Struct):
         """Return the same after a request to the table, which notices a cancellation. Raises StoreError."""
         if self.is_lost or not self._is_trusted():
             return self.check()
-        item = self.store.get(self.pk, TASK)
-        # The process may have been stopped during the request.
-        return item is not None and transitions.held_by(self.owner).holds(item) and self.check()
+        task = read_task(self.store, self.pk)
+        is_held = task is not None and task.lease_owner == self.owner and not task.is_terminal
+        return is_held and self.check()  # the process may have been stopped during the request
 
     def write_as_owner(self, item: Item) -> bool:
         """Write a new item and renew the lease in one transaction; return whether the worker had the lease.
@@ -165,7 +165,7 @@ class Lease(Struct):
         """
         with self._lock:
             now_ms, renewal = self._renewal()
-            self._is_owner = self.store.put_new_and_update(item, Update(self.pk, TASK, renewal))
+            self._is_owner = not self.store.put_new_and_update(item, Update(self.pk, TASK, renewal))
             self._renewed_at_ms = now_ms
             return self._is_owner
 

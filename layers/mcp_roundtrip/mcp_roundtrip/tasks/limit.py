@@ -94,10 +94,10 @@ class TaskLimit(Struct, frozen=True):
         if self.max_open:
             self._make_room(owner.list_key, self._read(owner.list_key))
 
-    def create(self, owner: Owner, task: Task, *updates: Update) -> bool:
+    def create(self, owner: Owner, task: Task, *updates: Update) -> Sequence[Update]:
         """Write the item of a new task, together with updates.
 
-        Returns whether the conditions of the updates held. If one did not, nothing is written. Raises
+        Returns the updates whose condition did not hold. If there are any, nothing is written. Raises
         TooManyOpenTasks and StoreError.
         """
         if not self.max_open:
@@ -106,40 +106,36 @@ class TaskLimit(Struct, frozen=True):
         item: Item = {}  # the first write needs no read: the task usually expires after those on the list
         for _ in range(WRITE_ATTEMPTS):
             listed = Update(list_key, OPEN_TASKS, self._add(item, task))
-            if self.store.put_new_and_update(task.to_item(), listed, *updates):
-                return True
-            if not self._hold(updates):
-                return False
+            unmet = self.store.put_new_and_update(task.to_item(), listed, *updates)
+            if listed not in unmet or len(unmet) > 1:
+                return unmet
             item = self._make_room(list_key, self._read(list_key))
         raise StoreError("too_many_concurrent_updates")
 
-    def replace(self, owner: Owner, ended: Task, task: Task, *updates: Update, is_counted: bool) -> bool:
+    def replace(
+        self, owner: Owner, ended: Task, task: Task, *updates: Update, is_counted: bool
+    ) -> Sequence[Update]:
         """Write the item of a task that continues another one, together with updates.
 
         The new task is listed in the place of the other one. If the other one is not listed, the new one
-        needs room if it `is_counted`, and is not listed otherwise. Returns False if the condition of an
-        update did not hold; nothing is written then. Raises TooManyOpenTasks and StoreError.
+        needs room if it `is_counted`, and is not listed otherwise. Returns and raises as `create`.
         """
         for _ in range(WRITE_ATTEMPTS):
             item = self._read(owner.list_key) if self.max_open else {}
             if ended.pk not in item:
                 return self.create(owner, task, *updates) if is_counted else self.put(task, *updates)
             listed = Update(owner.list_key, OPEN_TASKS, _replace(item, ended, task))
-            if self.store.put_new_and_update(task.to_item(), *updates, listed):
-                return True
-            if not self._hold(updates):
-                return False
+            unmet = self.store.put_new_and_update(task.to_item(), *updates, listed)
+            if listed not in unmet or len(unmet) > 1:
+                return unmet
         raise StoreError("too_many_concurrent_updates")
 
-    def put(self, task: Task, *updates: Update) -> bool:
+    def put(self, task: Task, *updates: Update) -> Sequence[Update]:
         """Write the item of a new task that does not count, as `create` does. Raises StoreError."""
         if updates:
             return self.store.put_new_and_update(task.to_item(), *updates)
         self.store.put_new(task.to_item())
-        return True
-
-    def _hold(self, updates: Sequence[Update]) -> bool:
-        return all(each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates)
+        return ()
 
     def _add(self, item: Item, task: Task) -> Change:
         # A write that is sent again, because its response was lost, counts once.

@@ -144,7 +144,7 @@ class ParkedCalls(Struct, frozen=True):
         )
         earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
-            if write(task, *caller.naming(task, earlier_pk), *of_flow):
+            if not write(task, *caller.naming(task, earlier_pk), *of_flow):
                 return task
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored
@@ -178,9 +178,10 @@ class ParkedCalls(Struct, frozen=True):
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
                 return earlier if is_ended else None
             updates = (*caller.naming(parked, earlier_pk), ending)
-            if self.tasks.limit.replace(caller.owner_of(task), task, parked, *updates, is_counted=False):
+            unmet = self.tasks.limit.replace(caller.owner_of(task), task, parked, *updates, is_counted=False)
+            if not unmet:
                 return parked
-            if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
+            if ending in unmet:
                 return None
         raise StoreError("too_many_concurrent_updates")
 

@@ -140,7 +140,7 @@ class Tasks(Struct, frozen=True):
         try:
             self.limit.check(owner)  # a call that is refused writes nothing
             put_history(self.store, task, call, journal)
-            if not self.limit.create(owner, task, *naming):
+            if self.limit.create(owner, task, *naming):
                 raise FlowIsStored
         except TooManyOpenTasks:
             if is_stored(self.store, flow):  # the open task may be that of a concurrent round

@@ -25,19 +25,12 @@ class Equals(Struct, frozen=True):
     name: str
     value: Value
 
-    def holds(self, item: Item) -> bool:
-        return item.get(self.name) == self.value
-
 
 class Below(Struct, frozen=True):
     """The attribute exists and is less than this number."""
 
     name: str
     value: int
-
-    def holds(self, item: Item) -> bool:
-        present = item.get(self.name)
-        return isinstance(present, int) and present < self.value
 
 
 class Above(Struct, frozen=True):
@@ -46,18 +39,11 @@ class Above(Struct, frozen=True):
     name: str
     value: int
 
-    def holds(self, item: Item) -> bool:
-        present = item.get(self.name)
-        return isinstance(present, int) and present > self.value
-
 
 class Absent(Struct, frozen=True):
     """The attribute, or the whole item, does not exist. A change with this condition can create the item."""
 
     name: str
-
-    def holds(self, item: Item) -> bool:
-        return self.name not in item
 
 
 class AllOf(Struct, frozen=True):
@@ -68,17 +54,11 @@ class AllOf(Struct, frozen=True):
     def __post_init__(self) -> None:
         assert self.conditions, "an empty condition would hold for a missing item"
 
-    def holds(self, item: Item) -> bool:
-        return all(condition.holds(item) for condition in self.conditions)
-
 
 class AnyOf(Struct, frozen=True):
     """At least one of these conditions holds."""
 
     conditions: tuple[Condition, ...]
-
-    def holds(self, item: Item) -> bool:
-        return any(condition.holds(item) for condition in self.conditions)
 
 
 Condition = Equals | Below | Above | Absent | AllOf | AnyOf
@@ -97,7 +77,7 @@ def has_one_of(name: str, *values: Value) -> Condition:
 
 
 class Change(Struct, frozen=True):
-    """If `condition` holds, set, increment and remove attributes.
+    """If `condition` holds, set, increment and remove attributes. A missing number counts as 0.
 
     The three must name different attributes, and neither `pk` nor `sk`.
     """
@@ -106,17 +86,6 @@ class Change(Struct, frozen=True):
     set: Mapping[str, Value] = field(default_factory=dict)
     add: Mapping[str, int] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
-
-    def apply_to(self, item: Item) -> dict[str, Value] | None:
-        """Return the changed item, or None if the condition does not hold. A missing number counts as 0."""
-        if not self.condition.holds(item):
-            return None
-        changed = {name: value for name, value in item.items() if name not in self.remove} | dict(self.set)
-        for name, amount in self.add.items():
-            present = changed.get(name, 0)
-            assert isinstance(present, int), name
-            changed[name] = present + amount
-        return changed
 
 
 MAX_ITEM = 400_000
@@ -151,8 +120,8 @@ class TaskStore(Protocol):
         """Change an item and return it, or None if the condition does not hold. Raises ItemTooLarge."""
         ...
 
-    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
-        """Write `item` and change other items, all or none; return whether all conditions held.
+    def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
+        """Write `item` and change other items, all or none; return the updates whose condition did not hold.
 
         The key of `item` must be unused, and the updates are of different items. Raises ItemTooLarge.
         """
