@@ -22,7 +22,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from jwt import PyJWK, PyJWTError, api_jws
-from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.protocol.canonical import parse_object
@@ -72,11 +71,6 @@ KeySet = Mapping[tuple[str, str], Any]
 """(kid, algorithm) -> public key."""
 
 
-class _Fetched(Struct, frozen=True):
-    keys: KeySet
-    at: float
-
-
 class IssuerKeys:
     """The keys of `issuer`, from `jwks_uri` or from the URL in its metadata.
 
@@ -98,8 +92,8 @@ class IssuerKeys:
         self._clock = clock
         self._on_failure = on_failure
         self._lock = threading.Lock()
-        self._fetched: _Fetched | None = None
-        self._refreshed_at: float | None = None
+        self._keys: KeySet = {}
+        self._fetched_at = self._refreshed_at = float("-inf")
         self._failure = "issuer_no_keys"
 
     def verify(self, token: str, kid: str, algorithm: str) -> bytes | None:
@@ -115,37 +109,32 @@ class IssuerKeys:
 
     def find(self, kid: str, algorithm: str) -> Any:
         """Return the public key; None if there is none. Raises IssuerUnavailable without usable keys."""
-        fetched, name = self._fetched, (kid, algorithm)
-        if fetched is not None and name in fetched.keys and self._clock() - fetched.at < REFRESH_AFTER_S:
-            return fetched.keys[name]
-        with self._lock:
-            return self._find(name)
-
-    def _find(self, name: tuple[str, str]) -> Any:
-        if self._is_due(name):
-            self._refresh()
+        name = (kid, algorithm)
+        if not self._is_fresh(name):
+            with self._lock:
+                if not self._is_fresh(name) and self._may_refresh():  # no other thread has just refreshed
+                    self._refresh()
         usable = self._usable()
         # Without any keys a 401 would be wrong: no token can be verified.
         if not usable:
             raise IssuerUnavailable(self._failure)
         return usable.get(name)
 
-    def _usable(self) -> KeySet:
-        fetched = self._fetched
-        return {} if fetched is None or self._clock() - fetched.at >= EXPIRE_AFTER_S else fetched.keys
+    def _is_fresh(self, name: tuple[str, str]) -> bool:
+        return name in self._keys and self._clock() - self._fetched_at < REFRESH_AFTER_S
 
-    def _is_due(self, name: tuple[str, str]) -> bool:
-        fetched, usable, now = self._fetched, self._usable(), self._clock()
-        if name in usable and fetched is not None and now - fetched.at < REFRESH_AFTER_S:
-            return False  # another thread has just refreshed
-        return self._refreshed_at is None or now - self._refreshed_at >= (
-            MIN_REFRESH_INTERVAL_S if usable else RETRY_INTERVAL_S
-        )
+    def _usable(self) -> KeySet:
+        return self._keys if self._clock() - self._fetched_at < EXPIRE_AFTER_S else {}
+
+    def _may_refresh(self) -> bool:
+        interval_s = MIN_REFRESH_INTERVAL_S if self._usable() else RETRY_INTERVAL_S
+        return self._clock() - self._refreshed_at >= interval_s
 
     def _refresh(self) -> None:
         try:
-            self._fetched = _Fetched(self._fetch_keys(), self._clock())
-            if not self._fetched.keys:  # the issuer has withdrawn all
+            self._keys = self._fetch_keys()
+            self._fetched_at = self._clock()
+            if not self._keys:  # the issuer has withdrawn all
                 raise IssuerUnavailable("issuer_no_keys")
         except IssuerUnavailable as failure:
             self._failure = failure.reason

@@ -173,7 +173,7 @@ class Connections:
 @cache
 def tls_context() -> ssl.SSLContext:
     """Trust the authorities of the operating system."""
-    return _with_known_flags(ssl.create_default_context())
+    return ssl.create_default_context()
 
 
 @cache
@@ -190,13 +190,7 @@ def amazon_tls_context() -> ssl.SSLContext | None:
             continue
         if sha256(certificate).hexdigest() in AMAZON_AUTHORITIES:
             trusted += certificate
-    return _with_known_flags(ssl.create_default_context(cadata=trusted)) if trusted else None
-
-
-def _with_known_flags(context: ssl.SSLContext) -> ssl.SSLContext:
-    # Python 3.13 began to refuse authorities that other clients accept, such as those of some proxies.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
+    return ssl.create_default_context(cadata=trusted) if trusted else None
 
 
 def _is_readable(connection: HTTPConnection) -> bool:
