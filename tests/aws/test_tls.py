@@ -22,6 +22,9 @@ def authority():
 LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
 
 
+BUNDLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+
+
 @pytest.fixture
 def system(monkeypatch, tmp_path):
     """Return a function that sets the authorities that the operating system trusts."""
@@ -33,6 +36,8 @@ def system(monkeypatch, tmp_path):
         monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
         monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
 
+    for variable in BUNDLES:
+        monkeypatch.delenv(variable, raising=False)
     connections.amazon_tls_context.cache_clear()
     connections.tls_context.cache_clear()
     monkeypatch.setattr(connections, "AMAZON_HOSTS", ("127.0.0.1",))
@@ -68,6 +73,22 @@ def test_a_server_with_a_wrong_certificate_gets_no_request(authority, system, tm
         call()
     assert call.server.requests == []
     assert call.pauses == [0.05, 0.1]
+
+
+@pytest.mark.parametrize("variable", BUNDLES)
+def test_a_file_of_authorities_replaces_those_of_the_system(
+    authority, system, tmp_path, monkeypatch, variable
+):
+    system(authority)
+    is_amazon(authority, monkeypatch)
+    monkeypatch.setenv(variable, str(Authority("Another").bundle(tmp_path)))
+    with calling(tls=authority.context(tmp_path, LOOPBACK)) as call, fails_with("SSLError", NoResponse):
+        call()
+    assert call.server.requests == []
+    connections.tls_context.cache_clear()
+    monkeypatch.setenv(variable, str(tmp_path / "missing"))
+    with calling(tls=authority.context(tmp_path, LOOPBACK)) as call, fails_with("invalid_ca_bundle"):
+        call()
 
 
 def is_amazon(authority, monkeypatch):

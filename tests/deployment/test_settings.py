@@ -130,7 +130,6 @@ def test_bearer_mode_requires_an_issuer_with_public_keys(issuer):
 
 NEEDS_BOTO3 = [
     *((name, "http://proxy.test") for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy")),
-    *(("AWS_CA_BUNDLE", "/opt/ca.pem"), ("REQUESTS_CA_BUNDLE", "/opt/ca.pem")),
     *(("AWS_PROFILE", "p"), ("AWS_DEFAULT_PROFILE", "p"), ("AWS_CONFIG_FILE", "/opt/config")),
     *(("AWS_USE_FIPS_ENDPOINT", "true"), ("AWS_USE_DUALSTACK_ENDPOINT", "True")),
     *(("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"), ("AWS_ACCOUNT_ID_ENDPOINT_MODE", "Required")),

@@ -10,7 +10,6 @@ from mcp_roundtrip.internal_errors import SettingsError
 _BOTO3_VARIABLES: Final = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
     *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"),
-    *("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"),
     *("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
 )
 """Variables that change how an SDK calls AWS, and that the client `signed` does not have."""

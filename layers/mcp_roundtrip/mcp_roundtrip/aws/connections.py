@@ -78,7 +78,7 @@ class Connections:
         self._kept: list[tuple[float, HTTPConnection]] = []
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
-        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS)
+        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS) and _ca_bundle() is None
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()
@@ -172,8 +172,18 @@ class Connections:
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """Trust the authorities of the operating system."""
-    return ssl.create_default_context()
+    """Trust the authorities in the file that a variable names, or those of the operating system.
+
+    Raises AwsError if the file cannot be read.
+    """
+    try:
+        return ssl.create_default_context(cafile=_ca_bundle())
+    except OSError as error:  # also ssl.SSLError
+        raise AwsError("invalid_ca_bundle") from error
+
+
+def _ca_bundle() -> str | None:
+    return os.environ.get("AWS_CA_BUNDLE") or os.environ.get("REQUESTS_CA_BUNDLE") or None
 
 
 @cache
