@@ -177,9 +177,12 @@ def tls_context() -> ssl.SSLContext:
     Raises AwsError if the file cannot be read.
     """
     try:
-        return ssl.create_default_context(cafile=_ca_bundle())
+        context = ssl.create_default_context(cafile=_ca_bundle())
     except OSError as error:  # also ssl.SSLError
         raise AwsError("invalid_ca_bundle") from error
+    # Python 3.13 began to refuse authorities that other clients accept, such as those of some proxies.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def _ca_bundle() -> str | None:
