@@ -119,10 +119,10 @@ class WorkerInvocation(Struct, frozen=True):
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(lease_ms)
         if "wake" in message:
-            self.ports.tasks().tasks.watchdog.wake(pk, int(message["wake"]))
+            self.ports.tasks().tasks.wake(pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            self.ports.tasks().tasks.watchdog.redispatch(pk)
+            self.ports.tasks().tasks.redispatch(pk)
             return True
         try:
             task = self._work(pk, record["messageId"], partial(hide, lease_ms))

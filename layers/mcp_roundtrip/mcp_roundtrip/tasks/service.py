@@ -10,7 +10,6 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
@@ -41,8 +40,7 @@ from mcp_roundtrip.tasks.model import (
     WorkState,
     task_partition_key,
 )
-from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip.tasks.watchdog import Dispatcher, OnEnding, Watchdog
+from mcp_roundtrip.tasks.watchdog import Watchdog
 
 UPDATE_ATTEMPTS: Final = 8
 """The attempts for an update that concurrent updates prevent."""
@@ -52,34 +50,23 @@ class UnknownTask(McpRoundtripError):
     """The caller has no task with this id."""
 
 
-class Tasks(Struct, frozen=True):
+class Tasks(Watchdog, frozen=True):
     """The tasks of one dialect: the tasks extension, or that of SEP-2322.
 
-    `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A user has at most
-    `max_open` open tasks (see `limit`), in all dialects together; 0 is no limit. `on_abandoned` is called
-    with the id of each abandoned task, `on_dispatch_failed` with the id and the error of each task for which
-    no worker could be dispatched, `on_ending` for each task that no worker ends (see `watchdog`).
+    No new task lives longer than `max_ttl_ms`. A user has at most `max_open` open tasks (see `limit`), in all
+    dialects together; 0 is no limit. `on_dispatch_failed` is called with the id and the error of each task
+    for which no worker could be dispatched.
     """
 
-    store: TaskStore
-    dispatcher: Dispatcher
-    clock_ms: Callable[[], int]
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    on_abandoned: Callable[[str], None] = lambda task_id: None
     on_dispatch_failed: Callable[[str, StoreError], None] = lambda task_id, error: None
     dialect: str = "extension"
     max_ttl_ms: float = float("inf")
     max_open: int = 0
-    on_ending: OnEnding | None = None
 
     @property
     def limit(self) -> TaskLimit:
         return TaskLimit(self.store, self.clock_ms, self.max_open)
-
-    @property
-    def watchdog(self) -> Watchdog:
-        """What ends tasks and dispatches lost workers again."""
-        return Watchdog(self.store, self.dispatcher, self.clock_ms, self.on_abandoned, self.on_ending)
 
     def create(
         self,
@@ -171,10 +158,10 @@ class Tasks(Struct, frozen=True):
 
     def _refresh(self, task: Task) -> Task:
         """Expire, abandon or dispatch the task if that is due, and return it."""
-        if (ended := self.watchdog.end_if_due(task)) is not None:
+        if (ended := self.end_if_due(task)) is not None:
             return ended
         try:
-            self.watchdog.redispatch_if_stale(task, self.clock_ms())
+            self.redispatch_if_stale(task, self.clock_ms())
         except StoreError as error:  # the task can still be returned
             self.on_dispatch_failed(task.task_id, error)
         return task

@@ -62,16 +62,17 @@ class Dispatcher(Protocol):
 
 
 class Watchdog(Struct, frozen=True):
-    """Looks after the tasks of a store. The members are those of `service.Tasks`.
+    """Looks after the tasks of a store.
 
-    The methods raise StoreError, and what `on_ending` raises.
+    `clock_ms` returns epoch milliseconds. `on_abandoned` is called with the id of each abandoned task,
+    `on_ending` for each task that no worker ends. The methods raise StoreError, and what `on_ending` raises.
     """
 
     store: TaskStore
     dispatcher: Dispatcher
     clock_ms: Callable[[], int]
-    on_abandoned: Callable[[str], None]
-    on_ending: OnEnding | None
+    on_abandoned: Callable[[str], None] = lambda task_id: None
+    on_ending: OnEnding | None = None
 
     def end_if_due(self, task: Task) -> Task | None:
         """End a task after its time to live, or after too many lost workers.

@@ -148,7 +148,7 @@ class Worker(Struct, frozen=True):
         Raises LeaseHeld if another delivery with the same id has the lease.
         """
         task, now_ms = read_task(self.store, pk), self.tasks.clock_ms()
-        if task is None or task.is_terminal or self.tasks.watchdog.end_if_due(task) is not None:
+        if task is None or task.is_terminal or self.tasks.end_if_due(task) is not None:
             return
         until_ms = task.lease_until_ms
         if task.lease_delivery == delivery.id != "" and until_ms is not None and until_ms >= now_ms:
