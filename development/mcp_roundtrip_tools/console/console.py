@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 
 FOLDER: Final = "/console/"
 API: Final = "/console/api/"
@@ -101,9 +101,7 @@ class Console:
             return json_response(error.status, {"message": str(error), **error.members})
         except Exception as error:
             self._app.recorder.note(f"the console failed:\n{format_exc()}")
-            return json_response(
-                500, {"message": f"the console failed: {type(error).__name__}; see the terminal"}
-            )
+            return error_response(500, f"the console failed: {type(error).__name__}; see the terminal")
 
     def _call(self, request: Request, path: str) -> Any:
         matches = [(route, found) for route in ROUTES if (found := route.match(path)) is not None]
@@ -118,5 +116,5 @@ class Console:
 
 def _file(request: Request, name: str) -> Response:
     if request.method not in ("GET", "HEAD"):
-        return json_response(405, {"message": f"{request.method} is not allowed for a file"})
+        return error_response(405, f"{request.method} is not allowed for a file")
     return page_file(name)

@@ -16,7 +16,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.run.api_gateway.routing import has_root, match_route
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.template.model import Route
 
 CLIENT_HEADER: Final = "x-console"
@@ -32,20 +32,20 @@ def refuse_proxies(request: Request) -> Response | None:
     header = came_through_proxy(request)
     if header is None:
         return None
-    return _refusal(403, f"the console is not available through a proxy or a tunnel (header {header})")
+    return error_response(403, f"the console is not available through a proxy or a tunnel (header {header})")
 
 
 def refuse_other_sites(request: Request) -> Response | None:
     """Return the refusal of a request to the API that the console's own page did not send."""
     is_safe = request.method in _SAFE
     if _is_of_another_site(request, "same-origin", *(["none"] if is_safe else [])):
-        return _refusal(403, "pages of other sites may not use the console")
+        return error_response(403, "pages of other sites may not use the console")
     if is_safe:
         return None
     if request.header(CLIENT_HEADER) != "1":
-        return _refusal(403, f"a request that changes something needs the header {CLIENT_HEADER}: 1")
+        return error_response(403, f"a request that changes something needs the header {CLIENT_HEADER}: 1")
     if (request.header("content-type") or "").partition(";")[0].strip().lower() != "application/json":
-        return _refusal(415, "the content type must be application/json")
+        return error_response(415, "the content type must be application/json")
     return None
 
 
@@ -57,7 +57,7 @@ def refuse_strangers(request: Request) -> Response | None:
     """
     if request.header(CLIENT_HEADER) == "1" and not _is_of_another_site(request, "same-origin"):
         return None
-    return _refusal(404, "only the console is at this address: the endpoint has another port")
+    return error_response(404, "only the console is at this address: the endpoint has another port")
 
 
 def _is_of_another_site(request: Request, *sites: str) -> bool:
@@ -103,7 +103,3 @@ def authority(request: Request, port: int) -> str:
     """Return the host name that the browser knows the server by, with another port."""
     host = (request.header("host") or "127.0.0.1").lower()
     return f"{host if host.endswith(']') else host.rpartition(':')[0] or host}:{port}"
-
-
-def _refusal(status: int, message: str) -> Response:
-    return json_response(status, {"message": message})

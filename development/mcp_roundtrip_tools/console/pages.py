@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_roundtrip import question_ui
-from mcp_roundtrip_tools.run.http.messages import Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Response, error_response
 
 WEB: Final = Path(__file__).with_name("web")
 
@@ -51,7 +51,7 @@ def page_file(name: str) -> Response:
     }
     path = {FORM.name: FORM, **files}.get(name)
     if path is None:
-        return json_response(404, {"message": "the console has no such file"})
+        return error_response(404, "the console has no such file")
     return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), path.read_bytes())
 
 

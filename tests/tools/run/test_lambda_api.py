@@ -23,7 +23,7 @@ def call(name="F", body=b"", *, query="", headers=(), too_large=False):
 
 
 def code_of(reply):
-    return dict(reply.headers).get("x-amzn-ErrorType")
+    return dict(reply.headers).get("x-amzn-errortype")
 
 
 def test_functions_reach_each_other_through_a_real_client(running):

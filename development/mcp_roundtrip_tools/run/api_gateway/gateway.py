@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decod
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, explain_fault, match_route
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, caused_by
 from mcp_roundtrip_tools.template.model import Route
@@ -88,14 +88,14 @@ class Gateway:
     def _respond_to(self, request: Request, request_id: str) -> Response:
         found = match_route(self._routes(), request.method, decode_path(request.target))
         if found is None:
-            return _error_response(404, "Not Found")
+            return error_response(404, "Not Found")
         route, parameters = found
         if reason := self._left_out().get(route.function):
-            return _error_response(501, f"{route.key} is not served here: {reason}")
+            return error_response(501, f"{route.key} is not served here: {reason}")
         event = to_event(request, route, parameters, request_id=request_id, now=time.time())
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if request.too_large or len(payload) > MAX_EVENT:
-            return _error_response(413, "Request Entity Too Large")
+            return error_response(413, "Request Entity Too Large")
         with caused_by("http", request_id):
             run = copy_context().run
         future: Future[InvocationResult] = self._workers.submit(run, self._invoke, route.function, payload)
@@ -105,7 +105,7 @@ class Gateway:
             self._recorder.note(
                 f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API"
             )
-            return _error_response(503, "Service Unavailable")
+            return error_response(503, "Service Unavailable")
         return self._from_result(route.function, result)
 
     def _from_result(self, function: str, result: InvocationResult) -> Response:
@@ -122,8 +122,4 @@ class Gateway:
         self._workers.shutdown(cancel_futures=True)
 
 
-def _error_response(status: int, message: str) -> Response:
-    return json_response(status, {"message": message})
-
-
-_FAILED = _error_response(500, "Internal Server Error")
+_FAILED = error_response(500, "Internal Server Error")

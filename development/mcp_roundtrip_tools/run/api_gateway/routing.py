@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.run.execution.log_text import library_events
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     json_object,
@@ -168,7 +168,7 @@ def explain_fault(request: Request, response: Response, exchange: HttpExchange, 
         return response
     message = json_object(request.body)
     if message.get("jsonrpc") != "2.0" or "id" not in message:
-        return json_response(response.status, {"message": problem})
+        return error_response(response.status, problem)
     error: dict[str, Any] = {"code": INTERNAL_ERROR, "message": problem}
     return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "error": error})
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Final
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 
 LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """The host names of this computer in URLs that no name service resolves."""
@@ -22,14 +22,14 @@ def refuse_wrong_host(request: Request, port: int, names: Collection[str] = LOCA
         return None
     if host is not None and host.lower() in _authorities(port, names):
         return None
-    return _refusal(421, f"Host must be one of {', '.join(f'{name}:{port}' for name in LOCAL_NAMES)}")
+    return error_response(421, f"Host must be one of {', '.join(f'{name}:{port}' for name in LOCAL_NAMES)}")
 
 
 def refuse_web_page(request: Request) -> Response | None:
     """Return 403 for every request that a web page causes, of any origin."""
     if request.header("origin") is None and request.header("sec-fetch-site") is None:
         return None
-    return _refusal(
+    return error_response(
         403, "web pages may not call this endpoint: send the request without Origin and Sec-Fetch-Site"
     )
 
@@ -45,19 +45,19 @@ def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Resp
     own = f"http://{(request.header('host') or '').lower()}"
     is_own_form = origin == "null" and site == "same-origin"
     if origin is not None and origin != own and not is_own_form and not allows(origin):
-        return _refusal(403, "pages of this origin may not call the API: add the origin to AllowedOrigins")
+        return error_response(
+            403, "pages of this origin may not call the API: add the origin to AllowedOrigins"
+        )
     if origin is None and site not in (None, "same-origin", "none") and mode != "navigate":
-        return _refusal(403, "pages of other origins may not load this resource: open it in its own window")
+        return error_response(
+            403, "pages of other origins may not load this resource: open it in its own window"
+        )
     return None
 
 
 def _authorities(port: int, names: Collection[str]) -> set[str]:
     # Browsers omit the default port.
     return {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
-
-
-def _refusal(status: int, message: str) -> Response:
-    return json_response(status, {"message": message})
 
 
 Address = tuple[str, int]
@@ -96,8 +96,7 @@ def refuse_other_users(client: Address, server: Address) -> Response | None:
         return None
     if owner in (0, os.getuid()):
         return None
-    message = "only programs of the user who started this server may use it"
-    return json_response(403, {"message": message})
+    return error_response(403, "only programs of the user who started this server may use it")
 
 
 def _has_clients_outside() -> bool:

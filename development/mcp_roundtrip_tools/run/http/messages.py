@@ -40,3 +40,8 @@ class Response:
 def json_response(status: int, document: Any) -> Response:
     """Return a response with a JSON body."""
     return Response(status, (("content-type", "application/json"),), json.dumps(document).encode())
+
+
+def error_response(status: int, message: str) -> Response:
+    """Return a response whose JSON body says why a request is refused."""
+    return json_response(status, {"message": message})

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.client.http import CALL_CLIENT, LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 from mcp_roundtrip_tools.run.http.server import listen_near
 from mcp_roundtrip_tools.run.issuer.clients import OAuthError, register
 from mcp_roundtrip_tools.run.issuer.grants import (
@@ -196,7 +196,7 @@ def _register(body: bytes) -> dict[str, Any]:
 def _refuse_frames(request: Request) -> Response | None:
     """Return the refusal of a page in a frame, before the metadata document of its client is fetched."""
     if request.header("sec-fetch-dest") in ("iframe", "frame", "embed", "object", "fencedframe"):
-        return json_response(403, {"message": "the sign-in page opens in its own window"})
+        return error_response(403, "the sign-in page opens in its own window")
     return None
 
 

@@ -7,7 +7,6 @@ Only programs that have the access key of this run may call them. The signature 
 from __future__ import annotations
 
 import hmac
-import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from mcp_roundtrip_tools.run.observation.records import (
     caused_by,
     json_object,
 )
+from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from mcp_roundtrip_tools.template.model import function_name
 
 _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/(?:[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/)?")
@@ -99,8 +99,7 @@ def _refusal(*, is_signed: bool) -> Response:
         "sign the request with the access key of this run: functions have it in AWS_ACCESS_KEY_ID, "
         "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
     )
-    body = json.dumps({"__type": code, "message": message, "Message": message})
-    return Response(403, (("content-type", "application/json"), ("x-amzn-errortype", code)), body.encode())
+    return ServiceFault(code, message, 403).response()
 
 
 def signature(request: Request) -> tuple[str | None, str | None]:

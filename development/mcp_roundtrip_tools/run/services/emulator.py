@@ -19,7 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from mcp_roundtrip_tools.run.services.ministack import Installation, Ministack, MinistackError
 from mcp_roundtrip_tools.template.model import Storage
 
@@ -64,8 +65,7 @@ class Emulator:
             return _send(path, request)
         except (MinistackError, OSError, http.client.HTTPException) as error:
             self._log(f"[ministack] {error}")
-            document = {"__type": "NotImplemented", "message": str(error)}
-            return json_response(501, document)
+            return ServiceFault("NotImplemented", str(error), 501).response()
 
     def close(self) -> None:
         """Kill the process. Its data is lost."""

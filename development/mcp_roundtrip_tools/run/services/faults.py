@@ -1,4 +1,4 @@
-"""Error responses of emulated AWS services in the AWS JSON protocol."""
+"""Error responses of emulated AWS services."""
 
 from __future__ import annotations
 
@@ -18,14 +18,22 @@ class ServiceFault(Exception):
         self.message = message
         self.status = status
 
+    def response(self, content_type: str = "application/json") -> Response:
+        """Return the error response: clients of different services read different members of it."""
+        error = {"__type": self.code, "message": self.message, "Message": self.message}
+        headers = (("content-type", content_type), ("x-amzn-errortype", self.code))
+        return Response(self.status, headers, json.dumps(error).encode())
+
 
 def respond_json(operation: Callable[[], Mapping[str, Any] | None], version: str = "1.1") -> Response:
-    """Return the response of an operation, which returns a JSON object or nothing; or its error response."""
-    headers = (("content-type", f"application/x-amz-json-{version}"),)
+    """Return the response of an operation, which returns a JSON object or nothing; or its error response.
+
+    They are in a version of the AWS JSON protocol.
+    """
+    content_type = f"application/x-amz-json-{version}"
     try:
         answer = operation()
     except ServiceFault as fault:
-        error = {"__type": fault.code, "message": fault.message}
-        more = (("x-amzn-errortype", fault.code),)
-        return Response(fault.status, (*headers, *more), json.dumps(error).encode())
-    return Response(200, headers, b"" if answer is None else json.dumps(answer).encode())
+        return fault.response(content_type)
+    body = b"" if answer is None else json.dumps(answer).encode()
+    return Response(200, (("content-type", content_type),), body)

@@ -66,9 +66,7 @@ class LambdaApi:
         try:
             return self._reply(request)
         except ServiceFault as fault:
-            body = json.dumps({"Type": "User", "Message": fault.message, "message": fault.message})
-            headers = (("Content-Type", "application/json"), ("x-amzn-ErrorType", fault.code))
-            return Response(fault.status, headers, body.encode())
+            return fault.response()
 
     def _reply(self, request: Request) -> Response:
         path, _, query = request.target.partition("?")
