@@ -36,11 +36,10 @@ _OF_EVERY_LINE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LogText:
-    """`text` may have several lines. `level` is empty for a print; `is_event` is for the library's events."""
+    """`text` may have several lines. `level` is empty for a print."""
 
     text: str
     level: str = ""
-    is_event: bool = False
 
 
 def readable(line: str) -> LogText | None:
@@ -54,10 +53,11 @@ def readable(line: str) -> LogText | None:
     if "message" not in document and "errorMessage" not in document:
         return None if "_aws" in document else LogText(line)
     level = str(document.get("level", ""))
-    is_event = is_library_event(document)
-    if is_event and (level not in _SHOWN_LEVELS or document["message"] in _IN_REQUEST_LINE):
-        return None
-    return LogText("\n".join(_message_lines(document)), level, is_event)
+    if is_library_event(document):
+        is_said_elsewhere = document["message"] in _IN_REQUEST_LINE
+        if is_said_elsewhere or level not in _SHOWN_LEVELS:
+            return None
+    return LogText("\n".join(_message_lines(document)), level)
 
 
 def library_events(root: Root) -> Iterator[dict[str, Any]]:

@@ -137,11 +137,6 @@ class RunRecorder:
         """Return an invocation with those for which it waited; None if it is unknown or dropped."""
         return self._invocations.get(invocation_id)
 
-    def exchanges(self) -> tuple[HttpExchange, ...]:
-        """Return all requests in the order of their start."""
-        with self._changed:
-            return tuple(each for each in self._roots.values() if isinstance(each, HttpExchange))
-
     def background_invocations(self) -> tuple[RecordedInvocation, ...]:
         """Return the invocations for whose result nothing waits, in the order of their start."""
         with self._changed:
