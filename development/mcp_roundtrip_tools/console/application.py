@@ -35,7 +35,9 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "sourcesDigest": _sources_digest(app),
         "problems": [{"name": short_name(name), "text": text} for name, text in app.problems().items()],
         "warnings": [
-            f"{short_name(name)}: {text}" for name, texts in app.checks.warnings().items() for text in texts
+            f"{short_name(name)}: {text}"
+            for name, finding in app.checks.findings().items()
+            for text in finding.warnings
         ],
         "isChecking": app.checks.are_running(),
         "leftOut": describe_left_out(app.current()),

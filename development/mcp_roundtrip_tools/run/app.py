@@ -276,7 +276,9 @@ class LocalApp:
     def problems(self) -> Mapping[str, str]:
         """Return what keeps functions from running, by their names, and the template, by that of its file."""
         error = self._project.error
-        return {**({} if error is None else {self.template.name: error}), **self.checks.problems()}
+        found = {name: finding.problem for name, finding in self.checks.findings().items()}
+        problems = {self.template.name: error, **found}
+        return {name: problem for name, problem in problems.items() if problem is not None}
 
     def _check(self, functions: Iterable[Function]) -> None:
         """Check functions in the background. The caller holds the lock."""

@@ -145,17 +145,10 @@ class StartChecks:
         except CancelledError:  # the run ends
             return None
 
-    def problems(self) -> Mapping[str, str]:
-        """Return the known problems by the names of their functions."""
+    def findings(self) -> Mapping[str, Finding]:
+        """Return what is known by the names of the functions."""
         with self._lock:
-            found = {name: finding.problem for name, finding in sorted(self._findings.items())}
-            return {name: problem for name, problem in found.items() if problem is not None}
-
-    def warnings(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the known warnings by the names of their functions."""
-        with self._lock:
-            found = {name: finding.warnings for name, finding in sorted(self._findings.items())}
-            return {name: warnings for name, warnings in found.items() if warnings}
+            return dict(sorted(self._findings.items()))
 
     def are_running(self) -> bool:
         """Return whether a check has not ended."""
@@ -183,7 +176,7 @@ class StartChecks:
     def _news(self, name: str, finding: Finding) -> Iterator[str]:
         """Record a finding; yield what is new. Functions with the same code have one problem."""
         before = self._findings.pop(name, Finding()).problem
-        is_corrected = before is not None and before not in self.problems().values()
+        is_corrected = before is not None and all(each.problem != before for each in self._findings.values())
         self._findings[name] = finding
         if (problem := finding.problem) is not None:
             if problem not in self._noted:

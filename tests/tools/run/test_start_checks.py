@@ -242,7 +242,7 @@ def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path):
 def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_path):
     missing = ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_TASK_TABLE"]
     with session(tmp_path) as running:
-        found = running.app.checks.warnings()["F"]
+        found = running.app.checks.findings()["F"].warnings
         assert sorted(text.partition(":")[0] for text in found) == sorted(missing)
         for text in found:
             assert sum(text in line for line in running.lines) == 1, running.text
@@ -252,13 +252,13 @@ def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_pa
         (tmp_path / "f/app.py").write_text(dedent(source))
         running.app.current()
         running.wait()
-        assert running.app.checks.warnings() == {}
+        assert running.app.checks.findings()["F"].warnings == ()
 
 
 def test_a_tool_that_models_refuse_is_a_warning_and_the_function_runs(tmp_path):
     source = GOOD.replace("ctx: Context, name", "größe")
     with session(tmp_path, **{"f/app.py": source.replace("{name}", "{größe}")}) as running:
-        [text] = running.app.checks.warnings()["F"]
+        [text] = running.app.checks.findings()["F"].warnings
         assert "greet: models refuse the name of its properties 'größe'" in text
         assert text in running.text
         answer = post(running.app, "tools/call", name="greet", arguments={"größe": "x"}).json()
