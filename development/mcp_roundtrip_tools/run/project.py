@@ -22,25 +22,6 @@ Fingerprint = dict[str, tuple[int, int]]
 """Modification time in nanoseconds and size, by path."""
 
 
-class Watcher:
-    """Compares files and folders with their previous state, at most once in `interval_s`."""
-
-    def __init__(self, paths: Iterable[Path], clock: Callable[[], float], *, interval_s: float = 1.0) -> None:
-        self._paths = tuple(paths)
-        self._clock = clock
-        self._interval_s = interval_s
-        self._checked_at = clock()
-        self._seen = fingerprint(self._paths)
-
-    def changed(self) -> tuple[Path, ...]:
-        """Return the files that were added, removed or modified since the last call, sorted."""
-        if self._clock() - self._checked_at < self._interval_s:
-            return ()
-        before, self._seen = self._seen, fingerprint(self._paths)
-        self._checked_at = self._clock()
-        return tuple(sorted({Path(path) for path, _ in before.items() ^ self._seen.items()}))
-
-
 def fingerprint(paths: Iterable[Path]) -> Fingerprint:
     """Return the current state of files and folders, without bytecode and hidden files."""
     seen: Fingerprint = {}
@@ -49,6 +30,11 @@ def fingerprint(paths: Iterable[Path]) -> Fingerprint:
             stat = os.stat(path)
             seen[path] = stat.st_mtime_ns, stat.st_size
     return seen
+
+
+def changed_files(before: Fingerprint, after: Fingerprint) -> set[Path]:
+    """Return the files that were added, removed or modified."""
+    return {Path(path) for path, _ in before.items() ^ after.items()}
 
 
 @contextmanager
@@ -82,7 +68,7 @@ def _is_ignored(name: str) -> bool:
 
 
 class Project:
-    """The application of a template file, as its sources are now.
+    """The application of a template file, as its sources are now: they are read at most once in `interval_s`.
 
     `read` returns the application of a template, of which `edited` are copies that run instead. `error` keeps
     a change of the template from being used; `note` receives it. Raises TemplateError at first. Not
@@ -94,7 +80,7 @@ class Project:
         template: Path,
         parameters: Mapping[str, str],
         read: Callable[[Template], Application],
-        watch_interval_s: float,
+        interval_s: float,
         note: Callable[[str], None],
         edited: EditedSources,
     ) -> None:
@@ -103,18 +89,22 @@ class Project:
         self.error: str | None = None
         self._template = template
         self._read = read
-        self._interval_s = watch_interval_s
+        self._interval_s = interval_s
         self._note = note
         self._changed: set[Path] = set()
         self.application = self._load()
-        self._watcher = self._watch()
+        self._look()
 
     def reload(self) -> set[Path]:
         """Read the sources again if they have changed and are valid; return the files changed since then."""
-        changed = self._watcher.changed()
+        if time.monotonic() - self._looked_at_s < self._interval_s:
+            return set()
+        before = self._seen
+        self._look()
+        changed = changed_files(before, self._seen)
         if not changed:
             return set()
-        self._changed |= {*changed}
+        self._changed |= changed
         try:
             self._edited.refresh(self._changed)
             self._replace(self._load())
@@ -144,7 +134,8 @@ class Project:
             if line not in describe_left_out(before):
                 self._note(line)
         if application.sources != before.sources:
-            self._watcher = self._watch()
+            self._look()
 
-    def _watch(self) -> Watcher:
-        return Watcher(self.application.sources, time.monotonic, interval_s=self._interval_s)
+    def _look(self) -> None:
+        self._seen = fingerprint(self.application.sources)
+        self._looked_at_s = time.monotonic()
