@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from mcp_roundtrip import question_ui
+from mcp_roundtrip.question_ui.controls import render_boxes, render_group
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.issuer.grants import Grant
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 
-STYLE: Final = Path(__file__).with_name("style.css")
+STYLE: Final = Path(question_ui.__file__).with_name("page.css")
+"""The style of the question page."""
 
 _SOURCE: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?://[a-z0-9.:\[\]-]+)?", re.IGNORECASE)
 
@@ -31,8 +34,8 @@ this computer may be any user. Its tokens are valid for this run only.</p>
 {_hidden(given)}
 {_users(users)}
 {_scopes(users[0].default_scopes(request.scopes), request.scopes)}
-<button class="primary" name="action" value="allow">Allow</button>
-<button name="action" value="deny">Deny</button>
+<div class="actions"><button class="main" name="action" value="allow">Allow</button>
+<button name="action" value="deny">Deny</button></div>
 </form>"""
     return _page("Sign in", body, form_action=answered_at)
 
@@ -51,20 +54,22 @@ def style_sheet() -> Response:
 
 
 def _hidden(given: Mapping[str, str]) -> str:
-    return "\n".join(_input("hidden", name, value) for name, value in given.items())
+    return "\n".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in given.items()
+    )
 
 
-def _input(kind: str, name: str, value: str, *, is_checked: bool = False) -> str:
-    checked = " checked" if is_checked else ""
-    return f'<input type="{kind}" name="{escape(name)}" value="{escape(value)}"{checked}>'
+def _boxes(kind: str, name: str, texts: Iterable[str], chosen: Iterable[str]) -> str:
+    """Return a box for each text, whose value is the text."""
+    options = [(escape(text), text) for text in texts]
+    return render_boxes(kind, name, options, {escape(text) for text in chosen})
 
 
 def _users(users: Sequence[User]) -> str:
-    rows = (
-        _input("radio", "user", each.name, is_checked=each is users[0]) + escape(each.name) for each in users
-    )
-    other = 'or another user:\n<input type="text" name="other_user" maxlength="128" autocomplete="off">'
-    return _fieldset("User", [*rows, other])
+    boxes = _boxes("radio", "user", [each.name for each in users], [users[0].name])
+    other = '<input type="text" name="other_user" maxlength="128" autocomplete="off">'
+    return render_group("user", "User", [], f"{boxes}<label>or another user: {other}</label>", "")
 
 
 def _scopes(selected: Iterable[str], requested: Iterable[str]) -> str:
@@ -72,16 +77,7 @@ def _scopes(selected: Iterable[str], requested: Iterable[str]) -> str:
     shown = sorted(marked | {*requested})
     if not shown:
         return '<p class="note">No scopes are requested.</p>'
-    rows = (
-        f"{_input('checkbox', 'granted', each, is_checked=each in marked)}<code>{escape(each)}</code>"
-        for each in shown
-    )
-    return _fieldset("Scopes", rows)
-
-
-def _fieldset(legend: str, rows: Iterable[str]) -> str:
-    labels = "\n".join(f"<label>{row}</label>" for row in rows)
-    return f"<fieldset><legend>{legend}</legend>\n{labels}\n</fieldset>"
+    return render_group("granted", "Scopes", [], _boxes("checkbox", "granted", shown, marked), "")
 
 
 def _origin(uri: str) -> str:
