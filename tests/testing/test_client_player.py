@@ -14,6 +14,7 @@ from mcp_roundtrip_testing.task_table import TaskTable
 
 ADA: Mapping[str, Any] = {"jwt": {"claims": {"iss": "https://id.test", "sub": "ada"}}}
 SIZE = {"vcpus": 4}
+WITHOUT_FORMS = ("chatgpt", "vscode", "codex", "opencode")
 
 
 class Size(BaseModel):
@@ -81,16 +82,12 @@ def test_it_opens_and_declares_as_the_client_does():
         assert as_ada(client).call("describe_client").structured == {"name": name, "forms": True}
 
 
-def test_a_client_that_shows_forms_is_asked_in_rounds():
-    played = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE, keep=True)
-    assert played.channels == ("client", "client")
-    assert played.structured == {"size": "4 small", "keep": "True"}
-
-
-@pytest.mark.parametrize("client", ["chatgpt", "vscode", "codex", "opencode"])
-def test_the_model_of_another_client_passes_the_answers_on(client):
+@pytest.mark.parametrize(
+    ("client", "channel"), [("claude-code", "client"), *((each, "model") for each in WITHOUT_FORMS)]
+)
+def test_a_client_shows_forms_or_its_model_passes_the_answers_on(client, channel):
     played = as_ada(client).call("provision", {"name": "db"}, size=SIZE, keep=True)
-    assert played.channels == ("model", "model")
+    assert played.channels == (channel, channel)
     assert played.structured == {"size": "4 small", "keep": "True"}
 
 
@@ -140,13 +137,6 @@ def test_a_client_that_breaks_on_rounds_without_questions_never_gets_one():
     assert not played.is_checkpoint
 
 
-@pytest.mark.parametrize("client", ["claude-code", "python-sdk-initialize"])
-def test_a_user_visits_a_page_that_a_question_or_an_error_names(client):
-    VISITED.clear()
-    played = as_ada(client).call("sign_in", page=VISITED.append)
-    assert (played.channels, played.text, VISITED) == (("client",), "signed in", ["https://id.test/"])
-
-
 def test_without_a_visit_the_call_ends_in_the_error():
     VISITED.clear()
     played = as_ada("python-sdk-initialize").call("sign_in")
@@ -165,12 +155,9 @@ def test_a_player_without_a_profile_counts_its_own_channel():
     assert played.channels == ("client", "client")
 
 
-def test_a_released_client_does_not_replay_every_step():
+def test_a_client_that_is_unknown_or_would_replay_every_step_is_an_error():
     with pytest.raises(ValueError, match="always_replay"):
         Player(server, client="claude.ai", always_replay=True)
-
-
-def test_the_profile_of_an_unknown_client_is_an_error():
     with pytest.raises(ValueError, match="claude-code"):
         Player(server, client="claude code")
 
@@ -252,10 +239,18 @@ def test_a_question_waits_until_its_user_answers(client):
     assert confirm.answer(keep=False).structured["keep"] is False
 
 
-@on_both_channels
-def test_a_user_visits_a_page_from_the_form(client, channel):
+@pytest.mark.parametrize(
+    ("client", "source", "channel"),
+    [
+        ("claude-code", server, "client"),
+        ("python-sdk-initialize", server, "client"),
+        ("claude.ai", channels, "app"),
+        ("codex", channels, "page"),
+    ],
+)
+def test_a_user_visits_a_page_that_a_question_an_error_or_a_form_names(client, source, channel):
     VISITED.clear()
-    played = as_ada(client, channels).call("sign_in", page=VISITED.append)
+    played = as_ada(client, source).call("sign_in", page=VISITED.append)
     assert (played.channels, played.text, VISITED) == ((channel,), "signed in", ["https://id.test/"])
 
 
