@@ -106,19 +106,13 @@ def _parts(source: Source, node: ast.expr) -> list[ast.expr]:
             is_text_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant)
             keeps = is_text_method or source.dotted(function) in _KEEPING
             return [*arguments, *(each.value for each in node.keywords)] if keeps else []
-        case ast.JoinedStr(values=values) | ast.BoolOp(values=values):
-            return values
-        case ast.Tuple(elts=values) | ast.List(elts=values) | ast.Set(elts=values) | ast.Dict(values=values):
-            return values
-        case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
-            return [left, right]
-        case ast.UnaryOp(operand=value) | ast.FormattedValue(value=value) | ast.Await(value=value):
+        case ast.Compare() | ast.Lambda():
+            return []
+        case ast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.Subscript(value=value):
             return [value]
-        case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
-            return [value]
-        case ast.ListComp(elt=value) | ast.SetComp(elt=value) | ast.GeneratorExp(elt=value):
-            return [value]
-    return []
+    return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
 
 
 def _is_only_logged(source: Source, function: ContextFunction, node: ast.expr) -> bool:
