@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from threading import Timer
 from typing import Any, Final, TypeGuard, TypeVar
@@ -10,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import mcp_types as types
+from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
@@ -145,56 +146,41 @@ _SHAPES: Final[dict[str, type[BaseModel] | None]] = {
 """The results of tools/call; the official client does not know the extension for tasks."""
 
 
-class McpServer:
-    """An endpoint. Its failures are CallFailed, with one sentence."""
+class McpServer(Connection):
+    """A connection whose failures are CallFailed, with one sentence."""
 
     def __init__(
         self, url: str, show: Show, *, token: str | None, user: str | None, scopes: str | None
     ) -> None:
-        self._url = url
         self._show = show
         self._sign_in = LocalSignIn(url, show, token, user, scopes)
-        self._connection = Connection(
+        super().__init__(
             url, CALL_CLIENT, self._sign_in, on_progress=self._show_progress, on_log=self._show_log
         )
 
-    def __enter__(self) -> McpServer:
-        self._connection.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._connection.__exit__(*error)
-
-    def tools(self) -> dict[str, Result]:
-        """Return the tools by name. Raises CallFailed."""
-        return self._run("tools/list", self._connection.tools)
-
     def request(self, method: str, params: Mapping[str, Any]) -> Result:
         """Send a request and return its result. Raises CallFailed."""
-
-        def send() -> Result:
-            result = self._connection.request(method, params)
-            shape = _SHAPES.get(str(result.get("resultType")), types.CallToolResult)
-            if method == TOOLS_CALL and shape is not None:
+        result = super().request(method, params)
+        shape = _SHAPES.get(str(result.get("resultType")), types.CallToolResult)
+        if method == TOOLS_CALL and shape is not None:
+            try:
                 shape.model_validate(result)
-            return result
+            except ValidationError as error:
+                raise _malformed(error) from None
+        return result
 
-        return self._run(method, send)
-
-    def _run(self, method: str, operation: Callable[[], T]) -> T:
+    def run(self, operation: Callable[[ClientSession], Awaitable[T]]) -> T:
+        """Run an operation of the client. Raises CallFailed."""
         waiting = Timer(WAITING_AFTER_S, self._show, ("  waiting for the server …",))
         waiting.daemon = True
         waiting.start()
         try:
-            found = operation()
+            found = super().run(operation)
         except Unreachable as error:
             hint = " Start it with make run, in another terminal." if self._is_local else ""
             raise CallFailed(Status.UNREACHABLE, f"{error}{hint}") from None
         except ValidationError as error:
-            problem = error.errors()[0]
-            place = ".".join(map(str, problem["loc"]))
-            text = f"The server's result of {method} is malformed: {place}: {problem['msg']}."
-            raise CallFailed(Status.ERROR, text) from None
+            raise _malformed(error) from None
         except MCPError as error:
             raise CallFailed(Status.ERROR, self._refusal(error)) from None
         finally:
@@ -211,11 +197,11 @@ class McpServer:
 
     @property
     def _is_local(self) -> bool:
-        return urlsplit(self._url).hostname in LOOPBACK
+        return urlsplit(self.url).hostname in LOOPBACK
 
     def _refusal(self, error: MCPError) -> str:
         """Return what a response without a result means; of make run, what it says itself."""
-        response = self._connection.last
+        response = self.last
         if response is None:
             return f"{error}."
         found, message = error_of(response), member(response, "message")
@@ -226,3 +212,9 @@ class McpServer:
             hint = "; its terminal says why" if response.status_code >= 500 else ""
             return f"The server answers {response.status_code}: {message}{hint}."
         return explain(response)
+
+
+def _malformed(error: ValidationError) -> CallFailed:
+    problem = error.errors()[0]
+    place = ".".join(map(str, problem["loc"]))
+    return CallFailed(Status.ERROR, f"A result of the server is malformed: {place}: {problem['msg']}.")

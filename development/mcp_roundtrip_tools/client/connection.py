@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import httpx2
 import mcp_types as types
@@ -62,7 +62,7 @@ class Connection:
         on_progress: ProgressFnT | None = None,
         on_log: LoggingFnT | None = None,
     ) -> None:
-        self._url = url
+        self.url = url
         self._client = client
         self._on_progress = on_progress
         self._on_log = on_log
@@ -74,7 +74,7 @@ class Connection:
         """The HTTP response to the last request."""
         return self._http.last
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> Self:
         self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal())
         self._session = self._stack.enter_context(self._portal.wrap_async_context_manager(self._open()))
         return self
@@ -122,7 +122,7 @@ class Connection:
         async with (
             self._http as http,
             Client(
-                streamable_http_client(self._url, http_client=http),
+                streamable_http_client(self.url, http_client=http),
                 mode=PROTOCOL_VERSION,
                 client_info=types.Implementation(name=self._client, version="1.0.0"),
                 logging_callback=self._on_log,
