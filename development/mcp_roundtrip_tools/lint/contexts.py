@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,7 +43,6 @@ class ContextCall:
     node: ast.Call
     method: str
     is_async: bool | None
-    is_branch: bool = False
     helper: FunctionNode | None = None
 
     @property
@@ -68,13 +67,14 @@ class ContextCall:
 class ContextFunction:
     """A function that runs again in every round.
 
-    `names`: the variables that hold its contexts, each with whether that is an `AsyncContext`.
+    `names`: the variables that hold its contexts, each with whether that is an `AsyncContext`. `given` are
+    those that it receives; the others are branches.
     `is_feature`: it is a tool, a prompt or a resource; otherwise another function calls it.
     """
 
     node: FunctionNode
     names: Mapping[str, bool]
-    branches: frozenset[str]
+    given: Collection[str]
     is_feature: bool
     calls: Sequence[ContextCall] = field(default=())
 
@@ -86,11 +86,10 @@ class Module:
         self.source = source
         self.functions: list[ContextFunction] = []
         for node in ast.walk(source.tree):
-            if isinstance(node, FunctionNode) and (names := self._contexts_of(node)):
-                branches = _branches(node, names)
-                names = names | dict.fromkeys(branches, True)
+            if isinstance(node, FunctionNode) and (given := self._contexts_of(node)):
+                names = given | dict.fromkeys(_branches(node, given), True)
                 is_feature = any(map(_is_feature_decorator, node.decorator_list))
-                self.functions.append(ContextFunction(node, names, branches, is_feature))
+                self.functions.append(ContextFunction(node, names, given, is_feature))
         for function in self.functions:
             function.calls = list(self._calls(function))
         self._leave_out_harmless_helpers()
@@ -124,19 +123,17 @@ class Module:
     def _calls(self, function: ContextFunction) -> Iterator[ContextCall]:
         for node in own_nodes(function.node):
             if isinstance(node, ast.Call):
-                call = self.context_call(node, function.names, function.branches)
+                call = self.context_call(node, function.names)
                 if call is not None:
                     yield call
 
-    def context_call(
-        self, node: ast.Call, names: Mapping[str, bool], branches: frozenset[str] = frozenset()
-    ) -> ContextCall | None:
+    def context_call(self, node: ast.Call, names: Mapping[str, bool]) -> ContextCall | None:
         """Return what a call does with one of these contexts; None if it has nothing to do with them."""
         match node.func:
             case ast.Attribute(value=ast.Name(id=name), attr=method) if name in names:
-                return ContextCall(node, method, names[name], name in branches)
+                return ContextCall(node, method, names[name])
             case ast.Attribute(value=receiver, attr=method) if _is_branch_call(receiver, names):
-                return ContextCall(node, method, is_async=True, is_branch=True)
+                return ContextCall(node, method, is_async=True)
         arguments = [*node.args, *(each.value for each in node.keywords)]
         if not any(_holds_context(each, names) for each in arguments):
             return None
@@ -191,8 +188,8 @@ def _is_branch_call(node: ast.AST, names: Mapping[str, bool]) -> bool:
     return False
 
 
-def _branches(function: FunctionNode, names: Mapping[str, bool]) -> frozenset[str]:
-    return frozenset(
+def _branches(function: FunctionNode, names: Mapping[str, bool]) -> Iterator[str]:
+    return (
         target.id
         for node in own_nodes(function)
         if isinstance(node, ast.Assign) and _is_branch_call(node.value, names)

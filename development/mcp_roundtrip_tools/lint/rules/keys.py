@@ -19,14 +19,13 @@ class _Use:
     node: ast.AST
     key: ast.expr
     receiver: str
-    is_in_branch: bool
 
 
 def check_loops(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find keys inside loops that do not name the item."""
     for function in module.functions:
         for use in _uses(function):
-            if use.is_in_branch:
+            if use.receiver not in function.given:
                 continue
             loop = _loop_that_repeats(module.source, function, use)
             if loop is not None and _is_constant_in(use.key, loop):
@@ -63,12 +62,12 @@ def _uses(function: ContextFunction) -> Iterator[_Use]:
             continue
         receiver = ast.unparse(call.node.func.value)
         if call.key is not None:
-            yield _Use(call.node, call.key, receiver, call.is_branch)
+            yield _Use(call.node, call.key, receiver)
         for node in call.node.args if call.method == "ask" else ():
             match node:
                 case ast.Call(func=ast.Name(id=name)) if name in QUESTION_CLASSES and name != "ListRoots":
                     keys = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "key")]
-                    yield from (_Use(node, key, receiver, call.is_branch) for key in keys[:1])
+                    yield from (_Use(node, key, receiver) for key in keys[:1])
 
 
 def _loop_that_repeats(source: Source, function: ContextFunction, use: _Use) -> ast.AST | None:
