@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip_tools.growth.change import write
+from mcp_roundtrip_tools.new.__main__ import render
 from support.sam_applications import Running, write_application
 from support.served_application import serve
 
@@ -125,6 +127,13 @@ SOURCES = {
 def template(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Write the application of the test module, TEMPLATE and SOURCES, and return the path of its template."""
     return write_application(tmp_path, request.module.TEMPLATE, request.module.SOURCES)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a new application."""
+    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
+    return tmp_path
 
 
 @pytest.fixture

@@ -3,18 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.new.__main__ import render
 from support.project import contents
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Return a new application."""
-    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
-    return tmp_path
 
 
 def assert_refused(

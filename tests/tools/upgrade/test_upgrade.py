@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import check_platform, platform_version, read_tree
@@ -19,13 +18,6 @@ from support.project import ROOT, contents
 
 PACKAGE = version("mcp-roundtrip")
 NEWER = "99.1.0"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Return a new application."""
-    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
-    return tmp_path
 
 
 def of_version(number: str, files: dict[str, str]) -> dict[str, str]:
