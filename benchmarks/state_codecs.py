@@ -71,11 +71,11 @@ class StateFigures:
     characters: ByName[Sequence[int]]
 
 
-def measure_state_codecs(cold_runs: int = COLD_RUNS, warm_calls: int = WARM_CALLS) -> StateFigures:
+def measure_state_codecs() -> StateFigures:
     """Measure warm and first operations of all codecs. Raise BenchmarkError."""
     with _deployment() as deployment:
-        warm = deployment.warm(warm_calls)
-        cold = deployment.cold(cold_runs)
+        warm = deployment.warm(WARM_CALLS)
+        cold = deployment.cold(COLD_RUNS)
     calls = _by_name(size["calls"] for size in warm)
     return StateFigures(
         warm_ms=_by_name(size["ms"] for size in warm),

@@ -49,22 +49,22 @@ class TaskFigures:
     rates: Mapping[str, Sequence[float]]
 
 
-def measure_tasks(lengths: Sequence[int], runs: int = RUNS, count: int = TASKS_PER_RUN) -> TaskFigures:
+def measure_tasks(lengths: Sequence[int]) -> TaskFigures:
     """Measure requests, resumes and rates. Raise BenchmarkError.
 
-    The rates are of `runs` processes with `count` tasks for each implementation, in alternating order.
+    The rates are of RUNS processes with TASKS_PER_RUN tasks for each implementation, in alternating order.
     """
     with _deployment() as variables:
         counted = measure.run_script("task_dynamodb_calls.py", variables=variables)
         resumes = measure.run_script("task_resume.py", *map(str, lengths), variables=variables)["resumes"]
-        rates = _rates(runs, count, variables)
+        rates = _rates(variables)
     return TaskFigures(counted["calls"], counted["entries"], counted["answers"], resumes, rates)
 
 
-def _rates(runs: int, count: int, variables: Mapping[str, str]) -> dict[str, list[float]]:
-    given = {"warm_up_tasks": WARM_UP_TASKS, "count": count, "pause_s": PAUSE_S}
+def _rates(variables: Mapping[str, str]) -> dict[str, list[float]]:
+    given = {"warm_up_tasks": WARM_UP_TASKS, "count": TASKS_PER_RUN, "pause_s": PAUSE_S}
     found: dict[str, list[float]] = {title: [] for title in SCRIPTS}
-    for run in range(runs):
+    for run in range(RUNS):
         for title in SCRIPTS if run % 2 else reversed(SCRIPTS):
             python = PYTHONS.get(title, sys.executable)
             measured = measure.run_script(*SCRIPTS[title], given=given, variables=variables, python=python)

@@ -22,9 +22,9 @@ WarmFigures = Mapping[str, Mapping[str, float]]
 """Microseconds of a call by the number of "hooks" and by "traces", and of "lines" and their import."""
 
 
-def measure_warm_calls(calls: int = CALLS) -> WarmFigures:
+def measure_warm_calls() -> WarmFigures:
     """Measure calls in one process, and the import in new ones. Raise BenchmarkError."""
-    found = measure.run_script("warm_calls.py", str(calls))
+    found = measure.run_script("warm_calls.py", str(CALLS))
     lines = {**found["lines"], "the import": min(_import_us() for _ in range(IMPORT_RUNS))}
     return {"hooks": found["hooks"], "traces": found["traces"], "lines": lines}
 

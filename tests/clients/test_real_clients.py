@@ -39,7 +39,6 @@ def select(condition: Callable[[RealClient], Any]) -> pytest.MarkDecorator:
 
 
 can_be_asked = select(lambda client: client.asks)
-cannot_be_asked = select(lambda client: not client.asks)
 
 
 def with_profiles() -> pytest.MarkDecorator:

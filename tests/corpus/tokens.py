@@ -68,8 +68,8 @@ def _opened(token: str) -> dict[str, Any]:
     }
 
 
-def _epoch_key(kid: str, issuer: str = "corpus") -> bytes:
-    return hmac.digest(MAC_SECRET, f"mcp-rs/v2/epoch:{kid.partition('.')[2]}:{issuer}".encode(), "sha256")
+def _epoch_key(kid: str) -> bytes:
+    return hmac.digest(MAC_SECRET, f"mcp-rs/v2/epoch:{kid.partition('.')[2]}:corpus".encode(), "sha256")
 
 
 def _encode(data: bytes) -> str:

@@ -108,8 +108,8 @@ class Client:
         return self.deployment.retry(self.tool, self.asked[0], account="acc-2")
 
 
-def count_calls_of_creation(max_open: int = 0) -> int:
-    deployment = Deployment(server, max_open=max_open)
+def count_calls_of_creation() -> int:
+    deployment = Deployment(server)
     counting = CrashingStore(deployment.store, NEVER, is_done=False)
     Client(deployment).become_task(counting)
     return counting.calls

@@ -30,9 +30,9 @@ class OpenIdProvider:
 
     issuer: str
 
-    def machine_token(self, resource: str | None, scope: str = "db:read") -> str:
+    def machine_token(self, resource: str | None) -> str:
         """Return an access token of a client without a user; an opaque one without a resource."""
-        form = {"grant_type": "client_credentials", "scope": scope, "resource": resource}
+        form = {"grant_type": "client_credentials", "scope": "db:read", "resource": resource}
         given = {name: value for name, value in form.items() if value is not None}
         response = httpx2.post(f"{self.issuer}/token", data=given, auth=("machine", "a secret of the tests"))
         return str(response.raise_for_status().json()["access_token"])

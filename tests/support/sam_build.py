@@ -90,10 +90,10 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
     return directory
 
 
-def require_deployed_runtime(runtime: str = NATIVE_RUNTIME) -> None:
-    """Skip the test if functions are not deployed on a runtime."""
-    if runtime == "python3.11":
-        skips.skip(skips.DEPLOYED, runtime)
+def require_deployed_runtime() -> None:
+    """Skip the test if functions are not deployed on the Python of the tests."""
+    if NATIVE_RUNTIME == "python3.11":
+        skips.skip(skips.DEPLOYED, NATIVE_RUNTIME)
 
 
 def _build(directory: Path) -> None:
