@@ -304,10 +304,11 @@ def test_access_logs_contain_neither_tokens_nor_answers() -> None:
         assert TELLS_NOTHING.fullmatch(variable.removeprefix("$context.")), variable
 
 
-def test_all_logs_expire() -> None:
+def test_all_logs_expire_and_those_of_the_api_have_the_prefix_of_services() -> None:
     groups = of_type("AWS::Logs::LogGroup", LogRetentionDays="7")
     assert set(groups) == {"Logs", "ApiLogs"}
     assert {group["RetentionInDays"] for group in groups.values()} == {"7"}
+    assert groups["ApiLogs"]["LogGroupName"] == "/aws/vendedlogs/mcp-roundtrip/${AWS::StackName}"
 
 
 def test_audit_records_outlive_the_stack_and_expire_later() -> None:

@@ -91,7 +91,6 @@ def test_a_function_without_states_may_not_call_kms(given: Mapping[str, str]) ->
     assert on_keys(FRONT_DOOR, **given) == []
     policies = of_type("AWS::IAM::ManagedPolicy", **given)
     assert {name for name, policy in policies.items() if "kms:" in json.dumps(policy)} == {"StatePolicy"}
-    assert of_type("AWS::IAM::Policy", **given) == {}
 
 
 # Key policies

@@ -281,14 +281,6 @@ def test_only_a_tool_and_its_worker_share_a_role() -> None:
     assert sorted([*roles.values(), "DeploymentRole"]) == sorted(of_type("AWS::IAM::Role"))
 
 
-def test_the_api_has_a_separate_log_group_and_no_policy_stands_alone() -> None:
-    assert set(of_type("AWS::Logs::LogGroup")) == {"Logs", "ApiLogs"}
-    # AWS's prefix for the logs of services.
-    name = properties("ApiLogs")["LogGroupName"]
-    assert name == "/aws/vendedlogs/mcp-roundtrip/${AWS::StackName}"
-    assert of_type("AWS::IAM::RolePolicy") == of_type("AWS::SQS::QueuePolicy") == {}
-
-
 # Environment variables (test_settings.py covers MCP_SETTINGS)
 
 SHARED = {
@@ -398,9 +390,7 @@ def test_a_worker_may_dispatch_the_next_and_undelivered_invocations_are_stored_f
     # Without an EventInvokeConfig, Lambda retries twice, for up to six hours.
     assert of_type("AWS::Lambda::EventInvokeConfig") == {}
     assert properties(worker)["DeadLetterConfig"] == {"TargetArn": arn("UndeliveredTasks")}
-    queue = properties("UndeliveredTasks")
-    assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
-    assert queue["SqsManagedSseEnabled"] is True
+    assert properties("UndeliveredTasks")["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
 @every_worker
@@ -413,7 +403,6 @@ def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_wo
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == arn("UndeliveredTasks")
     tried_for_s = queue["RedrivePolicy"]["maxReceiveCount"] * DEFAULTS["task_lease_s"]
     assert tried_for_s > max(MAX_ATTEMPTS * DEFAULTS["task_lease_s"], 3 * 3600)
-    assert queue["SqsManagedSseEnabled"] is True
     assert queue["QueueName"] == f"${{AWS::StackName}}_{FOLDERS[worker]}_tasks"
     mapping = properties(f"{worker}Tasks", TaskDelivery=delivery)
     assert mapping == {
@@ -440,6 +429,5 @@ def test_the_table_has_the_keys_of_the_store_expires_items_and_outlives_the_stac
     assert {each["AttributeType"] for each in table["AttributeDefinitions"]} == {"S"}
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert table["TimeToLiveSpecification"] == {"AttributeName": "exp", "Enabled": True}
-    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     retained = deployed()["TaskTable"]
     assert (retained["DeletionPolicy"], retained["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
