@@ -193,7 +193,7 @@ def test_a_triage_describes_the_given_work_item(play):
 
 
 def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play):
-    asked = play.prompt("triage")
+    asked = play.prompt("triage", {"workItemId": ""})  # as hosts send a field that was left empty
     form = asked.asked["work_item"]["params"]["requestedSchema"]
     assert form["properties"]["value"]["enum"] == HEADINGS
     for heading in HEADINGS:
@@ -202,7 +202,7 @@ def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play):
         )
 
 
-@pytest.mark.parametrize("given", ["1", "first", "4522.5", ""])
+@pytest.mark.parametrize("given", ["1", "first", "4522.5"])
 def test_a_triage_of_an_unknown_or_invalid_id_is_invalid_params(play, given):
     assert play.prompt("triage", {"workItemId": given}).error["code"] == -32602
 
