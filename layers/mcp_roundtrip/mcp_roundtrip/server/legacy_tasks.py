@@ -30,9 +30,8 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
-from mcp_roundtrip.server.task_methods import run_task_operation, task_members
+from mcp_roundtrip.server.task_methods import task_members, task_of_caller
 from mcp_roundtrip.tasks.model import Status, Task
-from mcp_roundtrip.tasks.service import Tasks
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.tools import ToolMethods  # a front door has none
@@ -164,7 +163,8 @@ def _rename_members(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get(context: RequestContext) -> Reply:
-    task = run_task_operation(_in_dialect(context), context.params.get("taskId"), Tasks.get)
+    with task_of_caller(_in_dialect(context), context.params.get("taskId")) as (tasks, caller, task_id):
+        task = tasks.get(caller, task_id)
     return Reply(_dialect_members(task, context), log_fields={"task": task.task_id})
 
 
@@ -192,7 +192,8 @@ def _wait_for_task(context: RequestContext) -> Task:
     until_ms = min(ports.clock_ms() + WAIT_MS, context.invocation.deadline_ms)
     pause_ms = PAUSE_MS
     while True:
-        task = run_task_operation(context, context.params.get("taskId"), Tasks.get)
+        with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
+            task = tasks.get(caller, task_id)
         if task.visible_status is not Status.WORKING:
             return task
         left_ms = until_ms - ports.clock_ms()
@@ -210,15 +211,14 @@ def _input_response(context: RequestContext) -> Reply:
     related = params.get("_meta", {}).get(META_RELATED_TASK)
     if not isinstance(related, dict):
         raise ProtocolError(INVALID_PARAMS, f"Invalid params: {META_RELATED_TASK} must be an object in _meta")
-    task_id = related.get("taskId")
-    run_task_operation(
-        _in_dialect(context), task_id, lambda tasks, caller, task_id: tasks.update(caller, task_id, responses)
-    )
+    with task_of_caller(_in_dialect(context), related.get("taskId")) as (tasks, caller, task_id):
+        tasks.update(caller, task_id, responses)
     return Reply({"_meta": _related_task_meta(task_id)}, log_fields={"task": task_id})
 
 
 def _cancel(context: RequestContext) -> Reply:
-    task = run_task_operation(_in_dialect(context), context.params.get("taskId"), Tasks.cancel)
+    with task_of_caller(_in_dialect(context), context.params.get("taskId")) as (tasks, caller, task_id):
+        task = tasks.cancel(caller, task_id)
     if task is None:
         raise ProtocolError(INVALID_PARAMS, "The task has ended: it cannot be cancelled")
     return Reply(_dialect_members(task, context), log_fields={"task": task.task_id})

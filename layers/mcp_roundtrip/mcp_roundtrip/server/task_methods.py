@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
@@ -60,17 +61,13 @@ def _iso_timestamp(epoch_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-T = TypeVar("T")
-
-TaskOperation = Callable[[Tasks, str | None, str], T]
-"""Takes the tasks, the caller's binding and a task id.
-
-Raises UnknownTask, MalformedInputResponse, ItemTooLarge or StoreError.
-"""
+CallerTask = tuple[Tasks, str | None, str]
+"""The tasks, and the caller's binding and the id of one of them."""
 
 
 def _get(context: RequestContext) -> Reply:
-    task = _run_extension_operation(context, Tasks.get)
+    with _task_of_caller(context) as (tasks, caller, task_id):
+        task = tasks.get(caller, task_id)
     result = results.complete(context.options.server_info, **detailed_task_members(task, context))
     return Reply(result, log_fields={"task": task.task_id})
 
@@ -79,12 +76,14 @@ def _update(context: RequestContext) -> Reply:
     responses = context.params.get("inputResponses")
     if not isinstance(responses, dict):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
-    _run_extension_operation(context, lambda tasks, *task: tasks.update(*task, responses))
+    with _task_of_caller(context) as (tasks, caller, task_id):
+        tasks.update(caller, task_id, responses)
     return Reply(results.complete(context.options.server_info))
 
 
 def _cancel(context: RequestContext) -> Reply:
-    _run_extension_operation(context, Tasks.cancel)
+    with _task_of_caller(context) as (tasks, caller, task_id):
+        tasks.cancel(caller, task_id)
     return Reply(results.complete(context.options.server_info))
 
 
@@ -92,17 +91,18 @@ TASK_HANDLERS: Final[Mapping[str, Handler]] = {TASKS_GET: _get, TASKS_UPDATE: _u
 """The handlers of the extension's methods, for the tasks of all tools that share a table."""
 
 
-def _run_extension_operation(context: RequestContext, operation: TaskOperation[T]) -> T:
+def _task_of_caller(context: RequestContext) -> AbstractContextManager[CallerTask]:
     require_capabilities(context, [TASKS])
-    return run_task_operation(context, context.params.get("taskId"), operation)
+    return task_of_caller(context, context.params.get("taskId"))
 
 
-def run_task_operation(context: RequestContext, task_id: Any, operation: TaskOperation[T]) -> T:
-    """Apply the operation to the caller's task of this id. Raises ProtocolError."""
+@contextmanager
+def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[CallerTask]:
+    """Turn the errors of an operation on a task, in the block, into ProtocolErrors."""
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:
-        return operation(context.ports.tasks().tasks, caller_binding(context.principal), task_id)
+        yield context.ports.tasks().tasks, caller_binding(context.principal), task_id
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
     except MalformedInputResponse as error:
