@@ -54,9 +54,7 @@ def deploy(*, has_table: bool) -> Server:
     """Return a server with a tool that asks."""
     variables = {**os.environ, "MCP_AUTH_MODE": "jwt"}
     own = replace(wiring.make_ports(load_settings(variables)), state_codec=lambda: codec, tasks=lambda: port)
-    ports = replace(
-        own, config=replace(own.config, unset=frozenset() if has_table else frozenset({"task_table"}))
-    )
+    ports = replace(own, settings=replace(own.settings, task_table="tasks" if has_table else None))
     server = Server("bench", ports=lambda: ports)
 
     @server.tool

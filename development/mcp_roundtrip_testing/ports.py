@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, EventAuthenticator
-from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Ports, TaskPort
-from mcp_roundtrip.deployment.settings import PREFIX
+from mcp_roundtrip.deployment.ports import AuditLog, Ports, TaskPort
+from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
@@ -191,16 +191,17 @@ def make_ports(
     codec = make_codec(signer, time, limits)
     links = Links(signer, signer, ISSUER, AUDIENCE, time, secrets.token_bytes)
     return Ports(
-        config=DeploymentConfig(
-            auth or EventAuthenticator(AuthMode.NONE),
-            allowed_origins,
-            max_rounds,
-            lambda: ISSUER,
-            _unless_unset(unset, lambda: AUDIENCE, "audience"),
-            authorization_server,
-            unset=frozenset(unset if tasks is not None else {"task_table", *unset}),
+        settings=Settings(
+            AuthMode.JWT,
+            token_issuer=authorization_server,
+            issuer=ISSUER,
+            audience=None if "audience" in unset else AUDIENCE,
+            allowed_origins=allowed_origins,
+            task_table=None if tasks is None or "task_table" in unset else "tasks",
+            max_rounds=max_rounds,
             server_card=server_card,
         ),
+        authenticator=auth or EventAuthenticator(AuthMode.NONE),
         observer=observer or RecordingObserver(),
         clock=time,
         clock_ms=time.monotonic_ms,

@@ -51,8 +51,8 @@ def remaining(ctx: Context) -> int:
 
 def invoke(event: Event, mode: AuthMode = AuthMode.NONE, **facets: Any) -> Any:
     """Return what Lambda returns, which has 15 minutes, where callers are identified in this way."""
-    config = {"authenticator": EventAuthenticator(mode, "tenant")}
-    client = Deployment(server, config=config, round_ms=900_000, **facets)
+    ports = {"authenticator": EventAuthenticator(mode, "tenant")}
+    client = Deployment(server, replaced_ports=ports, round_ms=900_000, **facets)
     return client.invoke(event)
 
 

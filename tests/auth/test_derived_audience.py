@@ -238,12 +238,12 @@ def test_a_deployment_with_a_table_derives_nothing():
     ports = wiring.make_ports(settings)
     assert ports.for_endpoint is None
     with pytest.raises(SettingsError) as refused:
-        ports.config.audience()
+        ports.settings.required("audience")
     assert refused.value.setting == "MCP_AUDIENCE"
 
 
 def test_ports_outside_of_a_request_identify_nobody(bearer, token_for):
     token = token_for(f"https://{HOST}/mcp")
     with pytest.raises(SettingsError) as refused:
-        bearer.ports().config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
+        bearer.ports().authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
     assert refused.value.setting == "MCP_AUDIENCE"

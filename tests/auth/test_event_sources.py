@@ -36,7 +36,7 @@ def drop() -> str:
     return "gone"
 
 
-deployment = Deployment(server, mode=AuthMode.BEARER, clock=CLOCK, config={"authorization_server": ISSUER})
+deployment = Deployment(server, mode=AuthMode.BEARER, clock=CLOCK, replaced_settings={"token_issuer": ISSUER})
 
 
 def answer(event: Event) -> tuple[int, str | None, Any]:

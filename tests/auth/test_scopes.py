@@ -132,7 +132,7 @@ def caller(scope: str, *, prefix: str, mode: AuthMode = AuthMode.JWT) -> Caller:
     of_lambda = {"MCP_PRINCIPAL_CONTEXT_KEY": "user", "MCP_SCOPE_CONTEXT_KEY": "s"}
     given = {"MCP_AUTH_MODE": mode.value, "MCP_AUDIENCE": AUDIENCE, "MCP_SCOPE_PREFIX": prefix}
     settings = load_settings({**given, **(of_lambda if mode is AuthMode.LAMBDA else {})})
-    return wiring.make_ports(settings).config.authenticator.authenticate({}, contexts)
+    return wiring.make_ports(settings).authenticator.authenticate({}, contexts)
 
 
 @pytest.mark.parametrize("mode", [AuthMode.JWT, AuthMode.LAMBDA])
@@ -155,8 +155,5 @@ def test_the_prefix_is_removed_from_scopes_that_have_it(mode, prefix, scope, gra
 
 
 def test_a_prefix_with_the_audience_needs_the_audience():
-    settings = load_settings(
-        {"MCP_AUTH_MODE": "jwt", "MCP_SCOPE_PREFIX": "{audience}/", "MCP_TASK_TABLE": "t"}
-    )
     with pytest.raises(SettingsError, match="MCP_AUDIENCE"):
-        wiring.make_ports(settings)
+        load_settings({"MCP_AUTH_MODE": "jwt", "MCP_SCOPE_PREFIX": "{audience}/", "MCP_TASK_TABLE": "t"})

@@ -51,7 +51,7 @@ READ = {
     "token_algorithms": ("ES256", "PS512"),
     "token_type": "at+jwt",
     "token_audience": ("https://x.test/mcp", "api://orders"),
-    "scope_prefix": "{audience}/",
+    "scope_prefix": "https://x.test/mcp/",
     "trusted_state_key_arns": ("arn:b", "arn:c"),
     "state_public_keys": {"mrk-1": b"MFk", "2": b"MF"},
     "state_signing": "delegated",

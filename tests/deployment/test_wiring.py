@@ -255,10 +255,13 @@ def test_log_lines_name_the_function_without_its_stack(variables, service, monke
     assert {json.loads(line)["service"] for line in capsys.readouterr().out.splitlines()} == {service}
 
 
-def test_each_limit_of_a_body_is_a_setting_of_its_own():
-    ports = wiring.make_ports(load_settings(environment(max_body_bytes="2000", max_json_values="100")))
-    assert (ports.config.max_body_bytes, ports.config.max_json_values) == (2_000, 100)
-    assert ports.audit is None, "without the setting"
+@pytest.mark.parametrize(
+    ("name", "status"), [("Ada", 400), ("x" * 2_000, 413), ([0] * 100, 413)], ids=["small", "long", "many"]
+)
+def test_each_limit_of_a_body_is_a_setting_of_its_own(name, status):
+    deployment = deploy(max_body_bytes="2000", max_json_values="100")
+    assert deployment.request("tools/call", name="no_such_tool", arguments={"name": name}).status == status
+    assert deployment.ports().audit is None, "without the setting"
 
 
 def test_states_are_the_same_with_both_clients(kms):
@@ -304,7 +307,7 @@ def test_audit_records_identify_the_caller_as_the_setting_says(kms, logs, mode):
 
 def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(tmp_path, monkeypatch):
     monkeypatch.setenv("LAMBDA_TASK_ROOT", str(tmp_path))
-    read = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"})).config.catalog_digest
+    read = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"})).catalog_digest
     wiring._catalog_digest.cache_clear()
     assert read() is None
     (tmp_path / wiring.CATALOG_DIGEST).write_text("aNHKIXTeKVxNWH0s\n")

@@ -26,7 +26,7 @@ def greet(name: str) -> str:
 
 
 def behind_door(audience=BASE + "/mcp", **facets):
-    return Deployment(server, through_door=True, config={"audience": lambda: audience}, **facets)
+    return Deployment(server, through_door=True, replaced_settings={"audience": audience}, **facets)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from mcp_roundtrip.auth import issuer_keys
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip.deployment.wiring import make_authenticator, scope_prefix
+from mcp_roundtrip.deployment.wiring import make_authenticator
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.deploy.identity import refused_identity
 from mcp_roundtrip_tools.template.template_tree import read_tree
@@ -60,7 +60,7 @@ class Deployment:
         return self.authenticator(by_api).authenticate({}, {"jwt": {"claims": claims, "scopes": None}})
 
     def authenticator(self, given: Settings) -> Authenticator:
-        return make_authenticator(given, scope_prefix(given), lambda failure: None)
+        return make_authenticator(given)
 
 
 def flattened(value: Any) -> str:
@@ -144,7 +144,7 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build_and_clients
         assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
         assert [*refused_identity(parameters)] == []
     assert not any("execute-api" in value for value in found.deployments[0].values())
-    prefix = scope_prefix(first_settings(provider))
+    prefix = first_settings(provider).scope_prefix
     metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, prefix)
     requested = {"cognito": f"{found.endpoint}/orders.read", "entra": f"{found.endpoint}/orders.read"}
     assert metadata.document()["scopes_supported"] == [requested.get(provider, "orders.read")]

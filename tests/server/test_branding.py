@@ -50,7 +50,7 @@ each_deployment = pytest.mark.parametrize("deployed", DEPLOYED)
 
 @each_deployment
 def test_only_discovery_and_the_server_card_have_the_icons_and_the_website(deployed):
-    client = Deployment(**DEPLOYED[deployed], config={"server_card": "com.example/shop"})
+    client = Deployment(**DEPLOYED[deployed], replaced_settings={"server_card": "com.example/shop"})
     info = client.result("server/discover")["_meta"][META_SERVER_INFO]
     name = info["name"]
     assert info == {"name": name, "version": "1.0.0", **BRANDING}

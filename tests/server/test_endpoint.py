@@ -44,7 +44,7 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
     response = client.send("not json", http_method="GET", Origin="https://evil.test")
     assert response.status == 403
     assert "id" not in json.loads(response.body)
-    open_client = client.by(config={"allowed_origins": frozenset({"https://good.test"})})
+    open_client = client.by(replaced_settings={"allowed_origins": frozenset({"https://good.test"})})
     for origin in (None, "https://good.test"):
         assert open_client.send(message("tools/list"), origin=origin).status == 200
     for origin in ("null", "", "https://good.test, https://good.test"):
@@ -68,7 +68,7 @@ def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():
     def asks(ctx: Context) -> str:
         return ctx.elicit("q", "?", str)
 
-    faulty = Deployment(server_of(asks), config={"max_rounds": None})
+    faulty = Deployment(server_of(asks), replaced_settings={"max_rounds": None})
     response = faulty.request("tools/call", name="asks", id=7)
     answer = json.loads(response.body)
     assert (refused(response), answer["id"]) == ((200, -32603), 7)

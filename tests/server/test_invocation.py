@@ -76,7 +76,7 @@ def test_the_longest_server_name_fits_into_a_client_context(letter):
     [("a", "b", True), ("a", "a", False), (None, "b", False), ("a", None, False)],
 )
 def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, deployed, differ):
-    owner = Deployment(server_of(one), user=None, config={"catalog_digest": lambda: deployed})
+    owner = Deployment(server_of(one), user=None, replaced_ports={"catalog_digest": lambda: deployed})
     owner.invoke(call("one"), forwarded(catalog_digest=cataloged))
     assert ("catalog_drift" in owner.events) is differ
 
@@ -99,7 +99,7 @@ def test_log_lines_before_the_body_of_a_tool_have_the_flow():
     def one(count: int) -> None: ...
 
     deployed = {"catalog_digest": lambda: "deployed"}
-    owner = Deployment(server_of(one), user=None, observer=Tagged(), config=deployed)
+    owner = Deployment(server_of(one), user=None, observer=Tagged(), replaced_ports=deployed)
     owner.invoke(call("one", {"count": "many"}), forwarded(catalog_digest="another"))
     flows = {tags[event]["flow"] for event in ("catalog_drift", "request_completed")}
     assert len(flows) == 1

@@ -59,7 +59,7 @@ REGISTRY_ENTRY = {
 server = Server("databases", title="Databases", description="Creates databases.", version="2.1.0")
 server.tool(name="read", scopes=["db:read"])(lambda: "")
 
-CLIENT = Deployment(server, config={"server_card": NAME, "authorization_server": "https://id.test/"})
+CLIENT = Deployment(server, replaced_settings={"server_card": NAME, "token_issuer": "https://id.test/"})
 
 
 def ask(path=CARD_PATH, method="GET", headers=None, client=CLIENT):
@@ -162,13 +162,15 @@ def test_a_client_that_has_the_current_card_gets_no_body():
         answer = ask(headers={"if-none-match": known})
         assert (answer.status, answer.body, answer.headers["etag"]) == (304, "", etag)
     assert ask(headers={"if-none-match": '"other"'}).status == 200
-    renamed = CLIENT.by(config={"server_card": "com.example/other"})
+    renamed = CLIENT.by(replaced_settings={"server_card": "com.example/other"})
     assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
 
 
 def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked():
     options = {"description": "The shop's tools."}
-    front_door = Deployment(server, config={"server_card": NAME}, through_door=True, door_options=options)
+    front_door = Deployment(
+        server, replaced_settings={"server_card": NAME}, through_door=True, door_options=options
+    )
     card = json.loads(ask(client=front_door).body)
     jsonschema.validate(card, CARD)
     assert (card["description"], card["remotes"][0]["url"]) == ("The shop's tools.", "https://mcp.test/mcp")

@@ -34,9 +34,9 @@ def provision(ctx: Context, name: str, vcpus: int) -> str:
 
 
 def presented(attack, configuration):
-    config = {"issuer": lambda: BINDING.issuer, "audience": lambda: BINDING.audience}
+    settings = {"issuer": BINDING.issuer, "audience": BINDING.audience}
     codec = {"state_codec": lambda: configuration.codec(NOW + attack.later_s, **attack.verifier)}
-    client = Deployment(server, replaced_ports=codec, config=config)
+    client = Deployment(server, replaced_ports=codec, replaced_settings=settings)
     state = attack.forge(FORGES[configuration])
     body = call(BINDING.name, BINDING.arguments, requestState=state, inputResponses={})
     return client, client.respond(HttpRequest("POST", headers(body), json.dumps(body), ALICE))

@@ -53,7 +53,7 @@ def test_a_call_that_becomes_a_task_when_it_is_out_of_time_becomes_one(deploymen
 
 
 def test_a_call_that_becomes_a_task_after_its_last_round_becomes_one():
-    assert becomes_one_task(Client(Deployment(server, config={"max_rounds": 2}), "asks_often"))
+    assert becomes_one_task(Client(Deployment(server, replaced_settings={"max_rounds": 2}), "asks_often"))
 
 
 def test_a_repetition_dispatches_a_worker_whose_dispatch_was_lost(deployment):
@@ -282,8 +282,8 @@ def test_a_view_whose_call_became_a_task_by_another_answer_ends():
     """The host declares tasks, and its view cannot follow one. Without a page, no call is parked."""
     extensions = {**TASKS["extensions"], **APPS["extensions"]}
     capabilities = {"elicitation": {"form": {}}, "extensions": extensions}
-    config = {"audience": lambda: "urn:mcp"}
-    host = Deployment(page_server, user=None, capabilities=capabilities, config=config)
+    settings = {"audience": "urn:mcp"}
+    host = Deployment(page_server, user=None, capabilities=capabilities, replaced_settings=settings)
     answer = second_round(host, "signs_in_through_a_view")
     asked = answer("acc-1")
     assert answer("acc-2")["resultType"] == "task"

@@ -51,9 +51,11 @@ def databases(**given):
 
 def caller(scope, server=None, **facets):
     """Return a caller with these scopes, of a deployment that names its authorization server."""
-    config = {"authorization_server": "https://id.test"}
+    settings = {"token_issuer": "https://id.test"}
     scopes = tuple(scope.split())
-    return Deployment(server or databases(), scopes=scopes, config=config, has_table=False, **facets)
+    return Deployment(
+        server or databases(), scopes=scopes, replaced_settings=settings, has_table=False, **facets
+    )
 
 
 def hiding(scope: str, **facets: Any) -> Deployment:

@@ -52,8 +52,8 @@ def documents(*, hide_unauthorized=False):
 
 def calling(server, **facets):
     """Return a caller with the scope of the closed resources."""
-    config = {"authorization_server": "https://id.test"}
-    return Deployment(server, scopes=(ADMIN,), config=config, has_table=False, **facets)
+    settings = {"token_issuer": "https://id.test"}
+    return Deployment(server, scopes=(ADMIN,), replaced_settings=settings, has_table=False, **facets)
 
 
 SERVER, HIDING = calling(documents()), calling(documents(hide_unauthorized=True))

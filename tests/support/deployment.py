@@ -64,7 +64,7 @@ class Deployment(ClientRequests):
     front_door: FrontDoor | None = None
     door_options: Mapping[str, Any] = field(default_factory=dict)
     owners: Mapping[str, Server] = field(default_factory=dict)
-    # The ports. `config` has members of DeploymentConfig, and `replaced_ports` members of Ports.
+    # The ports. `replaced_settings` has members of Settings, and `replaced_ports` members of Ports.
     key: LocalKey = KEY
     clock: FakeClock = field(default_factory=FakeClock)
     store: TaskStore = field(default_factory=MemoryStore)
@@ -74,7 +74,7 @@ class Deployment(ClientRequests):
     observer: Any = field(default_factory=RecordingObserver)
     audit: AuditLines | None = None
     tracer: Tracer | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
+    replaced_settings: Mapping[str, Any] = field(default_factory=dict)
     replaced_ports: Mapping[str, Any] = field(default_factory=dict)
     # What a front door sent: the owner, the event, the client context, and the timeout in seconds.
     forwarded: list[tuple[str, Any, Any, int]] = field(default_factory=list)
@@ -118,9 +118,9 @@ class Deployment(ClientRequests):
             tracer=self.tracer,
             audit=None if self.audit is None else self.audit.log,
         )
-        config = structs.replace(ports.config, **self.config)
+        settings = structs.replace(ports.settings, **self.replaced_settings)
         replaced = {"tasks": self._task_port, "pause_ms": self._pause_ms, **self.replaced_ports}
-        return structs.replace(ports, config=config, **replaced)
+        return structs.replace(ports, settings=settings, **replaced)
 
     def _task_port(self) -> TaskPort:
         port = self.table.port(self.store)

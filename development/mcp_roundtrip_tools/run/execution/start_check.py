@@ -106,12 +106,13 @@ def _of_settings(needs: dict[str, list[str]], warnings: list[str]) -> Iterator[s
     missing_settings = import_module(f"{LAYER}.deployment.missing_settings")
     try:
         ports = wiring.ports()
-        if "state_key_arn" not in ports.config.unset:
+        unset = missing_settings.find_unset_settings(ports.settings)
+        if "state_key_arn" not in unset:
             ports.state_codec()
     except errors.SettingsError as error:
         yield f"SettingsError: {error}\n"
         return
-    for missing in missing_settings.missing_settings(needs, ports.config.unset):
+    for missing in missing_settings.missing_settings(needs, unset):
         if missing.is_error:
             yield f"SettingsError: {missing.error}\n"
         else:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES
-
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator, Principal
+    from mcp_roundtrip.deployment.settings import Settings
     from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.codec import Links
@@ -83,40 +82,10 @@ class TaskPort(Struct, frozen=True):
     hide_message: Callable[[str, str, int], None] = lambda queue, receipt_handle, duration_s: None
 
 
-class DeploymentConfig(Struct, frozen=True):
-    """The decisions of the deployment.
-
-    `max_rounds`: the rounds that one call may take.
-    `issuer`, `audience`: the claims of states. They raise SettingsError if the setting is missing.
-    `authorization_server`: the issuer from which clients obtain tokens, if there is one.
-    `scope_prefix`: what clients put before the name of a scope when they request it.
-    `unset`: the settings that features may need, and that have no value (`missing_settings`).
-    `server_card`: the name in the Server Card; None if none is served.
-    `catalog_digest`: returns the digest of the function's features with which it was deployed, if it has one.
-    """
-
-    authenticator: Authenticator
-    allowed_origins: frozenset[str]
-    max_rounds: int
-    issuer: Callable[[], str]
-    audience: Callable[[], str]
-    authorization_server: str | None = None
-    max_body_bytes: int = MAX_BODY_BYTES
-    max_json_values: int = MAX_JSON_VALUES
-    unset: frozenset[str] = frozenset()
-    scope_prefix: str = ""
-    server_card: str | None = None
-    catalog_digest: Callable[[], str | None] = lambda: None
-
-    @property
-    def has_task_table(self) -> bool:
-        """Whether calls can be stored as tasks."""
-        return "task_table" not in self.unset
-
-
 class Ports(Struct, frozen=True):
     """All interfaces.
 
+    `settings`: those of the deployment.
     `clock`, `clock_ms`: epoch seconds, and monotonic milliseconds.
     `pause_ms`, `pause_ms_async`: return after so many milliseconds; the latter by default with asyncio.
     `wait_ms`: waits for a threading.Event for so many milliseconds, and returns whether it was set.
@@ -128,9 +97,11 @@ class Ports(Struct, frozen=True):
     `for_endpoint`: returns the ports of an endpoint by its URI (None: unknown), if it is not configured.
     `audit`: where audit records are stored; None if there are none.
     `tracer`: makes spans; None if nothing is traced.
+    `catalog_digest`: returns the digest of the function's features with which it was deployed, if it has one.
     """
 
-    config: DeploymentConfig
+    settings: Settings
+    authenticator: Authenticator
     observer: Observer
     clock: Callable[[], float]
     clock_ms: Callable[[], float]
@@ -145,3 +116,4 @@ class Ports(Struct, frozen=True):
     audit: AuditLog | None = None
     tracer: Tracer | None = None
     pause_ms_async: Callable[[float], Awaitable[None]] | None = None
+    catalog_digest: Callable[[], str | None] = lambda: None

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import force_setattr
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.aws.client_choice import check_signed_client
@@ -186,11 +187,14 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
                     raise SettingsError(PREFIX + name.upper(), problem + " and ".join(modes))
         if self.auth_mode is AuthMode.BEARER:
             self.required("token_issuer")
-        if self.token_issuer is None or self.derives_audience:
+        if self.derives_audience:
             return
         # The URL of the protected resource metadata is derived from the audience.
-        if not re.fullmatch(_ISSUER, self.required("audience")):
+        if self.token_issuer is not None and not re.fullmatch(_ISSUER, self.required("audience")):
             raise SettingsError("MCP_AUDIENCE", "must be an https URL without a query and a fragment")
+        if "{" in self.scope_prefix:
+            prefix = self.scope_prefix.replace("{audience}", self.required("audience"))
+            force_setattr(self, "scope_prefix", prefix)
 
     @property
     def derives_audience(self) -> bool:
@@ -220,20 +224,16 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
 
     def missing(self, name: str) -> SettingsError:
         """Return the error for an optional setting that is needed now."""
+        problem = "is not set; set it in the function's environment"
         if name == "audience" and self.derives_audience:
             problem = "is not set, and this event does not tell it; set it to the URI that clients use"
-        else:
-            problem = "is not set; set it in the function's environment"
         return SettingsError(PREFIX + name.upper(), problem)
 
 
 VARIABLES: Final = MappingProxyType({PREFIX + name.upper(): name for name in Settings.__struct_fields__})
-"""Variable -> setting."""
 
-# The first setting, the mode, has no default.
-DEFAULTS: Final = MappingProxyType(
-    dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
-)
+_OPTIONAL: Final = Settings.__struct_fields__[1:]  # the first one is the mode
+DEFAULTS: Final = MappingProxyType(dict(zip(_OPTIONAL, Settings.__struct_defaults__, strict=True)))
 
 
 def load_settings(environment: Mapping[str, str]) -> Settings:

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
 from mcp_roundtrip.auth.scopes import PrefixedScopes
 from mcp_roundtrip.deployment.cold_start import Function, prewarm_environment
-from mcp_roundtrip.deployment.missing_settings import find_unset_settings
-from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
+from mcp_roundtrip.deployment.ports import AuditLog, Observer, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import VARIABLES, Audit, Settings, load_settings, read_variables
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
@@ -128,22 +127,9 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
     protection = cache(lambda: _state_protection(settings, clients))
     forward = cache(lambda: _forwarder(clients()))
     tasks = cache(lambda: _task_port(settings, clients()))
-    prefix = scope_prefix(settings)
     return Ports(
-        config=DeploymentConfig(
-            make_authenticator(settings, prefix, _record_issuer_failure),
-            settings.allowed_origins,
-            settings.max_rounds,
-            lambda: settings.state_issuer,
-            lambda: settings.required("audience"),
-            settings.token_issuer,
-            settings.max_body_bytes,
-            settings.max_json_values,
-            find_unset_settings(settings),
-            prefix,
-            settings.server_card,
-            _catalog_digest,
-        ),
+        settings=settings,
+        authenticator=make_authenticator(settings),
         observer=observer(),
         clock=time.time,
         clock_ms=lambda: time.monotonic() * 1000,
@@ -156,6 +142,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         tasks=tasks,
         audit=None if settings.audit is None else _audit_log(settings, settings.audit, clients),
         tracer=_tracer(settings),
+        catalog_digest=_catalog_digest,
     )
 
 
@@ -268,18 +255,13 @@ def _owner_function(settings: Settings, owner: str) -> str:
     return function
 
 
-def make_authenticator(
-    settings: Settings, prefix: str, on_issuer_failure: Callable[[IssuerUnavailable], None]
-) -> Authenticator:
-    """Create the authenticator; it removes `prefix` from scopes.
-
-    `on_issuer_failure` takes each failure to fetch the issuer's keys. Raises SettingsError.
-    """
+def make_authenticator(settings: Settings) -> Authenticator:
+    """Create the authenticator; it removes the prefix from scopes. Raises SettingsError."""
     if settings.audience is None and settings.needs_audience:
         return _WithoutAudience(settings)
     authenticator: Authenticator
     if settings.auth_mode is AuthMode.BEARER:
-        authenticator = _bearer(settings, on_issuer_failure)
+        authenticator = _bearer(settings)
     else:
         authenticator = EventAuthenticator(
             settings.auth_mode,
@@ -287,18 +269,11 @@ def make_authenticator(
             settings.scope_context_key,
             settings.iam_principal == "session",
         )
+    prefix = settings.scope_prefix
     return PrefixedScopes(authenticator, prefix) if prefix else authenticator
 
 
-def scope_prefix(settings: Settings) -> str:
-    """Return the prefix of scopes with the audience in place of `{audience}`. Raises SettingsError."""
-    prefix = settings.scope_prefix
-    if settings.derives_audience:  # these ports authenticate no caller
-        return prefix
-    return prefix.replace("{audience}", settings.required("audience")) if "{" in prefix else prefix
-
-
-def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable], None]) -> Authenticator:
+def _bearer(settings: Settings) -> Authenticator:
     from mcp_roundtrip.auth.bearer import BearerAuthenticator  # a plain call verifies no token
 
     issuer = settings.required("token_issuer")
@@ -307,7 +282,7 @@ def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable],
     def keys() -> IssuerKeys:
         from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
 
-        return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_issuer_failure)
+        return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, _record_issuer_failure)
 
     return BearerAuthenticator(
         issuer,

@@ -170,10 +170,10 @@ TIME_TO_AUTHENTICATE_MS: Final = 10_000
 
 def read_unread(request: HttpRequest, ports: Ports) -> ValidRequest | Notification | InvalidRequest | None:
     """Read a request that was forwarded unread and had no response; return None if its body is too large."""
-    body, config = request.body or b"", ports.config
-    if not body_within_limit(body, config.max_body_bytes):
+    body, settings = request.body or b"", ports.settings
+    if not body_within_limit(body, settings.max_body_bytes):
         return None
-    return validate_request(request.headers, body, serves_legacy=True, max_values=config.max_json_values)
+    return validate_request(request.headers, body, serves_legacy=True, max_values=settings.max_json_values)
 
 
 def identify_caller(request: HttpRequest, ports: Ports, invocation: Invocation) -> Caller:
@@ -181,7 +181,7 @@ def identify_caller(request: HttpRequest, ports: Ports, invocation: Invocation) 
 
     It is anonymous if the token is invalid, or if too little time is left to fetch the keys of its issuer.
     """
-    authenticator = ports.config.authenticator
+    authenticator = ports.authenticator
     has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
     if has_time or isinstance(authenticator, EventAuthenticator):  # which fetches no keys
         with suppress(Unauthorized, IssuerUnavailable):

@@ -287,7 +287,7 @@ def _is_own_path(path: str, ports: Ports) -> bool:
 def _own_path(ports: Ports) -> str:
     """Return the path of the front door's URI; `/` if it has none."""
     try:
-        audience = ports.config.audience()
+        audience = ports.settings.required("audience")
     except SettingsError:
         return "/"
     return "/" + audience.partition("://")[2].partition("/")[2].rstrip("/")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.missing_settings import missing_settings
+from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.protocol import jsonrpc
@@ -70,7 +70,7 @@ def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
 
 
 def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> None:
-    for missing in missing_settings(needs, ports.config.unset):
+    for missing in missing_settings(needs, find_unset_settings(ports.settings)):
         if missing.is_error:
             ports.observer.record_failure("setting_missing", missing.error)
         else:

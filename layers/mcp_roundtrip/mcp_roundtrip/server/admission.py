@@ -70,16 +70,16 @@ def admit(
     Raises ProtocolError, Unauthorized or IssuerUnavailable for a request whose body was not read.
     """
     origin = request.headers.get("origin")
-    if origin is not None and origin not in ports.config.allowed_origins:
+    if origin is not None and origin not in ports.settings.allowed_origins:
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
         raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST only", http_status=405)
-    caller = ports.config.authenticator.authenticate(request.headers, request.authorizer)
+    caller = ports.authenticator.authenticate(request.headers, request.authorizer)
     checked = validate_request(
         request.headers,
-        _readable_body(request, ports.config.max_body_bytes),
+        _readable_body(request, ports.settings.max_body_bytes),
         serves_legacy=options.legacy_clients,
-        max_values=ports.config.max_json_values,
+        max_values=ports.settings.max_json_values,
     )
     if not isinstance(checked, ValidRequest):
         return checked

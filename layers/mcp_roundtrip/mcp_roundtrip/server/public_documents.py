@@ -81,21 +81,21 @@ class PublicDocuments(Struct, frozen=True):
         return {"www-authenticate": metadata.challenge(refusal.error)}
 
     def _question_page(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
-        if not (self.ports.config.has_task_table and request.path.endswith("/questions")):
+        if not (self.ports.settings.task_table and request.path.endswith("/questions")):
             return None
-        if not is_at(request, self.ports.config.audience(), "questions"):
+        if not is_at(request, self.ports.settings.required("audience"), "questions"):
             return None
         from mcp_roundtrip.server import question_page  # browsers need it
 
         return question_page.respond(request, self.ports, self._name, operation)
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
-        card_name = self.ports.config.server_card
+        card_name = self.ports.settings.server_card
         if card_name is None or request.method not in _CARD_METHODS:
             return None
         if not request.path.endswith("/server-card"):  # most requests do not need the audience
             return None
-        if not is_at(request, self.ports.config.audience(), "server-card"):
+        if not is_at(request, self.ports.settings.required("audience"), "server-card"):
             return None
         response = _card_response(request, self._card(card_name))
         self.ports.observer.record("request_completed", outcome="server_card", status=response.status)
@@ -106,7 +106,7 @@ class PublicDocuments(Struct, frozen=True):
         options, info = self.options, self.options.server_info
         title = info.get("title")
         versions = [*SUPPORTED_VERSIONS, *(LEGACY_VERSIONS if self.options.legacy_clients else ())]
-        remote = {"url": self.ports.config.audience(), "supportedProtocolVersions": versions}
+        remote = {"url": self.ports.settings.required("audience"), "supportedProtocolVersions": versions}
         return {
             "$schema": CARD_SCHEMA,
             "name": name,
@@ -139,11 +139,13 @@ class PublicDocuments(Struct, frozen=True):
 
     def _metadata(self) -> ProtectedResource | None:
         """Return the metadata of the endpoint; None if no authorization server is known."""
-        config = self.ports.config
-        if config.authorization_server is None:
+        settings = self.ports.settings
+        if settings.token_issuer is None:
             return None
-        servers = (config.authorization_server,)
-        return ProtectedResource(config.audience(), servers, self.scopes, self._name, config.scope_prefix)
+        servers = (settings.token_issuer,)
+        return ProtectedResource(
+            settings.required("audience"), servers, self.scopes, self._name, settings.scope_prefix
+        )
 
 
 def is_at(request: HttpRequest, endpoint_uri: str, name: str) -> bool:

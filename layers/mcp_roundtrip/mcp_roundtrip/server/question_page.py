@@ -105,7 +105,7 @@ def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operati
         return _Outcome("shown", form=_form(found, token, server))
     if request.method != "POST":
         return _Outcome("method")
-    if _is_foreign(request.headers, ports.config.audience()):
+    if _is_foreign(request.headers, ports.settings.required("audience")):
         return _Outcome("foreign")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
         return _Outcome("media_type")

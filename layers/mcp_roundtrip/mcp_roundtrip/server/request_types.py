@@ -109,11 +109,12 @@ class RequestContext(Struct, frozen=True):
     @property
     def serves_pages(self) -> bool:
         """Whether the deployment has a task table, and links to its question page work."""
-        config = self.ports.config
-        return config.has_task_table and config.audience().startswith(("https://", "http://"))
+        settings = self.ports.settings
+        has_table = settings.task_table is not None
+        return has_table and settings.required("audience").startswith(("https://", "http://"))
 
     def question_page_url(self, link: str | None) -> str:
-        return f"{self.ports.config.audience().rstrip('/')}/questions?token={link or ''}"
+        return f"{self.ports.settings.required('audience').rstrip('/')}/questions?token={link or ''}"
 
     def table_unavailable(self, error: StoreError) -> ProtocolError:
         """Log a failure of the task table, and return the error for the client."""
@@ -274,10 +275,10 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
     @cached_property
     def binding(self) -> Binding:
         """The caller, the feature and the arguments to which a state of this call is bound."""
-        config = self.context.ports.config
+        settings = self.context.ports.settings
         return Binding(
-            issuer=config.issuer(),
-            audience=config.audience(),
+            issuer=settings.state_issuer,
+            audience=settings.required("audience"),
             principal=caller_binding(self.context.principal),
             method=self.context.request.method,
             name=self.name,

@@ -105,7 +105,8 @@ def _load(call: FeatureCall) -> Round | Reply:
     Only calls that may be parked, and states of tools that may become tasks, read the table. Raises
     StoreError, and ProtocolError for a state that is not valid.
     """
-    feature, params, has_table = call.feature, call.params, call.context.ports.config.has_task_table
+    feature, params = call.feature, call.params
+    has_table = call.context.ports.settings.task_table is not None
     if params.request_state is None:
         asks = feature.parameters.context_parameter is not None
         return (has_table and asks and call.plan.parks and _continue_stored(call)) or _first_round(call)

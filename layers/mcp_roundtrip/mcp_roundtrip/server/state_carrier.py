@@ -27,7 +27,7 @@ _OF_CLIENT: Final = "asked"
 
 def max_rounds(call: FeatureCall, journal: Journal) -> int:
     """Return the limit of rounds; rounds that only wait for a URL may use up the clients' own limit."""
-    limit = call.context.ports.config.max_rounds
+    limit = call.context.ports.settings.max_rounds
     return min(limit + journal.url_wait_rounds, max(limit + 1, CLIENT_ROUNDS))
 
 
