@@ -254,14 +254,14 @@ class _Resolver:
         channels = {key: self._channel(question) for key, question in questions.items()}
         unaskable = {key: questions[key] for key, channel in channels.items() if channel is None}
         if unaskable:
-            declared = self._run.inputs.channels.declared
+            declared = self._run.inputs.find_channels().declared
             needed: list[CapabilityPath] = [path for each in unaskable.values() for path in each.needs()]
             required = missing_capabilities(declared, needed)
             raise MissingClientCapability(required, unaskable, lost=self._run.lost_effects())
         return {key: channel for key, channel in channels.items() if channel is not None}
 
     def _channel(self, question: Question[Any]) -> Channel | None:
-        return self._run.inputs.channels.choose(
+        return self._run.inputs.find_channels().choose(
             question.needs(), has_default=question.has_default, needs_user=self._needs_user(question)
         )
 

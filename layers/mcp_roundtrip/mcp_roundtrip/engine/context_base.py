@@ -77,7 +77,7 @@ class ContextBase:
         That is so if the client declared it on this request. Forms and URLs may also be asked through the
         tool's `channels`.
         """
-        return self._run.inputs.channels.supports(capabilities.capability_path(capability))
+        return self._run.inputs.find_channels().supports(capabilities.capability_path(capability))
 
     @property
     def in_task(self) -> bool:

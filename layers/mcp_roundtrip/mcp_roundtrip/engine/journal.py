@@ -141,11 +141,12 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 class History:
     """The journal of a flow during one pass, and which of its keys the tool's code has used.
 
+    `has_effects`: whether an entry is of a kind that running the code again would not reproduce.
     `round_has_entries`: whether this pass, or an earlier one of the same round, has added an entry.
     """
 
     __slots__ = (
-        "_entries", "_has_effects", "_has_new_entries", "_notified", "_unused_keys", "_used_keys", "journal",
+        "_entries", "_has_new_entries", "_notified", "_unused_keys", "_used_keys", "has_effects", "journal",
         "round_has_entries",
     )  # fmt: skip
 
@@ -155,15 +156,10 @@ class History:
         self._used_keys: set[str] = set()
         # An internal entry has the key of its step, "~" and a suffix.
         self._unused_keys = {entry.key.partition("~")[0] for entry in journal.entries}
-        self._has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
+        self.has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
         self._has_new_entries = False
         self.round_has_entries = False
         self._notified = 0
-
-    @property
-    def has_effects(self) -> bool:
-        """Whether an entry is of a kind that running the code again would not reproduce."""
-        return self._has_effects
 
     def use_key(self, key: str) -> bool:
         """Mark a key as used by the code; return False if it was used before in this pass."""
@@ -183,7 +179,7 @@ class History:
 
     def add(self, entry: Entry) -> None:
         self._entries[entry.key] = entry
-        self._has_effects = self._has_effects or entry.kind.is_nonrepeatable
+        self.has_effects = self.has_effects or entry.kind.is_nonrepeatable
         self._has_new_entries = self.round_has_entries = True
         self._notified = 0
 
@@ -217,9 +213,8 @@ class History:
 
     def effect_keys(self, *, only_new: bool = False) -> list[str]:
         """Return the keys of the effects of this pass, with those that it replays unless `only_new`."""
-        replayed = {entry.key for entry in self.journal.entries} if only_new else ()
-        effects = (key for key, entry in self._entries.items() if entry.kind.is_nonrepeatable)
-        return [key for key in effects if key not in replayed]
+        entries = self.new_entries() if only_new else self._entries.values()
+        return [entry.key for entry in entries if entry.kind.is_nonrepeatable]
 
     # -- notifications ------------------------------------------------------------------------------
 

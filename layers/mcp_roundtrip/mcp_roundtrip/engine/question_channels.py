@@ -94,11 +94,6 @@ class ClientInputs(Struct, frozen=True):
     urls_may_be_visited: bool = False
     response_channels: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def channels(self) -> Channels:
-        """The channels through which the pass can ask."""
-        return self.find_channels()
-
 
 T = TypeVar("T")
 
