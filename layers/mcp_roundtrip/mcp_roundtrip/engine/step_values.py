@@ -62,10 +62,8 @@ def revive(data: Any, annotation: Any) -> Any:
         return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
     try:
         return _read_recorded(type_adapter(annotation, base64_bytes=True), data)
-    except ValidationError as error:
-        raise ValueError(_problems(error)) from None
-    except TYPE_ERRORS as error:
-        raise ValueError(_unusable(annotation, error)) from None
+    except (ValueError, *TYPE_ERRORS):
+        raise ValueError("the recorded result does not fit the return annotation") from None
 
 
 def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
@@ -74,12 +72,8 @@ def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
         with suppress(ValidationError):
             return types.validate_json(text, strict=True, by_alias=False, by_name=True)
     value = types.validate_json(text, by_alias=False, by_name=True)
-    try:
-        is_as_recorded = _has_recorded(_to_data(types, value), data)
-    except ValueError:
-        is_as_recorded = False
-    if not is_as_recorded:
-        raise ValueError("its type writes the result otherwise")
+    if not _has_recorded(_to_data(types, value), data):
+        raise ValueError("the type writes the value in another way")
     return value
 
 
