@@ -219,10 +219,8 @@ class Client:
 
     def work_minute(self) -> Usage:
         """Return the usage of a minute of a worker's pass, without its begin and its end."""
-        endpoint_url = self.app.endpoints["AWS_ENDPOINT_URL"]
-        dynamodb = AwsClients(environment=self.app.credentials.variables()).client(
-            "dynamodb", REGION, endpoint_url
-        )
+        place = {"AWS_DEFAULT_REGION": REGION, **self.app.endpoints}
+        dynamodb = AwsClients(environment={**self.app.credentials.variables(), **place}).client("dynamodb")
         clock = Clock()
         lease = claim_lease(DynamoStore(dynamodb, self.table), clock)
         renewals = 0

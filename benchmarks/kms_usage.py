@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections import Counter
 from collections.abc import Mapping
@@ -81,8 +80,9 @@ class Clock:
 
 
 def _client(endpoint_url: str) -> AwsClient:
-    account = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_CONFIG_FILE": os.devnull}
-    return AwsClients(environment=account).client("kms", REGION, endpoint_url)
+    account = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
+    place = {"AWS_DEFAULT_REGION": REGION, "AWS_ENDPOINT_URL": endpoint_url}
+    return AwsClients(environment={**account, **place}).client("kms")
 
 
 def _codec(client: AwsClient, clock: Clock, settings: Mapping[str, str]) -> RequestStateCodec:

@@ -25,7 +25,10 @@ from support.moto_server import serve_moto
 GROUP = "shop-audit"
 
 Lines = Callable[[], list[str]]
-CLIENTS = AwsClients(environment=FUNCTION)
+
+
+def client_of(name: str, url: str) -> AwsClient:
+    return AwsClients(environment={**FUNCTION, "AWS_ENDPOINT_URL": url}).client(name)
 
 
 @contextmanager
@@ -51,9 +54,9 @@ def service(request):
 
 @pytest.fixture(params=[True, False], ids=["signed", "boto3"])
 def client(request, monkeypatch, service):
-    for name, value in FUNCTION.items():
+    for name, value in {**FUNCTION, "AWS_ENDPOINT_URL": service[0]}.items():
         monkeypatch.setenv(name, value)
-    return AwsClients(signs=request.param, environment=FUNCTION).client("logs", REGION, service[0])
+    return AwsClients(signs=request.param).client("logs")
 
 
 def write(client: AwsClient, line: str, group: str = GROUP, in_hours: int = 0) -> None:
@@ -80,7 +83,7 @@ def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_
 def test_a_stream_that_was_deleted_is_created_again():
     logs = FakeLogs(lambda group: True)
     with closing(HttpServer(logs.respond).start()) as server:
-        log = CloudWatchAuditLog(lambda: CLIENTS.client("logs", REGION, server.url), GROUP, "stream")
+        log = CloudWatchAuditLog(lambda: client_of("logs", server.url), GROUP, "stream")
         log.write(int(time.time() * 1000), "1")
         logs._streams.clear()
         log.write(int(time.time() * 1000), "2")
@@ -93,7 +96,7 @@ def test_each_environment_derives_the_same_key_with_one_call():
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     with serve_kms(kms) as served:
-        client = CLIENTS.client("kms", REGION, served.url)
+        client = client_of("kms", served.url)
         keys = [AuditKey(lambda: client, "alias/shop-audit", "shop") for _ in range(2)]
         assert keys[0].secret == keys[0].secret == keys[1].secret
         assert kms.calls["GenerateMac"] == 2

@@ -79,12 +79,15 @@ def test_a_deployment_can_choose_boto3(function):
 
 
 @pytest.mark.parametrize("signs", [True, False])
-def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_counted(function, signs):
+def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_counted(
+    function, monkeypatch, signs
+):
     counted = []
     failing = respond(500, {"__type": "InternalFailure"})
     with scripted(failing, failing, failing) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
         clients = AwsClients(signs=signs, on_request=lambda *request: counted.append(request))
-        client: Any = clients.client("kms", endpoint_url=server.url)
+        client: Any = clients.client("kms")
         with pytest.raises(AwsError):
             client.call("GetPublicKey", KeyId="k")
         client.close()
@@ -133,27 +136,25 @@ def test_botocore_finds_the_same_endpoint_in_every_region(service):
 
 
 CONFIGURED = {
-    "for the service": ({"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:1"}, None, "http://127.0.0.1:1"),
-    "for all services": ({"AWS_ENDPOINT_URL": "http://127.0.0.1:2"}, None, "http://127.0.0.1:2"),
+    "for the service": ({"AWS_ENDPOINT_URL_KMS": "https://x.test/kms/"}, "https://x.test/kms/"),
+    "for all services": ({"AWS_ENDPOINT_URL": "http://127.0.0.1:2"}, "http://127.0.0.1:2"),
     "for both": (
         {"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:1", "AWS_ENDPOINT_URL": "http://127.0.0.1:2"},
-        None,
         "http://127.0.0.1:1",
     ),
-    "for another service": ({"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:1"}, None, None),
-    "empty": ({"AWS_ENDPOINT_URL_KMS": "", "AWS_ENDPOINT_URL": ""}, None, None),
-    "argument": ({"AWS_ENDPOINT_URL": "http://127.0.0.1:2"}, "https://x.test/kms/", "https://x.test/kms/"),
+    "for another service": ({"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:1"}, None),
+    "empty": ({"AWS_ENDPOINT_URL_KMS": "", "AWS_ENDPOINT_URL": ""}, None),
 }
 
 
-@pytest.mark.parametrize(("environment", "argument", "url"), CONFIGURED.values(), ids=CONFIGURED)
-def test_a_configured_endpoint_is_used_as_botocore_uses_it(monkeypatch, environment, argument, url):
-    endpoint = find_endpoint("kms", "eu-west-1", environment, argument)
+@pytest.mark.parametrize(("environment", "url"), CONFIGURED.values(), ids=CONFIGURED)
+def test_a_configured_endpoint_is_used_as_botocore_uses_it(monkeypatch, environment, url):
+    endpoint = find_endpoint("kms", "eu-west-1", environment)
     assert endpoint.geturl() == (url or "https://kms.eu-west-1.amazonaws.com")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "eu-west-1"}
-    oracle = SESSION.create_client("kms", endpoint_url=argument, **keys)
+    oracle = SESSION.create_client("kms", **keys)
     assert oracle.meta.endpoint_url == endpoint.geturl()
     oracle.close()
 

@@ -46,7 +46,9 @@ def test_a_signature_covers_the_message_whether_kms_gets_the_message_or_its_dige
 def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    elsewhere = AwsClients().client("kms", ANOTHER_REGION, ministack)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", ANOTHER_REGION)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", ministack)
+    elsewhere = AwsClients().client("kms")
     signing, mac = (replicated(kms, **kind) for kind in (SIGNING_KEY, MAC_KEY))
     here, there = (
         replace(deployed, keys=[key], mac_keys=[mac_key] if deployed.mac_keys else []).environment(

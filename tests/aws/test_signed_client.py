@@ -286,9 +286,3 @@ def test_the_connection_of_a_complete_response_without_more_bytes_is_used_again(
         with calling(send(sent), retries=retry_connection) as call:
             assert call() == call() == {}
         assert call.connections_used == [1, second]
-
-
-def test_names_of_headers_may_have_any_case():
-    refusal = respond(400, {}, **{"X-AMZN-QUERY-ERROR": "Former;Sender"})
-    with calling(refusal) as call, fails_with("Former"):
-        call()

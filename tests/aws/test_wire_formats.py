@@ -51,6 +51,7 @@ CALLS = {
 OWN_HEADERS = {
     *("user-agent", "authorization", "x-amz-date", "accept-encoding", "connection", "host", "content-length"),
     *("amz-sdk-invocation-id", "amz-sdk-request"),  # botocore numbers the attempts
+    "x-amzn-query-mode",  # botocore asks SQS for the names of errors of its former protocol
 }
 """Headers that differ between the clients, or with the time."""
 
@@ -163,15 +164,7 @@ RESPONSES = {
     "no code": ("Invoke", respond(413, {"Message": "Request Too Long"})),
     "no queue": (
         "SendMessage",
-        respond(
-            400,
-            {"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no queue"},
-            x_amzn_query_error="AWS.SimpleQueueService.NonExistentQueue;Sender",
-        ),
-    ),
-    "an odd former code": (
-        "SendMessage",
-        respond(400, {"__type": "com.amazonaws.sqs#QueueDoesNotExist"}, x_amzn_query_error=";Sender"),
+        respond(400, {"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no queue"}),
     ),
 }
 

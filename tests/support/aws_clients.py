@@ -101,7 +101,7 @@ class OneClient(AwsClients):
     def __init__(self, client: AwsClient) -> None:
         self._client = client
 
-    def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
+    def client(self, service: str) -> AwsClient:
         return self._client
 
 

@@ -50,8 +50,8 @@ class Boto3Clients(Struct, frozen=True):
     on_request: OnRequest
     clock: Callable[[], float]
 
-    def client(self, service: str, region: str | None, endpoint_url: str | None) -> Boto3Client:
-        return Boto3Client(create_boto3_client(service, region, endpoint_url), self.on_request)
+    def client(self, service: str) -> Boto3Client:
+        return Boto3Client(create_boto3_client(service), self.on_request)
 
     def invoke_client(self, max_idle_s: float) -> Boto3InvokeClient:
         return Boto3InvokeClient(max_idle_s, self.on_request, self.clock)

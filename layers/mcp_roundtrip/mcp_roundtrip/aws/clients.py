@@ -129,9 +129,9 @@ _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
 class AwsClients:
     """Creates clients, which sign their requests themselves (`signs`) or call boto3.
 
-    The Region, the endpoint and the credentials come from the environment, as for every AWS SDK, unless a
-    function takes them as arguments. `time_left_s` returns the seconds that the invocation has left, `clock`
-    returns epoch seconds.
+    The Region, the endpoint and the credentials come from the environment, as for every AWS SDK. boto3 reads
+    that of the process. `time_left_s` returns the seconds that the invocation has left, `clock` returns epoch
+    seconds.
     """
 
     def __init__(
@@ -149,13 +149,13 @@ class AwsClients:
         self._clock = clock
         self._environment = os.environ if environment is None else environment
 
-    def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
+    def client(self, service: str) -> AwsClient:
         """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
         if self._signs:
             first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
             retries = StandardRetries(first_pause_s, self._time_left_s)
-            return self._signed_client(service, retries, MAX_IDLE_S, region, endpoint_url)
-        return self._boto3.client(service, region, endpoint_url)
+            return self._signed_client(service, retries, MAX_IDLE_S)
+        return self._boto3.client(service)
 
     def invoke_client(self) -> AwsClient:
         """Create a client that invokes a function at most once. Raises SettingsError.
@@ -173,18 +173,11 @@ class AwsClients:
 
         return Boto3Clients(self._on_request, self._clock)
 
-    def _signed_client(
-        self,
-        service: str,
-        retries: Retries,
-        max_idle_s: float,
-        region: str | None = None,
-        endpoint_url: str | None = None,
-    ) -> SignedClient:
-        region = region or self._environment.get("AWS_DEFAULT_REGION")
+    def _signed_client(self, service: str, retries: Retries, max_idle_s: float) -> SignedClient:
+        region = self._environment.get("AWS_DEFAULT_REGION")
         if not region:
             raise _unsupported("AWS_DEFAULT_REGION is not set")
-        endpoint = find_endpoint(service, region, self._environment, endpoint_url)
+        endpoint = find_endpoint(service, region, self._environment)
         return SignedClient(
             SERVICES[service],
             region,
@@ -206,19 +199,16 @@ class AwsClients:
         return credentials
 
 
-def find_endpoint(
-    service: str, region: str, environment: Mapping[str, str], endpoint_url: str | None = None
-) -> SplitResult:
+def find_endpoint(service: str, region: str, environment: Mapping[str, str]) -> SplitResult:
     """Return the endpoint of a service in a Region of the partition `aws`, or the configured one.
 
-    `endpoint_url` overrides both. Raises SettingsError for a URL with userinfo, a query or a fragment, and in
-    another partition if no endpoint is configured.
+    Raises SettingsError for a URL with userinfo, a query or a fragment, and in another partition if no
+    endpoint is configured.
 
     https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
     """
     name = _SERVICE_IDS.get(service, service.upper())
-    configured = environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL")
-    url = endpoint_url or configured
+    url = environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL")
     if not url and not _is_commercial(region):
         raise _unsupported(f"{region:.100} is a Region of another partition than aws")
     if endpoint := parse_endpoint(url or f"https://{service}.{region}.amazonaws.com"):

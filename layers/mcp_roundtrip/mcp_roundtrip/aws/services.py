@@ -102,32 +102,25 @@ def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None =
 
 
 class JsonService(Struct, frozen=True):
-    """A service with the protocol awsJson. `decode` returns the JSON of a response with its binary members.
-
-    `extra_headers` are sent with each request.
-    """
+    """A service with the protocol awsJson. `decode` returns the JSON of a response with binary members."""
 
     name: str
     version: str
     target: str
     decode: Callable[[bytes], Any] = read_json
-    extra_headers: Headers = ()
 
     def format_request(self, operation: str, parameters: Mapping[str, Any]) -> ServiceRequest:
         headers = (
             ("X-Amz-Target", f"{self.target}.{operation}"),
             ("Content-Type", f"application/x-amz-json-{self.version}"),
-            *self.extra_headers,
         )
         return ServiceRequest("/", headers, json.dumps(parameters, default=_base64).encode())
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
         members = _read_members(response, self.decode)
         if response.status >= 300:
-            # SQS names the errors of its former protocol, which botocore reports.
-            former, separator, _ = response.headers.get("x-amzn-query-error", "").partition(";")
             refusal = members or {}
-            raise _error(response, former if former and separator else refusal.get("__type"), refusal)
+            raise _error(response, refusal.get("__type"), refusal)
         if members is None:
             raise AwsError("malformed_answer", status=response.status)
         return members
@@ -213,6 +206,6 @@ SERVICES: Final[Mapping[str, Service]] = {
     "kms": JsonService("kms", "1.1", "TrentService", _decode_kms),
     "dynamodb": JsonService("dynamodb", "1.0", "DynamoDB_20120810", _decode_dynamodb),
     "logs": JsonService("logs", "1.1", "Logs_20140328"),
-    "sqs": JsonService("sqs", "1.0", "AmazonSQS", extra_headers=(("x-amzn-query-mode", "true"),)),
+    "sqs": JsonService("sqs", "1.0", "AmazonSQS"),
 }
 """The services that can be called without boto3."""

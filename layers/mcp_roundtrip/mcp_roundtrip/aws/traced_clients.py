@@ -34,8 +34,8 @@ class TracedAwsClients(AwsClients):
         super().__init__(**options)
         self._tracer = tracer
 
-    def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
-        return TracedClient(super().client(service, region, endpoint_url), service, self._tracer)
+    def client(self, service: str) -> AwsClient:
+        return TracedClient(super().client(service), service, self._tracer)
 
     def invoke_client(self) -> AwsClient:
         return TracedClient(super().invoke_client(), "lambda", self._tracer)
