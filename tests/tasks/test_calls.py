@@ -100,10 +100,6 @@ class CountedTasks:
         self.stored.tasks.update("alice", self.task.task_id, dict.fromkeys(keys, ANSWER))
         return self.taken()
 
-    def cancel(self):
-        self.stored.cancel(self.task)
-        return self.taken()
-
 
 def recorded(count, size):
     """Return the journal of `steps` after all of them ran."""
@@ -119,16 +115,6 @@ def counted_tasks(ministack_dynamodb):
 def test_creating_a_task_takes_one_put_besides_its_journal_and_call(counted_tasks, entries):
     journal = Counter(PutItem=entries)
     assert counted_tasks.create("steps", recorded(entries, 8), count=entries, size=8) == CREATED + journal
-
-
-def test_a_poll_takes_one_get_in_every_status(counted_tasks):
-    counted_tasks.create("questions", count=1)
-    assert (counted_tasks.poll(), counted_tasks.task.status) == (READ, Status.WORKING)
-    counted_tasks.work()
-    assert (counted_tasks.poll(), counted_tasks.task.status) == (READ, Status.INPUT_REQUIRED)
-    counted_tasks.update("question-0")
-    counted_tasks.work()
-    assert (counted_tasks.poll(), counted_tasks.task.status) == (READ, Status.COMPLETED)
 
 
 def test_a_poll_takes_another_get_per_chunk_of_a_large_result(counted_tasks):
@@ -156,11 +142,6 @@ def test_an_answer_takes_one_get_one_put_per_answer_and_one_update(counted_tasks
     sent = counted_tasks.update(*(f"question-{number}" for number in range(answers)))
     assert sent == Counter(GetItem=1, PutItem=answers, UpdateItem=1)
     assert counted_tasks.work() == RESUMED, "the pass that ends"
-
-
-def test_a_cancellation_takes_one_get_and_one_update(counted_tasks):
-    counted_tasks.create("questions", count=1)
-    assert counted_tasks.cancel() == Counter(GetItem=1, UpdateItem=1)
 
 
 @pytest.mark.parametrize("megabytes", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""The contract of a Dispatcher: the one of tests, asynchronous invocations of a function, and a queue.
+"""The contract of a Dispatcher: asynchronous invocations of a function, and a queue.
 
 Functions are invoked through the Invoke API of `local`, queues are ministack's; the clients are AWS's own.
 """
@@ -21,7 +21,6 @@ from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
@@ -82,16 +81,6 @@ class Dispatched:
 
     def close(self):
         """Close the clients."""
-
-
-class Recorded(Dispatched):
-    """The test runs the workers that were dispatched."""
-
-    def connect(self):
-        return RecordingDispatcher()
-
-    def settle(self):
-        self.deployment.run_workers()
 
 
 class Invoked(Dispatched):
@@ -257,10 +246,10 @@ def fixture_of(kind):
     return dispatched
 
 
-recorded, functions, queued, woken = map(fixture_of, (Recorded, Invoked, Queued, Woken))
+functions, queued, woken = map(fixture_of, (Invoked, Queued, Woken))
 
 
-@pytest.fixture(params=["recorded", "functions", "queued"])
+@pytest.fixture(params=["functions", "queued"])
 def deployed(request):
     return request.getfixturevalue(request.param)
 
