@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -84,7 +85,7 @@ class TrustedKeys:
         """Trust `roots`, and their certificates except those whose `jti` is in `revoked`."""
         self._by_kid = jws.key_finder(roots)
         self._revoked = frozenset(revoked)
-        self._cached: dict[bytes, Certificate] = {}
+        self._read = lru_cache(_MAX_CACHED)(partial(_read, self._by_kid))
 
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
@@ -96,7 +97,7 @@ class TrustedKeys:
         if members.keys() != {"crt"}:
             return self._by_kid(members)
         try:
-            certificate = self._certificate(jws.to_ascii(members["crt"], MAX_CERTIFICATE_LENGTH))
+            certificate = self._read(jws.to_ascii(members["crt"], MAX_CERTIFICATE_LENGTH))
             self._by_kid({"kid": certificate.root_kid})
             check_parties(certificate.claims, issuer=issuer, audience=audience, principal=None)
             check_times(certificate.claims, now=now, skew_s=skew_s)
@@ -106,16 +107,8 @@ class TrustedKeys:
             raise StateRejected("certificate_revoked")
         return TrustedKey(certificate.public_key, certificate.root_kid, certificate.claims["exp"])
 
-    def _certificate(self, token: bytes) -> Certificate:
-        if token not in self._cached:
-            certificate = _read(token, self._by_kid)
-            if len(self._cached) >= _MAX_CACHED:
-                del self._cached[next(iter(self._cached))]  # the oldest
-            self._cached[token] = certificate
-        return self._cached[token]
 
-
-def _read(token: bytes, by_kid: jws.FindKey) -> Certificate:
+def _read(by_kid: jws.FindKey, token: bytes) -> Certificate:
     claims, root = jws.verify(token, CERTIFICATE_TYP, by_kid)
     require_types(claims, _TYPES, others=set())
     if claims["exp"] - claims["iat"] > LIFETIME_S:
