@@ -52,10 +52,6 @@ UNSUPPORTED = {
     "no region": {**FUNCTION, "AWS_DEFAULT_REGION": ""},
     "endpoint": {**FUNCTION, "AWS_ENDPOINT_URL_LAMBDA": "http://x.test?y"},
     "half a key": {**FUNCTION, "AWS_SECRET_ACCESS_KEY": ""},
-    "no key": {**FUNCTION, "AWS_ACCESS_KEY_ID": ""},
-    "web identity": {**SNAP_START, **WEB_IDENTITY},
-    "credentials file": {**SNAP_START, "AWS_SHARED_CREDENTIALS_FILE": "/credentials"},
-    "container": {**SNAP_START, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://evil.test"},
 }
 
 

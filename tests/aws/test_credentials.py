@@ -59,6 +59,8 @@ def test_the_variables_of_a_function_are_its_credentials_also_after_a_change(var
         {"AWS_SECRET_ACCESS_KEY": "secret"},
         {"AWS_ACCESS_KEY_ID": "AKID", FULL: "http://127.0.0.1:1/"},
         {"AWS_PROFILE": "p"},
+        {FULL: "http://127.0.0.1:1/", "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},
+        {FULL: "http://127.0.0.1:1/", "AWS_SHARED_CREDENTIALS_FILE": "/credentials"},
         {FULL: "ftp://127.0.0.1/"},
         {FULL: "http://u@127.0.0.1/"},
         {FULL: "http://127.0.0.1/?id=1"},
