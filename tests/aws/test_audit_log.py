@@ -18,7 +18,7 @@ from mcp_roundtrip.internal_errors import AuditFailed
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
-from support.aws_clients import FUNCTION, REGION
+from support.aws_clients import CLIENTS, FUNCTION, KINDS, REGION
 from support.fake_kms import serve as serve_kms
 from support.moto_server import serve_moto
 
@@ -52,11 +52,11 @@ def service(request):
         yield served
 
 
-@pytest.fixture(params=[True, False], ids=["signed", "boto3"])
+@pytest.fixture(params=KINDS)
 def client(request, monkeypatch, service):
     for name, value in {**FUNCTION, "AWS_ENDPOINT_URL": service[0]}.items():
         monkeypatch.setenv(name, value)
-    return AwsClients(signs=request.param).client("logs")
+    return CLIENTS[request.param]().client("logs")
 
 
 def write(client: AwsClient, line: str, group: str = GROUP, in_hours: int = 0) -> None:

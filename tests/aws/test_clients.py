@@ -7,11 +7,12 @@ import pytest
 from botocore.endpoint_provider import EndpointProvider
 from botocore.session import get_session
 
-from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3InvokeClient
+from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients, Boto3InvokeClient
 from mcp_roundtrip.aws.clients import AwsClients, SignedClient, find_endpoint
 from mcp_roundtrip.aws.connections import parse_endpoint
 from mcp_roundtrip.aws.services import SERVICES, AwsError
 from mcp_roundtrip.internal_errors import SettingsError
+from support.aws_clients import CLIENTS, KINDS
 from support.interpreters import run_program
 from support.scripted_server import respond, scripted
 
@@ -67,22 +68,22 @@ def test_the_error_of_what_only_boto3_can_do_names_the_setting_for_it(environmen
 
 
 def test_a_deployment_can_choose_boto3(function):
-    clients = AwsClients(signs=False)
+    clients = Boto3Clients()
     client = clients.client("kms")
     client.close()
     assert type(client) is Boto3Client
     assert type(clients.invoke_client()) is Boto3InvokeClient
 
 
-@pytest.mark.parametrize("signs", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_counted(
-    function, monkeypatch, signs
+    function, monkeypatch, kind
 ):
     counted = []
     failing = respond(500, {"__type": "InternalFailure"})
     with scripted(failing, failing, failing) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
-        clients = AwsClients(signs=signs, on_request=lambda *request: counted.append(request))
+        clients = CLIENTS[kind](on_request=lambda *request: counted.append(request))
         client: Any = clients.client("kms")
         with pytest.raises(AwsError):
             client.call("GetPublicKey", KeyId="k")

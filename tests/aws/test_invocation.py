@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
+from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.aws.invocation import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from support.aws_clients import FUNCTION
+from support.aws_clients import CLIENTS, FUNCTION, KINDS
 from support.scripted_server import ScriptedServer, hang, reset, respond, respond_and_close, scripted
 
 WEATHER: Final[Any] = ("weather", {}, {}, 9)
@@ -32,9 +32,9 @@ def now():
     return [1_795_000_000.0]
 
 
-@pytest.fixture(params=["signed", "boto3"])
+@pytest.fixture(params=KINDS)
 def clients(request, now):
-    return AwsClients(signs=request.param == "signed", clock=lambda: now[0])
+    return CLIENTS[request.param](clock=lambda: now[0])
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_a_request_that_may_have_arrived_is_not_retried(aws, forward):
     assert len(aws.requests) == 2
 
 
-@pytest.mark.parametrize("signs", [True, False])
-def test_a_refused_connection_is_retried_once(aws, monkeypatch, signs):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refused_connection_is_retried_once(aws, monkeypatch, kind):
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))  # refuses connections until it listens
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{bound.getsockname()[1]}")
@@ -141,7 +141,7 @@ def test_a_refused_connection_is_retried_once(aws, monkeypatch, signs):
             bound.listen()
             aws.serve(bound)
 
-    client = AwsClients(signs=signs, on_request=on_request).invoke_client()
+    client = CLIENTS[kind](on_request=on_request).invoke_client()
     assert LambdaForwarder(client)(*WEATHER) == {}
     assert (attempts, connections_used(aws)) == (2 * [("lambda", "Invoke")], [1])
     client.close()

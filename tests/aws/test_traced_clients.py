@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
 from mcp_roundtrip.deployment import wiring
@@ -77,7 +78,7 @@ def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(trace
 
 def test_all_clients_of_a_deployment_that_traces_make_spans(tracer):
     given = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    clients = TracedAwsClients(tracer, environment=given)
+    clients = TracedAwsClients(AwsClients(environment=given), tracer)
     for client in (clients.client("kms"), clients.invoke_client()):
         assert isinstance(client, TracedClient)
 

@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 from urllib.parse import SplitResult
@@ -9,7 +10,7 @@ from urllib.parse import SplitResult
 import boto3
 from botocore.config import Config
 
-from mcp_roundtrip.aws.boto3_client import Boto3Client
+from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients
 from mcp_roundtrip.aws.clients import AwsClients, SignedClient, StandardRetries
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.services import SERVICES, AwsClient
@@ -25,7 +26,8 @@ FUNCTION = {
 }
 """The variables that Lambda sets for every function."""
 
-KINDS = ("signed", "boto3")
+CLIENTS: Mapping[str, type[AwsClients]] = {"signed": AwsClients, "boto3": Boto3Clients}
+KINDS = tuple(CLIENTS)
 
 DEFAULT_KIND = os.environ.get("MCP_AWS_CLIENT", "signed")
 

@@ -15,7 +15,6 @@ import boto3
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.invocation import AwsDispatcher
 from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.internal_errors import StoreError
@@ -25,7 +24,7 @@ from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import REGION, Function, function_arn
-from support.aws_clients import DEFAULT_KIND, OneClient
+from support.aws_clients import CLIENTS, DEFAULT_KIND, OneClient
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.stored_tasks import StoredTasks
@@ -222,7 +221,7 @@ def environment(monkeypatch):
 
 
 def clients():
-    return AwsClients(signs=DEFAULT_KIND == "signed")
+    return CLIENTS[DEFAULT_KIND]()
 
 
 def close_clients(dispatcher):

@@ -18,9 +18,9 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 from botocore.parsers import ResponseParserError
-from msgspec import Struct
 
-from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent, OnRequest, ignore_request
+from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
+from mcp_roundtrip.aws.services import AwsClient, AwsError, NoResponse, NotSent, OnRequest, ignore_request
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -44,17 +44,14 @@ def create_boto3_client(
     return create(service, region_name=region, endpoint_url=endpoint_url, config=config)
 
 
-class Boto3Clients(Struct, frozen=True):
-    """The counterpart of `AwsClients` that calls boto3, with the same timeouts and attempts."""
+class Boto3Clients(AwsClients):
+    """Creates clients that call boto3, with the same timeouts and attempts. boto3 reads `os.environ`."""
 
-    on_request: OnRequest
-    clock: Callable[[], float]
+    def client(self, service: str) -> AwsClient:
+        return Boto3Client(create_boto3_client(service), self._on_request)
 
-    def client(self, service: str) -> Boto3Client:
-        return Boto3Client(create_boto3_client(service), self.on_request)
-
-    def invoke_client(self, max_idle_s: float) -> Boto3InvokeClient:
-        return Boto3InvokeClient(max_idle_s, self.on_request, self.clock)
+    def invoke_client(self) -> AwsClient:
+        return Boto3InvokeClient(MAX_IDLE_BEFORE_INVOKE_S, self._on_request, self._clock)
 
 
 class Boto3Client:

@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import SplitResult, quote
 
 from msgspec import Struct, field
@@ -35,10 +35,6 @@ from mcp_roundtrip.aws.services import (
 )
 from mcp_roundtrip.aws.signing import CredentialSource, find_credentials, sign
 from mcp_roundtrip.internal_errors import SettingsError
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.aws.boto3_client import Boto3Clients
-
 
 THROTTLING_PAUSE_S: Final = 1.0
 """The longest pause before the second attempt of a throttled call. It doubles for each further attempt."""
@@ -127,23 +123,20 @@ _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
 
 
 class AwsClients:
-    """Creates clients, which sign their requests themselves (`signs`) or call boto3.
+    """Creates clients, which sign their requests themselves.
 
-    The Region, the endpoint and the credentials come from the environment, as for every AWS SDK. boto3 reads
-    that of the process. `time_left_s` returns the seconds that the invocation has left, `clock` returns epoch
-    seconds.
+    The Region, the endpoint and the credentials come from the environment, as for every AWS SDK.
+    `time_left_s` returns the seconds that the invocation has left, `clock` returns epoch seconds.
     """
 
     def __init__(
         self,
         *,
-        signs: bool = True,
         on_request: OnRequest = ignore_request,
         time_left_s: Callable[[], float] = lambda: math.inf,
         clock: Callable[[], float] = time.time,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._signs = signs
         self._on_request = on_request
         self._time_left_s = time_left_s
         self._clock = clock
@@ -151,11 +144,9 @@ class AwsClients:
 
     def client(self, service: str) -> AwsClient:
         """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
-        if self._signs:
-            first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
-            retries = StandardRetries(first_pause_s, self._time_left_s)
-            return self._signed_client(service, retries, MAX_IDLE_S)
-        return self._boto3.client(service)
+        first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
+        retries = StandardRetries(first_pause_s, self._time_left_s)
+        return self._signed_client(service, retries, MAX_IDLE_S)
 
     def invoke_client(self) -> AwsClient:
         """Create a client that invokes a function at most once. Raises SettingsError.
@@ -163,15 +154,7 @@ class AwsClients:
         Only a connection that could not be opened is tried again, because then nothing was sent. After every
         other failure a second attempt could run a tool twice.
         """
-        if self._signs:
-            return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
-        return self._boto3.invoke_client(MAX_IDLE_BEFORE_INVOKE_S)
-
-    @cached_property
-    def _boto3(self) -> Boto3Clients:
-        from mcp_roundtrip.aws.boto3_client import Boto3Clients  # 130 ms
-
-        return Boto3Clients(self._on_request, self._clock)
+        return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
 
     def _signed_client(self, service: str, retries: Retries, max_idle_s: float) -> SignedClient:
         region = self._environment.get("AWS_DEFAULT_REGION")

@@ -28,17 +28,17 @@ _EXPECTED: Final = frozenset({"ConditionalCheckFailedException", "TransactionCan
 
 
 class TracedAwsClients(AwsClients):
-    """As AwsClients. A call that runs outside of a span, such as the renewal of a lease, has no span."""
+    """Traces the calls of other clients, but those outside of a span, such as the renewal of a lease."""
 
-    def __init__(self, tracer: Tracer, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, clients: AwsClients, tracer: Tracer) -> None:
+        self._clients = clients
         self._tracer = tracer
 
     def client(self, service: str) -> AwsClient:
-        return TracedClient(super().client(service), service, self._tracer)
+        return TracedClient(self._clients.client(service), service, self._tracer)
 
     def invoke_client(self) -> AwsClient:
-        return TracedClient(super().invoke_client(), "lambda", self._tracer)
+        return TracedClient(self._clients.invoke_client(), "lambda", self._tracer)
 
 
 class TracedClient:

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -181,17 +181,21 @@ def _tracer(settings: Settings) -> Tracer | None:
 def _aws_clients(settings: Settings) -> AwsClients:
     from mcp_roundtrip.aws.clients import AwsClients  # imports socket
 
-    make: Callable[..., AwsClients] = AwsClients
-    if (tracer := _tracer(settings)) is not None:
-        from mcp_roundtrip.aws.traced_clients import TracedAwsClients  # off by default
+    make = AwsClients
+    if settings.aws_client == "boto3":
+        from mcp_roundtrip.aws.boto3_client import Boto3Clients  # 130 ms
 
-        make = partial(TracedAwsClients, tracer)
-    return make(
-        signs=settings.aws_client == "signed",
+        make = Boto3Clients
+    clients = make(
         environment=os.environ,
         on_request=lambda service, operation: observer().count_aws_call(service),
         time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
     )
+    if (tracer := _tracer(settings)) is None:
+        return clients
+    from mcp_roundtrip.aws.traced_clients import TracedAwsClients  # off by default
+
+    return TracedAwsClients(clients, tracer)
 
 
 def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
@@ -212,12 +216,7 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
         ),
         max_open=settings.max_open_tasks,
     )
-    return TaskPort(
-        tasks,
-        settings.worker_address,
-        settings.task_lease_s * 1000,
-        dispatcher.hide_message,
-    )
+    return TaskPort(tasks, settings.worker_address, settings.task_lease_s * 1000, dispatcher.hide_message)
 
 
 def _audit_log(settings: Settings, audit: Audit, clients: Callable[[], AwsClients]) -> AuditLog:
