@@ -230,7 +230,7 @@ class LocalApp:
         if found is None:  # the template has just changed
             return _failed_result("the function was removed from the template")
         if (problem := self._problem(found)) is not None:
-            refused = self.environments.begin(request_id, function, payload)
+            refused = self.recorder.begin_invocation(function, payload, request_id)
             self.recorder.end_invocation(refused, b"", error=problem, init_ms=None)
             return _failed_result(problem)
         try:

@@ -13,8 +13,8 @@ from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     Note,
     Printed,
-    RecordedInvocation,
     ServiceCall,
+    caused_by,
 )
 
 SIGN = ServiceCall("kms", "Sign", "StateKey", 200, 0, 1)
@@ -37,9 +37,8 @@ class Recording(RunRecorder):
         self.end_exchange(exchange, 200, (), b"")
 
     def start(self, request_id, trigger, caller):
-        invocation = RecordedInvocation(request_id, "F", "F-1", True, trigger, caller, 0, b"{}")
-        self.begin_invocation(invocation)
-        return invocation
+        with caused_by(trigger, caller):
+            return self.begin_invocation("F", b"{}", request_id)
 
     def roots(self):
         return [root.id for root in self.wait_after(0, 0)[1]]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, ServiceCall, caused_by
 from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 
@@ -47,10 +47,9 @@ class Run:
     def invoke(self, caller, function="local_weather", *lines, new=False, trigger="http"):
         """Begin an invocation that prints lines."""
         environment, caller_id = f"{function.removeprefix('local_')}-1", None if caller is None else caller.id
-        invocation = RecordedInvocation(
-            next(self._ids), function, environment, new, trigger, caller_id, 0, b"{}"
-        )
-        self.recorder.begin_invocation(invocation)
+        more = {"environment_id": environment, "is_new_environment": new}
+        with caused_by(trigger, caller_id):
+            invocation = self.recorder.begin_invocation(function, b"{}", next(self._ids), **more)
         for line in lines:
             self.recorder.add_line(invocation, line if isinstance(line, str) else json.dumps(line))
         return invocation

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Mapping
 from itertools import count
 from typing import Final
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult, ProcessEnvironment
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, current_cause, json_object
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, json_object
 from mcp_roundtrip_tools.template.model import Function, short_name
 
 NO_ENVIRONMENT: Final = "000000"
@@ -56,7 +55,9 @@ class RecordedEnvironment(ProcessEnvironment):
     ) -> InvocationResult:
         """Run the handler once, after the initialization, which is part of the record."""
         is_new, init_ms = self._last is None, None
-        invocation = self._environments.begin(request_id, self.function, payload, self.id, is_new=is_new)
+        invocation = self._recorder.begin_invocation(
+            self.function, payload, request_id, environment_id=self.id, is_new_environment=is_new
+        )
         self._set_last(invocation)
         result = InvocationResult(b"", failed=True)
         try:
@@ -117,30 +118,6 @@ class Environments:
     def add(self, suffix: str, environment: RecordedEnvironment) -> None:
         with self._lock:
             self._running[suffix] = environment
-
-    def begin(
-        self,
-        request_id: str | None,
-        function: str,
-        payload: bytes,
-        environment_id: str = "",
-        *,
-        is_new: bool = False,
-    ) -> RecordedInvocation:
-        """Record the start of an invocation; without an environment, of one that none can serve."""
-        cause = current_cause()
-        invocation = RecordedInvocation(
-            request_id or str(uuid.uuid4()),
-            function,
-            environment_id,
-            is_new,
-            cause.trigger,
-            cause.caller,
-            self.recorder.now_ms(),
-            payload,
-        )
-        self.recorder.begin_invocation(invocation)
-        return invocation
 
     def running(self) -> tuple[RecordedEnvironment, ...]:
         """Return the environments that run, in the order of their start."""

@@ -20,6 +20,7 @@ from mcp_roundtrip_tools.run.observation.records import (
     RecordedInvocation,
     Root,
     ServiceCall,
+    current_cause,
     walk,
 )
 
@@ -80,11 +81,30 @@ class RunRecorder:
             self._touch(exchange, len(body) + _size(headers))
         self._tell(Ended(exchange))
 
-    def begin_invocation(self, invocation: RecordedInvocation) -> None:
-        """Record the start of an invocation, and set its id and its root.
+    def begin_invocation(
+        self,
+        function: str,
+        payload: bytes,
+        request_id: str | None = None,
+        *,
+        environment_id: str = "",
+        is_new_environment: bool = False,
+    ) -> RecordedInvocation:
+        """Record the start of an invocation; without an environment, of one that none can serve.
 
         It belongs to its caller if that waits for its result.
         """
+        cause = current_cause()
+        invocation = RecordedInvocation(
+            request_id or str(uuid4()),
+            function,
+            environment_id,
+            is_new_environment,
+            cause.trigger,
+            cause.caller,
+            self.now_ms(),
+            payload,
+        )
         with self._changed:
             invocation.id = self._free_id(invocation.request_id)
             self._invocations[invocation.id] = invocation
@@ -94,7 +114,8 @@ class RunRecorder:
             else:
                 invocation.root = caller.root
                 caller.invocations.append(invocation)
-            self._touch(invocation, len(invocation.payload))
+            self._touch(invocation, len(payload))
+        return invocation
 
     def end_invocation(
         self, invocation: RecordedInvocation, response: bytes, *, error: str | None, init_ms: float | None
