@@ -13,7 +13,7 @@ from mcp_roundtrip.tasks.items import TaskCall, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import Change, Equals, Item
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_tools.console.worker_runs import run_journals, runs_of
+from mcp_roundtrip_tools.console.worker_runs import journal_writes, run_journals, runs_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, members
 
@@ -46,7 +46,7 @@ def show_task(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     found = find_task(app, request.parameters["id"])
     task, items = found.task, found.store.query(found.task.pk)
     runs = runs_of(app, task.pk)
-    journals = run_journals(task, items, app.writes.of(task.pk), runs)
+    journals = run_journals(task, items, journal_writes(app, task.pk), runs)
     return {
         **_summary(found, runs),
         "result": _result(task, items),

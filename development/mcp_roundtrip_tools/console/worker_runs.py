@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
 from mcp_roundtrip.tasks.model import INPUT, Task
 from mcp_roundtrip.tasks.store import Item
-from mcp_roundtrip_tools.console.journal_writes import JournalWrite
 from mcp_roundtrip_tools.console.journals import entry_row, new_mark, question_row
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation as Run
@@ -35,6 +35,25 @@ def _keys(event: dict[str, Any]) -> Iterator[str]:
         yield str(event["task"])
     for record in event.get("Records", ()):
         yield from _keys(json.loads(record["body"]))
+
+
+@dataclass(frozen=True, slots=True)
+class JournalWrite:
+    """The write of an item. `invocation` is the id of the invocation that wrote it."""
+
+    at_ms: float
+    invocation: str
+
+
+def journal_writes(app: LocalApp, pk: str) -> dict[str, JournalWrite]:
+    """Return the writes of the journal in a partition, by sort key; those of dropped records are unknown."""
+    found: dict[str, JournalWrite] = {}
+    for invocation in app.recorder.invocations():
+        for call in invocation.service_calls:
+            for written, sort_key in call.journal_keys:
+                if written == pk:
+                    found.setdefault(sort_key, JournalWrite(call.started_at_ms, invocation.id))
+    return found
 
 
 def run_journals(

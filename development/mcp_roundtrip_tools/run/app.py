@@ -15,7 +15,6 @@ from typing import Any
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.deployment.settings import read_variables
-from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
@@ -31,7 +30,7 @@ from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
-from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, current_cause
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
 from mcp_roundtrip_tools.run.options import Addresses, Options
 from mcp_roundtrip_tools.run.project import Project
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
@@ -70,7 +69,6 @@ class LocalApp:
         self.kms = FakeKms()
         self.emulator = Emulator(self.recorder.note)
         self.credentials = Credentials.from_variables(options.variables) or Credentials.random()
-        self.writes = JournalWrites(lambda: current_cause().caller)
         self._options = options
         self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
         self.environments = Environments(self.recorder)

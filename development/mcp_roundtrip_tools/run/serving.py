@@ -98,8 +98,10 @@ def _listen_for_sdks(stack: ExitStack, app: LocalApp, options: Options) -> tuple
     timers, note = RealTimers(), app.recorder.note
     stack.callback(timers.close)
     stack.callback(app.emulator.close)
-    # Looked up for each request: benchmarks replace this method while it serves.
-    storage = app.writes.watch(lambda request: app.emulator.respond(request))
+
+    def storage(request: Request) -> Response:
+        return app.emulator.respond(request)  # looked up each time: benchmarks replace this method
+
     queues = Queues(app.queues, app.run, note, timers)
     later = AsyncInvocations(app.functions, app.run, queues.send, timers, note, options.retry_delay_scale)
     lambda_api = LambdaApi(app.functions, app.run_nested, later.accept, note, left_out=app.left_out)

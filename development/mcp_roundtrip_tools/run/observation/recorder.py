@@ -158,6 +158,11 @@ class RunRecorder:
         """Return an invocation with those for which it waited; None if it is unknown or dropped."""
         return self._invocations.get(invocation_id)
 
+    def invocations(self) -> tuple[RecordedInvocation, ...]:
+        """Return all invocations in the order of their start."""
+        with self._changed:
+            return tuple(self._invocations.values())
+
     def background_invocations(self) -> tuple[RecordedInvocation, ...]:
         """Return the invocations for whose result nothing waits, in the order of their start."""
         with self._changed:

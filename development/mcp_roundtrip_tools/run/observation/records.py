@@ -59,7 +59,8 @@ class ServiceCall:
     """A request of a function to an emulated AWS service.
 
     `service` is its name in signatures, such as ``dynamodb``. `detail` names the table, key, queue, bucket or
-    function. `status` is that of the HTTP response.
+    function. `status` is that of the HTTP response. `journal_keys` are the partition key and the sort key of
+    each item of a task's journal that the request has written.
     """
 
     service: str
@@ -68,6 +69,7 @@ class ServiceCall:
     status: int
     started_at_ms: float
     duration_ms: float
+    journal_keys: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
+from mcp_roundtrip.tasks.model import ENTRY, INPUT
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -133,6 +134,8 @@ class AwsEndpoint:
 
 _INVOCATIONS: Final = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
 
+_PUTS: Final = frozenset({"DynamoDB_20120810.PutItem", "DynamoDB_20120810.TransactWriteItems"})
+
 _S3_OPERATIONS: Final = {"GET": "Get", "PUT": "Put", "HEAD": "Head", "DELETE": "Delete", "POST": "Post"}
 
 
@@ -153,12 +156,24 @@ def record_calls(
         with caused_by("invoke", None if invocation is None else invocation.id):
             response = respond(request)
         if invocation is not None:
-            described = describe(request, key_name)
-            call = ServiceCall(*described, response.status, started_ms, recorder.now_ms() - started_ms)
+            described, duration_ms = describe(request, key_name), recorder.now_ms() - started_ms
+            written = _journal_keys(request) if response.status == 200 else ()
+            call = ServiceCall(*described, response.status, started_ms, duration_ms, written)
             recorder.add_service_call(invocation, call)
         return response
 
     return recorded
+
+
+def _journal_keys(request: Request) -> tuple[tuple[str, str], ...]:
+    """Return the keys of the journal entries, and of the responses of clients, that a request puts."""
+    if request.header("x-amz-target") not in _PUTS:
+        return ()
+    given = json_object(request.body)
+    puts = [given, *(part.get("Put", {}) for part in given.get("TransactItems", ()))]
+    items = [put.get("Item", {}) for put in puts]
+    keys = [(item.get("pk", {}).get("S", ""), item.get("sk", {}).get("S", "")) for item in items]
+    return tuple((pk, sort_key) for pk, sort_key in keys if sort_key.startswith((ENTRY, INPUT)))
 
 
 def describe(request: Request, key_name: Callable[[str], str] = str) -> tuple[str, str, str]:
