@@ -178,7 +178,8 @@ def describe_result(result: Mapping[str, Any], raised: BaseException | None) -> 
         case "task":
             return f"it became the task {result['taskId']}"
     if not result.get("isError"):
-        return f"it completed with {_shortened(result)}"
+        shown = {name: member for name, member in result.items() if name not in ("_meta", "resultType")}
+        return f"it completed with {shown!r:.500}"
     if raised is None or isinstance(raised, ToolError):
         return f"it failed: {joined_text(result)}"
     return f"it raised {type(raised).__name__}: {raised}"
@@ -209,8 +210,3 @@ def warn_of_changes(
         shown = json_diff(before.get(key), after.get(key), ("asked before", "asked now"))
         text = f"question {key!r} changed, and an answer to the earlier one does not count:\n{shown}"
         warn(QuestionChanged(text), stacklevel=4)
-
-
-def _shortened(result: Mapping[str, Any]) -> str:
-    shown = {name: member for name, member in result.items() if name not in ("_meta", "resultType")}
-    return f"{shown!r:.500}"

@@ -34,9 +34,9 @@ class Terminal:
         clean = printable(text, kept="\n\t")
         print(self._styles.paint(style, clean) if style else clean, file=self._shown, flush=True)
 
-    def show_indented(self, text: str, style: str = "") -> None:
+    def show_indented(self, text: str) -> None:
         """Show a text with each line indented."""
-        self.show(textwrap.indent(text, "  "), style)
+        self.show(textwrap.indent(text, "  "))
 
     def ask(self, prompt: str) -> str:
         """Return the line that the user enters. Raises EOFError at the end of the input (Ctrl+D)."""

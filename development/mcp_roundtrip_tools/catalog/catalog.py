@@ -109,12 +109,13 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
         owners[key] = owner
         task = {"task": feature.task} if feature.task else {}
         scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
+        view = {"view": feature.view_uri} if isinstance(feature, Tool) and feature.view_uri else {}
         yield {
             "owner": owner,
             **task,
             **scopes,
             **_questions(feature),
-            **_view(feature),
+            **view,
             "definition": feature.definition(),
         }
 
@@ -124,12 +125,6 @@ def _questions(feature: Feature) -> dict[str, Any]:
     if not isinstance(feature, Tool) or not feature.asks:
         return {}
     return {"asks": True, "channels": list(feature.channels)}
-
-
-def _view(feature: Feature) -> dict[str, Any]:
-    """Return the member for a tool with a view of its own."""
-    uri = feature.view_uri if isinstance(feature, Tool) else None
-    return {} if uri is None else {"view": uri}
 
 
 def merged_scopes(servers: Mapping[str, Server]) -> dict[str, list[str]]:

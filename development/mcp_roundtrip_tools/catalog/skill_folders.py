@@ -94,14 +94,11 @@ def read_frontmatter(text: str) -> dict[str, Any]:
         members = yaml.load(found[1], _CoreLoader)  # noqa: S506 - a subclass of SafeLoader
         json.dumps(members, allow_nan=False, ensure_ascii=False).encode()
     except _MALFORMED as error:
-        raise ValueError(f"its frontmatter is no YAML that JSON can hold: {_one_line(error)}") from None
+        reason = " ".join(str(error).split())
+        raise ValueError(f"its frontmatter is no YAML that JSON can hold: {reason}") from None
     if not isinstance(members, dict):
         raise ValueError("its frontmatter has no members")
     return members
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 MAX_FILES: Final = 512

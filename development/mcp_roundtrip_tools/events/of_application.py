@@ -78,7 +78,8 @@ def function_events(folder: str, server: Server, written: Path) -> dict[str, Eve
     A tool's arguments are those of its event in `written`, the folder of the events, if the tool still has
     these parameters.
     """
-    called = _called_tools(written / folder)
+    requests = [_params(file) for file in (written / folder).glob("*.json")]
+    called = {params.get("name", "") for params in requests if params}
     events = {} if called else {f"{folder}/list.json": post(PATH, message(TOOLS_LIST))}
     for name, tool in server.tools.items():
         file = f"{folder}/{name}.json"
@@ -88,11 +89,6 @@ def function_events(folder: str, server: Server, written: Path) -> dict[str, Eve
         arguments = _written_arguments(written / file, schema) or sample_value(schema)
         events[file] = post(PATH, call(name, arguments))
     return events
-
-
-def _called_tools(folder: Path) -> set[str]:
-    """Return the names of the tools that the events in a folder call."""
-    return {params.get("name", "") for file in folder.glob("*.json") if (params := _params(file))}
 
 
 def _params(path: Path) -> dict[str, Any]:

@@ -46,7 +46,8 @@ def register(app: Path, name: str, *, tasks: bool) -> str:
     [(handler, server), *_] = handlers
     has_worker = any(_server_of(node, "worker_handler") for node in tree.body)
     between = "\n".join(lines[end_of_imports : handler.lineno - 1]).rstrip()
-    follows_import = _is_beside(app, imports[-1])
+    last = imports[-1]
+    follows_import = isinstance(last, ast.ImportFrom) and app.with_name(f"{last.module}.py").exists()
     follows_registration = between.rpartition("\n")[2].startswith(f"{server}.tool(")
     tool = f'{server}.tool(task="optional")({name})' if tasks else f"{server}.tool({name})"
     parts = [
@@ -83,11 +84,6 @@ def _server_of(node: ast.stmt, handler: str) -> str | None:
         case ast.Assign(value=ast.Attribute(value=ast.Name(server), attr=attribute)) if attribute == handler:
             return server
     return None
-
-
-def _is_beside(app: Path, node: ast.stmt) -> bool:
-    """Return whether a statement imports a module in the same folder."""
-    return isinstance(node, ast.ImportFrom) and app.with_name(f"{node.module}.py").exists()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
