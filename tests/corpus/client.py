@@ -83,6 +83,14 @@ class Client:
         who = {} if self.person is None or self.mode in ("none", "bearer") else {"caller": self.person}
         return self.function.request(event, {"source": self.source, **who, **shown})
 
+    def page(self, url: str, method: str = "GET", body: str | None = None, **headers: str) -> Any:
+        """Send a request to a page, or its form, as the browser of a user does, who sends no credentials."""
+        path = url.removeprefix("https://mcp.example.com")
+        given = {"content-type": "application/x-www-form-urlencoded"} if body is not None else {}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        path = path if body is None else path.partition("?")[0]
+        return self.another(person=None).http(method, path, given, body)
+
     def _params(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if self.kind.is_legacy:
             given = params.get("_meta", {}) | self.meta

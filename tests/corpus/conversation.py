@@ -200,19 +200,12 @@ class Conversation:
             self.model_answers[key] = {"decline": {"action": "decline"}, "invalid": [1]}.get(how, form)
         return self.call()
 
-    def use_page(self, url: str) -> Any:
+    def use_page(self, url: str) -> None:
         """Open a link, and send its form as the user fills it in."""
-        path = url.removeprefix("https://mcp.example.com")
-        page = self.client.another(person=None).http("GET", path, {})
+        page = self.client.page(url).get("body", "")
         how, self.answer = self.answer, "accept"
-        fields = form_fields(page.get("body", ""), how)
-        headers = {"content-type": "application/x-www-form-urlencoded", "origin": "null"}
-        body = urlencode(fields)
-        answer = self.client.another(person=None).http("POST", path.partition("?")[0], headers, body)
-        if how == "invalid":
-            body = urlencode(form_fields(page.get("body", ""), "accept"))
-            answer = self.client.another(person=None).http("POST", path.partition("?")[0], headers, body)
-        return answer
+        for each in (how, "accept") if how == "invalid" else (how,):
+            self.client.page(url, "POST", urlencode(form_fields(page, each)), origin="null")
 
 
 def _taken(queued: list[Any]) -> list[Any]:

@@ -176,13 +176,10 @@ def _on_page(action: str, world: World) -> None:
 
 def fill_in(conversation: Conversation, url: str, values: Sequence[Mapping[str, Any]]) -> None:
     """Open the page at a link, and send its form once with each of some values."""
-    path = url.removeprefix("https://mcp.example.com")
-    user = conversation.client.another(person=None)
-    page = user.http("GET", path, {})["body"]
-    headers = {"content-type": "application/x-www-form-urlencoded"}
-    usual: dict[str, Any] = dict(form_fields(page, "accept"))
+    client = conversation.client
+    usual: dict[str, Any] = dict(form_fields(client.page(url)["body"], "accept"))
     for each in values:
-        user.http("POST", path.partition("?")[0], headers, urlencode({**usual, **each}, doseq=True))
+        client.page(url, "POST", urlencode({**usual, **each}, doseq=True))
 
 
 def _through_model(given: Any, client: str, world: World) -> None:

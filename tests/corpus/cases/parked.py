@@ -42,11 +42,7 @@ class Waiting:
         self.view = {**self.view, **meta.get(QUESTIONS, {})}
 
     def page(self, method: str = "GET", body: str | None = None, **headers: str) -> Any:
-        path = self.url.removeprefix("https://mcp.example.com")
-        given = {"content-type": "application/x-www-form-urlencoded"} if body is not None else {}
-        given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        user = self.talk.client.another(person=None)
-        return user.http(method, path if body is None else path.partition("?")[0], given, body)
+        return self.talk.client.page(self.url, method, body, **headers)
 
     def submit(self, how: str = "accept", **changes: str) -> None:
         """Send the form of the page."""
