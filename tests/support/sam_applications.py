@@ -35,6 +35,11 @@ ONE_FUNCTION = """
     """
 """The template of the function `f/app.py`, which has all routes."""
 
+ONE_SERVER = f"""
+    Globals:
+      Function: {{Timeout: 20, Environment: {{Variables: {{MCP_AUTH_MODE: none}}}}}}{ONE_FUNCTION}"""
+"""The template of the MCP server in `f/app.py`."""
+
 SERVER_WITH_TASKS = """
     Parameters: {AuthMode: {Type: String, Default: none}, TokenIssuer: {Type: String, Default: ""}}
     Globals:

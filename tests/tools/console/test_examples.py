@@ -17,7 +17,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.issuer import make_users
 from mcp_roundtrip_tools.run.services.stand_ins import load_respond, serve_stand_ins
 from support.project import FUNCTIONS
-from support.sam_applications import rpc, write_application
+from support.sam_applications import ONE_SERVER, rpc, write_application
 from support.served_application import serve
 
 pytest_plugins = ["support.console_browser"]
@@ -265,20 +265,12 @@ MODEL_APP = """
 
     handler = server.lambda_handler
     """
-MODEL_TEMPLATE = """
-    Globals: {Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}}
-    Resources:
-      F:
-        Type: AWS::Serverless::Function
-        Properties: {CodeUri: f, Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}}
-    """
-
 
 ANSWERED: Final = '{"input_responses": {"name": {"action": "accept", "content": {"value": "Ada"}}}}'
 
 
 def test_a_client_that_shows_no_forms_is_asked_through_the_model(open_console, tmp_path):
-    template = write_application(tmp_path, MODEL_TEMPLATE, {"f/app.py": MODEL_APP})
+    template = write_application(tmp_path, ONE_SERVER, {"f/app.py": MODEL_APP})
     with serve(template) as app:
         open_console(f"{app.console_url}")(
             "#/client",

@@ -20,7 +20,7 @@ from mcp_roundtrip_tools.template.model import Function
 from support.messages import META
 from support.sam_applications import (
     FRONT_DOOR,
-    ONE_FUNCTION,
+    ONE_SERVER,
     front_door_template,
     http,
     rpc,
@@ -43,8 +43,7 @@ GOOD = """
     handler = server.lambda_handler
     """
 SOURCES = {"f/app.py": GOOD, "f/beside.py": "VALUE = 1\n"}
-GLOBALS = "{Function: {Timeout: 5, Environment: {Variables: {MCP_AUTH_MODE: none}}}}"
-TEMPLATE = f"\n    Globals: {GLOBALS}{ONE_FUNCTION}"
+TEMPLATE = ONE_SERVER
 
 
 @dataclass(frozen=True)
