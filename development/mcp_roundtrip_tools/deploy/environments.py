@@ -124,25 +124,16 @@ class Environment:
         return replace(self, local=replace(self.local, parameters=remaining))
 
 
-def environments(folder: Path) -> dict[str, Environment]:
-    """Return the environments of the files in `folder` by name. Raises Refused."""
-    shared, local = _read(folder / SHARED), _read(folder / LOCAL)
-    names = [name for name, each in {**shared, **local}.items() if isinstance(each, Mapping)]
-    return {
-        name: Environment(name, _answers(shared.get(name, {}), SHARED), _answers(local.get(name, {}), LOCAL))
-        for name in names
-    }
-
-
 def read_environment(folder: Path, name: str) -> Environment:
     """Return the environment `name` of the files in `folder`. Raises Refused."""
-    known = environments(folder)
+    shared, local = _read(folder / SHARED), _read(folder / LOCAL)
+    known = [each for each, sections in {**shared, **local}.items() if isinstance(sections, Mapping)]
     if name not in known:
         raise Refused(
             f"{SHARED} has no environment {name!r}; it has {', '.join(known) or 'none'}. "
             f"Select one with ENV=…, or add [{name}.global.parameters] with a stack_name."
         )
-    return known[name]
+    return Environment(name, _answers(shared.get(name, {}), SHARED), _answers(local.get(name, {}), LOCAL))
 
 
 def save(folder: Path, environment: Environment) -> None:
