@@ -57,24 +57,26 @@ def sign(
     added = [("X-Amz-Date", timestamp)]
     if credentials.session_token:
         added.append(("X-Amz-Security-Token", credentials.session_token))
-    request, names = canonical_request(path, [*headers, *added], body)
+
+    # 1. The canonical request
+    values = sorted((name.lower(), " ".join(value.split())) for name, value in [*headers, *added])
+    names = ";".join(name for name, _ in values)
+    lines = [f"{name}:{value}" for name, value in values]
+    request = "\n".join(["POST", quote(path), "", *lines, "", names, sha256(body).hexdigest()])
+
+    # 2. The string to sign
     scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
     to_sign = f"{ALGORITHM}\n{timestamp}\n{scope}\n{sha256(request.encode()).hexdigest()}"
+
+    # 3. The signature, by a key for this day, Region and service
     key = f"AWS4{credentials.secret_access_key}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
+
     credential = f"Credential={credentials.access_key_id}/{scope}"
     added.append(("Authorization", f"{ALGORITHM} {credential}, SignedHeaders={names}, Signature={signature}"))
     return added
-
-
-def canonical_request(path: str, headers: Headers, body: bytes) -> tuple[str, str]:
-    """Return the canonical request, and the names of its headers as they are listed in the signature."""
-    values = sorted((name.lower(), " ".join(value.split())) for name, value in headers)
-    names = ";".join(name for name, _ in values)
-    lines = [f"{name}:{value}" for name, value in values]
-    return "\n".join(["POST", quote(path), "", *lines, "", names, sha256(body).hexdigest()]), names
 
 
 REFRESH_BEFORE_S: Final = 900
