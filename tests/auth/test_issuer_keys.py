@@ -121,7 +121,7 @@ def test_a_hanging_issuer_delays_only_one_request():
     assert asked.times == 2
 
 
-@pytest.mark.parametrize("answer", [DOWN, b"<!doctype html>"])
+@pytest.mark.parametrize("answer", [DOWN, b"<!doctype html>", b"[]", b'{"keys":{}}'])
 def test_after_a_failed_refresh_an_unknown_key_is_refused_if_usable_keys_are_cached(answer):
     asked = ChangingIssuer()
     for _ in range(3):
@@ -166,15 +166,6 @@ def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page):
     assert failed.value.reason == "issuer_no_keys"
     asked.answers(jwks(ONE), in_s=RETRY_INTERVAL_S)
     assert asked.knows("one")
-
-
-@pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b'{"keys":{}}'])
-def test_a_malformed_key_set_does_not_replace_the_cached_one(page):
-    asked = ChangingIssuer()
-    asked.answers(page, in_s=REFRESH_AFTER_S)
-    assert asked.knows("one")
-    assert not asked.knows("two")
-    assert [failure.reason for failure in asked.failures] == ["issuer_jwks"]
 
 
 def test_finding_and_fetching_the_keys_take_three_seconds_together():
