@@ -1,3 +1,5 @@
+"""Links for URL elicitation: for whom, where and when they open."""
+
 import json
 
 import pytest
