@@ -138,8 +138,10 @@ def test_a_round_is_sent_again_with_another_state_and_to_another_version(console
     assert experiments == ["resent", "damaged state", "other version"]
 
 
-def test_a_worker_is_killed_and_the_next_one_replays_both_in_view_and_with_the_focus(console):
-    seen = console(
+@pytest.fixture(scope="module")
+def task_of_two_workers(console):
+    """What is seen while a worker is killed, the next one asks, and the task is cancelled."""
+    return console(
         "#/tools/provision_database",
         ("fill", "name", "orders"),
         ("fill", "region", "eu-west-1"),
@@ -169,7 +171,10 @@ def test_a_worker_is_killed_and_the_next_one_replays_both_in_view_and_with_the_f
         ("axe",),
         options={"viewport": {"width": 400, "height": 700}},
     )
-    lost, second, question, chips, journal, tasks = seen
+
+
+def test_a_worker_is_killed_and_the_next_one_replays_both_in_view_and_with_the_focus(task_of_two_workers):
+    lost, second, question, chips, journal, tasks = task_of_two_workers
     assert lost.startswith("The worker is lost.")
     assert (second, question) == ("Worker 2", "Yes")
     assert [" ".join(text.split()) for text in chips] == [
@@ -188,6 +193,7 @@ def test_a_worker_is_killed_and_the_next_one_replays_both_in_view_and_with_the_f
     ]
 
 
+@pytest.mark.usefixtures("task_of_two_workers")
 def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_again(console):
     seen = console(
         "#/tasks",
@@ -201,6 +207,7 @@ def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_aga
     assert seen == [["cancelled"]]
 
 
+@pytest.mark.usefixtures("task_of_two_workers")
 def test_requests_of_other_clients_and_workers_are_listed(console, examples):
     another = {META_CLIENT_INFO: {"name": "curl-like", "version": "1"}}
     rpc(examples.url("/mcp"), "tools/call", meta=another, name="get_weather", arguments={"location": "Tokyo"})
