@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
 from mcp_roundtrip.engine.missing_await import returns_context_call
-from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Question
 from mcp_roundtrip.engine.run import Run, running
 from mcp_roundtrip.errors import ElicitationDeclined
 
@@ -58,7 +60,7 @@ class AsyncContext(ContextBase):
         message: str,
         model: type[T],
         *,
-        default: T | Unset = UNSET,
+        default: T | UnsetType = UNSET,
         user_only: bool | None = None,
     ) -> T: ...
     @overload
@@ -73,7 +75,7 @@ class AsyncContext(ContextBase):
         return (await self.ask(self._questions.form(key, message, model, default, user_only)))[0]
 
     @returns_context_call("question")
-    async def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
+    async def confirm(self, key: str, message: str, *, default: bool | UnsetType = UNSET) -> bool:
         """See `Context.confirm`."""
         try:
             return await self.elicit(key, message, bool, default=default, user_only=True)
@@ -88,7 +90,7 @@ class AsyncContext(ContextBase):
         url: str,
         *,
         done: Callable[[], bool | Awaitable[bool]],
-        default: Unset | None = UNSET,
+        default: UnsetType | None = UNSET,
         poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS,
     ) -> None:
         """See `Context.elicit_url`. `done` may be a coroutine function."""
@@ -101,7 +103,7 @@ class AsyncContext(ContextBase):
         messages: str | Sequence[Message],
         *,
         max_tokens: int,
-        default: Sampled | Unset = UNSET,
+        default: Sampled | UnsetType = UNSET,
         **options: Any,
     ) -> Sampled:
         """See `Context.sample`."""
@@ -109,7 +111,7 @@ class AsyncContext(ContextBase):
 
     @returns_context_call("question")
     async def list_roots(
-        self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
+        self, key: str = "roots", *, default: tuple[Root, ...] | UnsetType = UNSET
     ) -> tuple[Root, ...]:
         """See `Context.list_roots`."""
         return (await self.ask(self._questions.list_roots(key, default)))[0]

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from msgspec import UNSET as ABSENT
-from msgspec import Meta, Struct, UnsetType, ValidationError, convert, field
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field
 
-from mcp_roundtrip.engine.question_channels import UNSET, Question, Unset
+from mcp_roundtrip.engine.question_channels import Question
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
@@ -24,13 +23,13 @@ MAX_TOKENS: Final = 2**53 - 1
 
 
 class _Annotations(Struct, rename="camel"):
-    audience: list[Literal["user", "assistant"]] | UnsetType = ABSENT
-    priority: _Fraction = ABSENT
-    last_modified: _String = ABSENT
+    audience: list[Literal["user", "assistant"]] | UnsetType = UNSET
+    priority: _Fraction = UNSET
+    last_modified: _String = UNSET
 
 
 class _Block(Struct, kw_only=True, tag_field="type", rename="camel"):
-    annotations: _Annotations | UnsetType = ABSENT
+    annotations: _Annotations | UnsetType = UNSET
 
 
 class _Text(_Block, tag="text"):
@@ -56,7 +55,7 @@ class _ToolUse(_Block, tag="tool_use"):
 class _ToolResult(_Block, tag="tool_result", rename="camel"):
     tool_use_id: str
     content: list[dict[str, Any]]
-    is_error: bool | UnsetType = ABSENT
+    is_error: bool | UnsetType = UNSET
 
 
 _Content = _Text | _Image | _Audio | _ToolUse | _ToolResult
@@ -68,11 +67,11 @@ class _Message(Struct):
 
 
 class _ToolAnnotations(Struct, rename="camel"):
-    title: _String = ABSENT
-    read_only_hint: bool | UnsetType = ABSENT
-    destructive_hint: bool | UnsetType = ABSENT
-    idempotent_hint: bool | UnsetType = ABSENT
-    open_world_hint: bool | UnsetType = ABSENT
+    title: _String = UNSET
+    read_only_hint: bool | UnsetType = UNSET
+    destructive_hint: bool | UnsetType = UNSET
+    idempotent_hint: bool | UnsetType = UNSET
+    open_world_hint: bool | UnsetType = UNSET
 
 
 class _InputSchema(Struct):
@@ -82,24 +81,24 @@ class _InputSchema(Struct):
 class _Tool(Struct, rename="camel"):
     name: str
     input_schema: _InputSchema
-    title: _String = ABSENT
-    description: _String = ABSENT
-    annotations: _ToolAnnotations | UnsetType = ABSENT
+    title: _String = UNSET
+    description: _String = UNSET
+    annotations: _ToolAnnotations | UnsetType = UNSET
 
 
 class _ToolChoice(Struct):
-    mode: Literal["auto", "required", "none"] | UnsetType = ABSENT
+    mode: Literal["auto", "required", "none"] | UnsetType = UNSET
 
 
 class _ModelHint(Struct):
-    name: _String = ABSENT
+    name: _String = UNSET
 
 
 class _ModelPreferences(Struct, rename="camel"):
-    hints: list[_ModelHint] | UnsetType = ABSENT
-    cost_priority: _Fraction = ABSENT
-    speed_priority: _Fraction = ABSENT
-    intelligence_priority: _Fraction = ABSENT
+    hints: list[_ModelHint] | UnsetType = UNSET
+    cost_priority: _Fraction = UNSET
+    speed_priority: _Fraction = UNSET
+    intelligence_priority: _Fraction = UNSET
 
 
 class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
@@ -107,15 +106,15 @@ class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
 
     messages: list[_Message]
     maxTokens: Annotated[int, Meta(ge=0, le=MAX_TOKENS)]
-    systemPrompt: _String = ABSENT
-    temperature: float | UnsetType = ABSENT
-    stopSequences: list[str] | UnsetType = ABSENT
-    includeContext: Literal["none", "thisServer", "allServers"] | UnsetType = ABSENT
-    modelPreferences: _ModelPreferences | UnsetType = ABSENT
-    metadata: _Object = ABSENT
-    tools: list[_Tool] | UnsetType = ABSENT
-    toolChoice: _ToolChoice | UnsetType = ABSENT
-    meta: _Object = ABSENT
+    systemPrompt: _String = UNSET
+    temperature: float | UnsetType = UNSET
+    stopSequences: list[str] | UnsetType = UNSET
+    includeContext: Literal["none", "thisServer", "allServers"] | UnsetType = UNSET
+    modelPreferences: _ModelPreferences | UnsetType = UNSET
+    metadata: _Object = UNSET
+    tools: list[_Tool] | UnsetType = UNSET
+    toolChoice: _ToolChoice | UnsetType = UNSET
+    meta: _Object = UNSET
 
 
 Message = Mapping[str, Any]
@@ -154,7 +153,7 @@ class Sample(Question[Sampled], Struct, frozen=True):
     messages: str | Sequence[Message]
     max_tokens: int
     options: Mapping[str, Any] = field(default_factory=dict)
-    default: Sampled | Unset = UNSET
+    default: Sampled | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         try:
@@ -197,7 +196,7 @@ class ListRoots(Question[tuple[Root, ...]], Struct, frozen=True):
     method: ClassVar[str] = "roots/list"
 
     key: str = "roots"
-    default: tuple[Root, ...] | Unset = UNSET
+    default: tuple[Root, ...] | UnsetType = UNSET
 
     def params(self) -> dict[str, Any]:
         return {}
@@ -220,7 +219,7 @@ class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
     key: str
     name: str
     arguments: Mapping[str, Any]
-    default: Mapping[str, Any] | Unset = UNSET
+    default: Mapping[str, Any] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         is_namespaced = isinstance(self.name, str) and _NAMESPACED.fullmatch(self.name)

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from mcp_roundtrip.engine.context_base import ContextBase
-from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Question
 from mcp_roundtrip.engine.run import running
 from mcp_roundtrip.errors import ElicitationDeclined
 
@@ -35,7 +37,7 @@ class Context(ContextBase):
         message: str,
         model: type[T],
         *,
-        default: T | Unset = UNSET,
+        default: T | UnsetType = UNSET,
         user_only: bool | None = None,
     ) -> T: ...
     @overload
@@ -53,7 +55,7 @@ class Context(ContextBase):
         """
         return self.ask(self._questions.form(key, message, model, default, user_only))[0]
 
-    def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
+    def confirm(self, key: str, message: str, *, default: bool | UnsetType = UNSET) -> bool:
         """Ask the user yes or no, and return True only if the user was shown `message` and said yes.
 
         Returns False if the user declines. Raises ElicitationCancelled if the user dismisses the question.
@@ -70,7 +72,7 @@ class Context(ContextBase):
         url: str,
         *,
         done: Callable[[], bool],
-        default: Unset | None = UNSET,
+        default: UnsetType | None = UNSET,
         poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS,
     ) -> None:
         """Send the user to a URL, and return once `done()` returns True.
@@ -86,14 +88,14 @@ class Context(ContextBase):
         messages: str | Sequence[Message],
         *,
         max_tokens: int,
-        default: Sampled | Unset = UNSET,
+        default: Sampled | UnsetType = UNSET,
         **options: Any,
     ) -> Sampled:
         """Ask the client's model. `options` are further CreateMessageRequest params under their MCP names."""
         return self.ask(self._questions.sample(key, messages, max_tokens, options, default))[0]
 
     def list_roots(
-        self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
+        self, key: str = "roots", *, default: tuple[Root, ...] | UnsetType = UNSET
     ) -> tuple[Root, ...]:
         """Return the roots that the client exposes."""
         return self.ask(self._questions.list_roots(key, default))[0]

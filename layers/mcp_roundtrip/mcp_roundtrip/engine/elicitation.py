@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from inspect import isclass, iscoroutine
 from typing import Any, ClassVar, Final, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
 
@@ -21,11 +21,9 @@ from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.question_channels import (
     DEFAULT_POLL_INTERVAL_MS,
-    UNSET,
     Channel,
     InputRequest,
     Question,
-    Unset,
 )
 from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
@@ -70,7 +68,7 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
     key: str
     message: str
     model: type[T]
-    default: T | Unset = UNSET
+    default: T | UnsetType = UNSET
     user_only: bool | None = None
 
     def __post_init__(self) -> None:
@@ -123,7 +121,7 @@ class ElicitUrl(_Elicitation[None], Struct, frozen=True):
     message: str
     url: str
     done: Callable[[], bool | Awaitable[bool]]
-    default: Unset | None = UNSET
+    default: UnsetType | None = UNSET
     poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS
     trusts_answer: ClassVar[bool] = False
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
@@ -29,13 +29,12 @@ The model comes first: its answers arrive in a new call, which repeats them and 
 """
 
 _CARRIED: Final[Mapping[Channel, frozenset[CapabilityPath]]] = {
-    "app": frozenset({ELICITATION_FORM, ELICITATION_URL}),
-    "page": frozenset({ELICITATION_FORM, ELICITATION_URL}),
-    "model": frozenset({ELICITATION_FORM}),
+    "app": frozenset({("elicitation",), ELICITATION_FORM, ELICITATION_URL}),
+    "page": frozenset({("elicitation",), ELICITATION_FORM, ELICITATION_URL}),
+    "model": frozenset({("elicitation",), ELICITATION_FORM}),
+    "default": frozenset(),
 }
 """What each fallback can carry, as the capabilities that a client would need."""
-
-_ELICITATION: Final[CapabilityPath] = ("elicitation",)
 
 
 class Channels(Struct, frozen=True):
@@ -67,11 +66,8 @@ class Channels(Struct, frozen=True):
 
     def supports(self, capability: CapabilityPath) -> bool:
         """Return whether a question that needs this capability reaches somebody."""
-        return declares(self.declared, capability) or any(
-            capability in _CARRIED[fallback] or capability == _ELICITATION
-            for fallback in self.fallbacks
-            if fallback != "default"
-        )
+        is_carried = any(capability in _CARRIED[fallback] for fallback in self.fallbacks)
+        return is_carried or declares(self.declared, capability)
 
 
 class ClientInputs(Struct, frozen=True):
@@ -104,23 +100,15 @@ _REFUSED: Final = "\n\nThe previous answer was not accepted. "
 """Separates the author's message from the reason why an answer was refused."""
 
 
-class Unset:
-    """The type of `UNSET`."""
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-
-UNSET: Final = Unset()
-"""No default was given; None may be a default."""
-
-
 # Not an ABC, because its subclasses are Structs, which have another metaclass. mypy finds a missing method.
 class Question(Generic[T]):
-    """A server-to-client request with a key of the author's choice and, optionally, a default."""
+    """A server-to-client request with a key of the author's choice and, optionally, a default.
+
+    The default is UNSET if none was given: None may be one.
+    """
 
     key: str
-    default: T | Unset
+    default: T | UnsetType
     trusts_answer: ClassVar[bool] = True
     """Whether the client's answer is the result. False if the server itself checks what happened."""
     is_namespaced: ClassVar[bool] = False
@@ -128,7 +116,7 @@ class Question(Generic[T]):
 
     @property
     def has_default(self) -> bool:
-        return not isinstance(self.default, Unset)
+        return not isinstance(self.default, UnsetType)
 
     def is_user_only(self) -> bool:
         """Return whether an answer counts only after the client was sent this question."""
