@@ -181,8 +181,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
 def test_modules_that_others_import_in_functions_are_prewarmed(kind):
     code = f"""
 import sys, mcp_roundtrip.entry.{kind}
-from mcp_roundtrip.deployment import wiring
-wiring.prewarm({kind!r})
+from mcp_roundtrip.deployment import cold_start
+cold_start.prewarm({kind!r})
 print(*sys.modules)
 """
     loaded = set(run_program(code, AWS_LAMBDA_INITIALIZATION_TYPE=AHEAD[1]).stdout.split())

@@ -11,10 +11,8 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from types import MappingProxyType
 from typing import Final, Literal
 
 THRESHOLD: Final = 50_000
@@ -25,9 +23,8 @@ look for garbage among these objects, and take a twelfth of the CPU time of a co
 the garbage in reference cycles among so many objects, some MB; other garbage is freed at once, as always.
 """
 
+ON_DEMAND: Final = "on-demand"
 SNAP_START: Final = "snap-start"
-
-Function = Literal["server", "front_door"]
 
 _EVERY_FUNCTION: Final = (
     # callers
@@ -50,7 +47,7 @@ _SERVER: Final = (
     # calls that become tasks or are parked
     *("server.parked_carrier", "server.task_carrier"),
 )
-"""Modules of this package that a request may import."""
+"""Modules of this package that a request may import. Each costs a first request some milliseconds."""
 
 _LIBRARIES: Final = (
     *("ssl", "encodings.idna", "cryptography.hazmat.backends.openssl.backend"),
@@ -63,31 +60,28 @@ _PYDANTIC: Final = ("pydantic._internal._dataclasses", "pydantic.plugin._loader"
 """pydantic imports these for the first type that it validates."""
 
 
-def _modules(own: Sequence[str] = ()) -> tuple[str, ...]:
-    return (*(f"mcp_roundtrip.{name}" for name in (*_EVERY_FUNCTION, *own)), *_LIBRARIES)
-
-
-MODULES: Final[Mapping[Function, tuple[str, ...]]] = MappingProxyType(
-    {
-        "front_door": _modules(),
-        "server": (*_modules(_SERVER), *_PYDANTIC),
-    }
-)
-"""Each costs a first request some milliseconds."""
-
-
 def collect_rarely() -> None:
     """Set the threshold on Lambda, unless the function has set one that is higher, or 0 for never."""
     if "AWS_LAMBDA_RUNTIME_API" in os.environ and 0 < gc.get_threshold()[0] < THRESHOLD:
         gc.set_threshold(THRESHOLD)
 
 
-def prewarm_environment(initialization_type: str, function: Function) -> None:
-    """Import the modules of a function. `initialization_type` is AWS_LAMBDA_INITIALIZATION_TYPE."""
-    for name in MODULES[function]:
+def initialization_type() -> str:
+    return os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", ON_DEMAND)
+
+
+def prewarm(function: Literal["server", "front_door"]) -> None:
+    """Import modules now if Lambda initializes this environment before its first request."""
+    if initialization_type() == ON_DEMAND:
+        return
+    own, libraries = list(_EVERY_FUNCTION), list(_LIBRARIES)
+    if function == "server":
+        own += _SERVER
+        libraries += _PYDANTIC
+    for name in (*(f"mcp_roundtrip.{each}" for each in own), *libraries):
         with suppress(ImportError):  # the request that needs it fails
             import_module(name)
-    if initialization_type == SNAP_START:
+    if initialization_type() == SNAP_START:
         _reseed_after_restore()
 
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
 from mcp_roundtrip.auth.scopes import PrefixedScopes
-from mcp_roundtrip.deployment.cold_start import Function, prewarm_environment
+from mcp_roundtrip.deployment.cold_start import ON_DEMAND, SNAP_START, initialization_type
 from mcp_roundtrip.deployment.ports import AuditLog, Observer, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import VARIABLES, Audit, Settings, load_settings, read_variables
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 CATALOG_DIGEST: Final = "catalog.digest"
 """The file in the folder of a function with the digest of its features in the front door's catalog."""
-
-ON_DEMAND: Final = "on-demand"
 
 LOCAL_LOG_STREAM: Final = "local"
 """The log stream of the local runner. On Lambda nothing else can set the variable, which Lambda reserves."""
@@ -65,22 +63,12 @@ if (service := _service()) is not None:  # before the module of a tool creates a
     os.environ[SERVICE_NAME] = service
 
 
-def prewarm(function: Function) -> None:
-    """Import modules now if Lambda initializes this environment before its first request."""
-    if (initialization_type := _initialization_type()) != ON_DEMAND:
-        prewarm_environment(initialization_type, function)
-
-
-def _initialization_type() -> str:
-    return os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE", ON_DEMAND)
-
-
 @cache
 def observer() -> Observer:
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
         service=_service(),
-        starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
+        starts_cold=initialization_type() in (ON_DEMAND, SNAP_START),
         redacts=os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") != LOCAL_LOG_STREAM,
     )
 

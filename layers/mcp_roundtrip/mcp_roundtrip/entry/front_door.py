@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.auth.scopes import ScopeHierarchy
-from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment import cold_start, wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.forwarding import (
     Catalog,
@@ -102,7 +102,7 @@ class FrontDoor:
         hide_unauthorized: bool | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        wiring.prewarm("front_door")
+        cold_start.prewarm("front_door")
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
         self._options = ServerOptions(

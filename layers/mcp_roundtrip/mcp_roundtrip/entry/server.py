@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
 from mcp_roundtrip.auth.scopes import ScopeHierarchy
-from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment import cold_start, wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
@@ -84,7 +84,7 @@ class Server(Registry):
         hide_unauthorized: bool = False,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        wiring.prewarm("server")
+        cold_start.prewarm("server")
         super().__init__(channels, name, lenient_arguments=lenient_arguments)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
