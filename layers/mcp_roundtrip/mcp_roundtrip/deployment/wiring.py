@@ -82,10 +82,9 @@ def ports() -> Ports:
 def make_ports(settings: Settings) -> Ports:
     """Create ports on AWS for these settings, or for each audience that events tell."""
     clients = cache(lambda: _aws_clients(settings))
-    if not settings.derives_audience:
-        return _make_ports(settings, clients)
-
     base = _make_ports(settings, clients)
+    if not settings.derives_audience:
+        return base
 
     make_for = lru_cache(MAX_ENDPOINTS)(lambda uri: _make_ports(replace(settings, audience=uri), clients))
 
@@ -105,10 +104,6 @@ def _is_in_own_region(uri: str) -> bool:
     Callers of a private API choose the API with a header, and could write another Region into Host.
     """
     return uri.split(".")[2:3] == [os.environ.get("AWS_REGION")]
-
-
-def _record_issuer_failure(failure: IssuerUnavailable) -> None:
-    observer().record_failure("issuer_unavailable", failure)
 
 
 def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
@@ -263,16 +258,9 @@ def make_authenticator(settings: Settings) -> Authenticator:
 def _bearer(settings: Settings) -> Authenticator:
     from mcp_roundtrip.auth.bearer import BearerAuthenticator  # a plain call verifies no token
 
-    issuer = settings.required("token_issuer")
-
-    @cache
-    def keys() -> IssuerKeys:
-        from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
-
-        return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, _record_issuer_failure)
-
+    keys = cache(lambda: _issuer_keys(settings))
     return BearerAuthenticator(
-        issuer,
+        settings.required("token_issuer"),
         settings.token_audience or (settings.required("audience"),),
         frozenset(settings.token_algorithms),
         lambda *token: keys().verify(*token),
@@ -280,6 +268,16 @@ def _bearer(settings: Settings) -> Authenticator:
         settings.token_type == "at+jwt",  # noqa: S105 - no secret
         requires_client=bool(settings.token_audience),
     )
+
+
+def _issuer_keys(settings: Settings) -> IssuerKeys:
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
+
+    def record(failure: IssuerUnavailable) -> None:
+        observer().record_failure("issuer_unavailable", failure)
+
+    issuer = settings.required("token_issuer")
+    return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, record)
 
 
 class _WithoutAudience(Struct, frozen=True):
