@@ -134,7 +134,7 @@ def test_the_reasons_copy_no_long_text() -> None:
     tracemalloc.start()
     try:
         assert list(explain(validator, text))
-        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(text)
     finally:
         tracemalloc.stop()
 

@@ -6,7 +6,7 @@ Values are never quoted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, get_args
 
 from pydantic_core import ValidationError
@@ -28,22 +28,14 @@ REFUSED_CHOICE: Final = "refused_choice"
 # -- keywords of JSON Schema
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_integer(value: Any) -> bool:
-    return _is_number(value) and (isinstance(value, int) or value.is_integer())
-
-
-_TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
-    "null": ("null", lambda value: value is None),
-    "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "integer": ("an integer", _is_integer),
-    "number": ("a number", _is_number),
-    "string": ("a string", lambda value: isinstance(value, str)),
-    "array": ("an array", lambda value: isinstance(value, list)),
-    "object": ("an object", lambda value: isinstance(value, dict)),
+_TYPES: Final[Mapping[str, str]] = {
+    "null": "null",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
 }
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -79,9 +71,9 @@ def keyword_text(keyword: str, operand: Any) -> str:
         case "falseSchema", _:
             return "Input is not allowed"
         case "type", _:
-            return f"Input should be {type_names({'type': operand})}"
+            return f"Input should be {' or '.join(_TYPES[name] for name in operand)}"
         case "enum", _:
-            return f"Input should be {options_text(operand)}"
+            return f"Input should be {' or '.join(map(quote, operand[:20]))}"
         case "const", _:
             return f"Input should be {quote(operand)}"
         case ("format", str(name)) if name in _EXAMPLES:
@@ -91,25 +83,6 @@ def keyword_text(keyword: str, operand: Any) -> str:
         case _ if keyword in _WORDS:
             return f"Input should {_WORDS[keyword].format(quote(operand))}"
     return f"Input does not satisfy {keyword}" + ("" if operand is None else f": {quote(operand)}")
-
-
-def has_type(kinds: Any, value: Any) -> bool:
-    """Return whether JSON data has the type, or one of the types, under the keyword `type`."""
-    return any(_TYPES[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
-
-
-def type_names(schema: Mapping[str, Any]) -> str:
-    """Return what a schema demands by `enum` or `type`."""
-    if "enum" in schema:
-        return options_text(schema["enum"])
-    kinds = schema.get("type", ())
-    names = [_TYPES[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-    return " or ".join(names) or "another value"
-
-
-def options_text(options: list[Any]) -> str:
-    """Return the options of an `enum`, at most 20."""
-    return " or ".join(map(quote, options[:20]))
 
 
 def quote(rule: Any) -> str:

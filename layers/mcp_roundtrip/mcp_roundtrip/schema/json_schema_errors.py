@@ -6,14 +6,14 @@ alternatives, until that has taken half a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.error_texts import MAX_PROBLEMS, has_type, keyword_text, type_names
+from mcp_roundtrip.schema.error_texts import MAX_PROBLEMS, keyword_text
 from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, escaped, resolve
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
@@ -53,6 +53,10 @@ def input_problems(
 def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
     """Yield the problems of an invalid value, those of unknown members last."""
     return _Explanation(validator).reasons(_Place("#", value, ()))
+
+
+_OF_TYPE: Final = ("type", "enum", "const", "falseSchema")
+"""Keywords about a value as a whole."""
 
 
 class _Place(Struct, frozen=True, eq=False):
@@ -124,8 +128,8 @@ class _Explanation(Struct, eq=False):
                 [keyword] = group
                 places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
                 yield from self._alternatives([self._resolved(each) for each in places])
-            case keyword, details:
-                yield path, keyword_text(keyword, next(iter(details.values()), None))
+            case _:
+                yield path, _text(error)
 
     def _reference(self, place: _Place) -> Iterator[Problem]:
         key = (place.pointer, id(place.value))
@@ -137,41 +141,43 @@ class _Explanation(Struct, eq=False):
     def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest."""
         path = branches[0].path
-        alike = [each for each in branches if _is_alike(self._schema(each), each.value)]
-        counts = [len(self._errors(each)) for each in alike]
-        if not alike:
-            names = dict.fromkeys(type_names(self._schema(each)) for each in branches)
-            yield path, f"Input should be {' or '.join(names)}"
-        elif self.work_left <= 0:
+        tried = [self._try(each) for each in branches]
+        counts = [count for count, other_type in tried if not other_type]
+        if self.work_left <= 0:
             yield path, "Input should fit an alternative"
         elif counts.count(0) > 1:
             yield path, f"Input should fit one of the alternatives, not {counts.count(0)} of them"
+        elif counts:
+            yield from self._reference(branches[tried.index((min(counts), ""))])
         else:
-            yield from self._reference(alike[counts.index(min(counts))])
+            types = dict.fromkeys(other_type.removeprefix("Input should be ") for _, other_type in tried)
+            yield path, f"Input should be {' or '.join(types)}"
+
+    def _try(self, place: _Place) -> tuple[int, str]:
+        """Return the number of errors by an alternative, and its text for a value of another type."""
+        errors = _without_consequences(self._errors(place))
+        types = [_text(each) for each in errors if each.kind.name in _OF_TYPE and not each.instance_path]
+        return len(errors), "".join(types[:1])
 
     def _resolved(self, place: _Place) -> _Place:
         """Return the place that a reference leads to."""
         for _ in range(MAX_SCHEMA_DEPTH):
-            match self._schema(place):
+            match resolve(self.validator.shallow, place.pointer):
                 case {"allOf": [{"not": {"not": {"$ref": str(reference)}}}], **others} if not others:
                     place = place.at(_fragment(reference))
         return place
 
-    def _schema(self, place: _Place) -> Mapping[str, Any]:
-        found = resolve(self.validator.shallow, place.pointer)
-        return found if isinstance(found, dict) else {}
 
-
-def _is_alike(schema: Mapping[str, Any], value: Any) -> bool:
-    about_members = not schema.keys().isdisjoint(("required", "properties"))
-    return has_type(schema.get("type", "object" if about_members else ()), value)
+def _text(error: ValidationError) -> str:
+    """Return what the keyword demands that refuses a value."""
+    return keyword_text(error.kind.name, next(iter(error.kind.as_dict().values()), None))
 
 
 def _without_consequences(errors: list[ValidationError]) -> list[ValidationError]:
     """Return the errors, without others of a value that has the wrong type; unknown members come last."""
     of_type: dict[tuple[str | int, ...], ValidationError] = {}
     for error in sorted(errors, key=lambda each: each.kind.name != "type"):
-        if error.kind.name in ("type", "enum", "const"):  # the latter two say more
+        if error.kind.name in _OF_TYPE:  # an enum says more than its type
             of_type[tuple(error.instance_path)] = error
     found = [each for each in errors if of_type.get(tuple(each.instance_path), each) is each]
     return sorted(found, key=lambda each: each.kind.name == "additionalProperties")

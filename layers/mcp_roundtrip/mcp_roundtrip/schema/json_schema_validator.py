@@ -102,12 +102,13 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         try:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            return [error]
+            return [error.with_traceback(None)]  # its frames would keep the copies
         return []
 
     def work(self, value: Any) -> int:
         """Return how much work it is at most to ask for errors, of `MAX_WORK` in a second."""
-        return self._step + self._checks(value) + self._matching(value) // _PER_WORK
+        copying = sum(text_lengths(value)) // _COPIED
+        return self._step + self._checks(value) + self._matching(value) // _PER_WORK + copying
 
     def _matching(self, value: Any, other_patterns: frozenset[str] = frozenset()) -> int:
         sizes = {**self.patterns, **{each: pattern_size(each) for each in other_patterns}}
@@ -167,7 +168,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             # jsonschema-rs's own map of places takes 700 MB for a thousand references to as many properties.
             part = {"$schema": dialect_of(self.schema), "$ref": uri}
             try:
-                self._parts[uri] = _compile(part, registry=self._registry)
+                self._parts[uri] = _compile(part, registry=self._registry, mask="")
             except jsonschema_rs.ValidationError:
                 self._parts[uri] = None
         return self._parts[uri]
@@ -230,7 +231,9 @@ _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 
 _STEP: Final = 1_000
 _COMPILING: Final = 10
-"""The work for a step of an explanation in Python, and to compile a subschema once for several steps."""
+_COPIED: Final = 10
+"""The work for a step of an explanation in Python, and to compile a subschema once for several steps; the
+characters of text that are copied for one work."""
 
 _PER_WORK: Final = MAX_MATCHING // MAX_WORK
 
