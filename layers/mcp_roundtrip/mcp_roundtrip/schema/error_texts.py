@@ -18,9 +18,6 @@ from mcp_roundtrip.schema import patterns
 MAX_PROBLEMS: Final = 20
 """The most problems that a message lists."""
 
-ACCEPTED_CHOICE: Final = "\0accepted"
-"""A step in the places of pydantic's errors that stands for no member (see `typed_validator`)."""
-
 REFUSED_CHOICE: Final = "refused_choice"
 """The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""
 
@@ -109,10 +106,7 @@ def describe_errors(error: ValidationError, root: str, *, for_log: bool = False)
     `for_log`: without texts of the author's validators, which may quote values, and names that a client made.
     """
     errors = error.errors(include_url=False, include_input=False)
-    found = [
-        {**each, "loc": [step for step in each["loc"] if step != ACCEPTED_CHOICE]}
-        for each in [each for each in errors if each["type"] != REFUSED_CHOICE] or errors
-    ]
+    found = [each for each in errors if each["type"] != REFUSED_CHOICE] or errors
     describe = _describe_for_log if for_log else _describe
     lines = [describe(item, root) for item in found[:MAX_PROBLEMS]]
     if len(found) > MAX_PROBLEMS:

@@ -28,7 +28,7 @@ from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError,
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values
-from mcp_roundtrip.schema.error_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
+from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     CoreSchema,
     children,
@@ -67,6 +67,10 @@ _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 Accepts = Callable[[Any], bool]
 
 
+class _TooManyChoices(Exception):
+    pass
+
+
 def typed_validator(
     schema: CoreSchema, patterns: Collection[str] = (), *, config: Any = None
 ) -> SchemaValidator:
@@ -86,7 +90,7 @@ def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
             return validator.validate_json(text, strict=False, by_alias=True, by_name=False)
     except ValidationError as error:
         raise invalid_value(error, root) from None
-    except PydanticCustomError as error:
+    except _TooManyChoices as error:
         raise InvalidValue(f"{format_location(root, ())}: {error}") from None
 
 
@@ -109,14 +113,15 @@ class _Changes(Struct, frozen=True):
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
             case "json":
-                ref = schema.pop("ref", None)  # references lead to the outer schema
-                return {**core_schema.no_info_before_validator_function(_limit_json_values, schema, ref=ref)}
+                return _wrapped(_read_json, schema)
         if kind in _FAIL_FAST:
             schema["fail_fast"] = True
         if kind in _HASHED:
             hashed = schema.get(_HASHED[kind]) or core_schema.any_schema()
             schema[_HASHED[kind]] = core_schema.no_info_after_validator_function(_limit_collisions, hashed)
-            return self._refuse_one_key_twice(schema, original)
+            keys = original.get("keys_schema", {"type": "any"})
+            if keys["type"] not in _ONE_SPELLING or not keys.keys().isdisjoint(_CONVERSIONS):
+                return _wrapped(_read_keys, schema)
         return schema
 
     def _booleans_apart(self, literal: dict[str, Any]) -> dict[str, Any]:
@@ -144,11 +149,8 @@ class _Changes(Struct, frozen=True):
             others = {kind for other, kind in enumerate(kinds) if other != number}
             is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
             if is_ambiguous:
-                found[number] = _refuse_unless(
-                    partial(_is_chosen, self._accepts(choice), whole, len(choices)),
-                    found[number],
-                    (REFUSED_CHOICE, "Input should fit another alternative"),
-                )
+                check = partial(_read_choice, self._accepts(choice), whole, len(choices))
+                found[number] = _wrapped(check, found[number])
         return list(zip(found, labels, strict=True))
 
     def _accepts(self, schema: Any) -> Accepts:
@@ -170,16 +172,6 @@ class _Changes(Struct, frozen=True):
             choice = self.definitions[choice["schema_ref"]]
         return "" if choice["type"] in _ALSO_NUMBERS else _JSON_KINDS.get(choice["type"], "")
 
-    def _refuse_one_key_twice(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
-        keys = original.get("keys_schema")
-        if keys is None or (keys["type"] in _ONE_SPELLING and keys.keys().isdisjoint(_CONVERSIONS)):
-            return schema
-        names: Any = core_schema.dict_schema(with_definitions(schema["keys_schema"], self.definitions))
-        problem = "Input has names that are one key, such as 1 and 1.0; write each key once"
-        return _refuse_unless(
-            partial(_has_each_key_once, SchemaValidator(names)), schema, ("one_key", problem)
-        )
-
 
 def _json_schema_validator(schema: Any) -> Any:
     """Return the validator by the JSON Schema of a type; None if that is the author's."""
@@ -192,33 +184,28 @@ def _json_schema_validator(schema: Any) -> Any:
         return None
 
 
-def _refuse_unless(accepts: Accepts, schema: Any, error: tuple[str, str]) -> dict[str, Any]:
-    """Return a schema that reads what `accepts` returns True for. `error` is its type and its text."""
-    # A discriminator leaves the input as it is. A validator before the choice would turn JSON into Python's
-    # values, of which pydantic reads other dates.
+def _wrapped(check: Callable[[Any, Callable[[Any], Any]], Any], schema: Any) -> dict[str, Any]:
+    """Return a schema whose values `check` reads, with a function that reads the schema."""
     ref = schema.pop("ref", None)  # references lead to the outer schema
-    return {
-        **core_schema.tagged_union_schema(
-            {ACCEPTED_CHOICE: schema},
-            lambda value: ACCEPTED_CHOICE if accepts(value) else None,
-            custom_error_type=error[0],
-            custom_error_message=error[1],
-            ref=ref,
-        )
-    }
+    return {**core_schema.no_info_wrap_validator_function(check, schema, ref=ref)}
 
 
-def _is_chosen(choice: Accepts, union: Accepts, choices: int, value: Any) -> bool:
+def _read_choice(
+    accepts: Accepts, union: Accepts, choices: int, value: Any, read: Callable[[Any], Any]
+) -> Any:
     _limit_choosing(2 * value_size(value) + choices // 20)
     # No choice accepts what a validator around the union has converted: pydantic decides.
-    return choice(value) or not union(value)
+    if accepts(value) or not union(value):
+        return read(value)
+    raise PydanticCustomError(REFUSED_CHOICE, "Input should fit another alternative")
 
 
-def _has_each_key_once(names: SchemaValidator, value: Any) -> bool:
-    try:
-        return len(names.validate_python(dict.fromkeys(value))) == len(value)
-    except (TypeError, ValueError):  # no object, or a name that is no key: the dict says so
-        return True
+def _read_keys(value: Any, read: Callable[[Any], Any]) -> Any:
+    found = read(value)
+    if len(found) < len(value):
+        problem = "Input has names that are one key, such as 1 and 1.0; write each key once"
+        raise PydanticCustomError("one_key", problem)
+    return found
 
 
 def _label(choice: CoreSchema) -> str:
@@ -280,19 +267,19 @@ def _limit_collisions(value: Any) -> Any:
 
 
 def _limit_choosing(microseconds: int) -> None:
-    """Count time to choose an alternative. Raises PydanticCustomError, which ends the validation."""
+    """Count time to choose an alternative. Raises _TooManyChoices, which ends the validation."""
     if (counts := _counts.get()) is not None:
         counts.choosing_us += microseconds
         if counts.choosing_us > MAX_CHOOSING_US:
-            raise PydanticCustomError("choices", "Input has too many values for its alternatives; send fewer")
+            raise _TooManyChoices("Input has too many values for its alternatives; send fewer")
 
 
-def _limit_json_values(value: Any) -> Any:
-    """Return a value. Raises PydanticCustomError for a text of JSON that has too many values."""
+def _read_json(value: Any, read: Callable[[Any], Any]) -> Any:
+    """Read a text of JSON. Raises PydanticCustomError for one that has too many values."""
     counts = _counts.get()
     if isinstance(value, str) and counts is not None:
         counts.json_values += count_json_values(value, MAX_NESTED_JSON_VALUES)
         if counts.json_values > MAX_NESTED_JSON_VALUES:
             problem = f"More than {MAX_NESTED_JSON_VALUES} values in strings of JSON; send fewer at once"
             raise PydanticCustomError("too_many_values", problem)
-    return value
+    return read(value)
