@@ -70,13 +70,6 @@ def test_an_annotated_parameter_has_its_header_in_the_schema() -> None:
     assert found.parameter_headers == {("region",): "Region"}
 
 
-def test_a_tool_without_annotated_parameters_mirrors_nothing() -> None:
-    def tool(a: str, b: list[int] | None = None): ...
-
-    assert arguments(tool).parameter_headers == {}
-    assert raw(of_properties({"a": {"type": "string"}})).parameter_headers == {}
-
-
 @pytest.mark.parametrize(
     ("annotation", "schema"),
     [
@@ -219,13 +212,6 @@ Lost = TypeAliasType("Lost", "Nobody")  # type: ignore[name-defined]  # noqa: F8
 @pytest.mark.parametrize("annotation", [Lost, Literal["x-mcp-header"], Unknown])
 def test_types_without_headers_or_not_yet_resolvable_are_accepted(annotation: Any) -> None:
     assert one(annotation).parameter_headers == {}
-
-
-def test_a_field_as_default_that_declares_a_header_is_refused() -> None:
-    def tool(a: str = Field("a", json_schema_extra={"x-mcp-header": "A"})): ...
-
-    with pytest.raises(DefinitionError, match="McpHeader"):
-        arguments(tool).check()
 
 
 def test_a_header_as_default_is_refused() -> None:

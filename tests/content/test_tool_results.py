@@ -491,12 +491,3 @@ def test_an_alias_may_refer_to_itself():
     recursive = output_of(list[tree])
     assert recursive.json_schema()["type"] == "array"
     assert recursive.dump(["a", {"b": "c"}])[1] == ["a", {"b": "c"}]
-
-
-def test_data_that_looks_like_a_pattern_is_none():
-    class Search(BaseModel):
-        pattern: str = "(?i)a"
-        options: dict[str, str] = {"pattern": "(?P<n>a)"}
-
-    schema = output_of(Search).json_schema()
-    assert schema["properties"]["options"]["default"] == {"pattern": "(?P<n>a)"}

@@ -333,20 +333,6 @@ def test_validators_are_not_called_with_values_that_the_schema_refuses() -> None
     assert called == []
 
 
-def test_validators_run_when_the_schema_accepts_all_members() -> None:
-    def refuse(value: int) -> int:
-        raise ValueError("too many")
-
-    class Stay(BaseModel):
-        nights: int
-        guests: Annotated[int, AfterValidator(refuse)]
-
-    for nights, problem in (("2", "nights: Input should be an integer"), (2, "guests: too many")):
-        with pytest.raises(InvalidAnswer) as caught:
-            Form.from_model(Stay).parse({"nights": nights, "guests": 1})
-        assert str(caught.value) == problem
-
-
 def test_a_validator_that_refuses_runs_once() -> None:
     called = list[int]()
 
@@ -357,17 +343,6 @@ def test_a_validator_that_refuses_runs_once() -> None:
     with pytest.raises(ArgumentsError, match="too many"):
         arguments(Annotated[int, AfterValidator(refuse)]).validate({"x": 1})
     assert called == [1]
-
-
-def test_members_with_a_common_prefix_are_each_named() -> None:
-    class Days(BaseModel):
-        day: set[int]
-        days: date
-
-    with pytest.raises(ArgumentsError) as caught:
-        arguments(Days).validate({"x": {"day": [1, 1], "days": "soon"}})
-    places = [line.partition(":")[0] for line in str(caught.value).splitlines()]
-    assert places == ["arguments.x.day", "arguments.x.days"]
 
 
 def test_a_type_with_a_custom_core_schema_is_read() -> None:
