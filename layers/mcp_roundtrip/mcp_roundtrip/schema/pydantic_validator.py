@@ -15,8 +15,7 @@ its core schema is changed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from functools import cache, partial
 from sys import hash_info
@@ -85,13 +84,15 @@ def typed_validator(
 
 def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
     """Return the value of the type from JSON text with the name `root`. Raises InvalidValue."""
+    counts = _counts.set(_Counts())
     try:
-        with _limited():
-            return validator.validate_json(text, strict=False, by_alias=True, by_name=False)
+        return validator.validate_json(text, strict=False, by_alias=True, by_name=False)
     except ValidationError as error:
         raise invalid_value(error, root) from None
     except _TooManyChoices as error:
         raise InvalidValue(f"{format_location(root, ())}: {error}") from None
+    finally:
+        _counts.reset(counts)
 
 
 def invalid_value(error: ValidationError, root: str) -> InvalidValue:
@@ -237,16 +238,6 @@ class _Counts(Struct):
 
 _counts: ContextVar[_Counts | None] = ContextVar("counts", default=None)
 """Those of the client's input that is read; None while a value of the author is read."""
-
-
-@contextmanager
-def _limited() -> Iterator[None]:
-    """Limit what is read in the block, which is one input."""
-    token = _counts.set(_Counts())
-    try:
-        yield
-    finally:
-        _counts.reset(token)
 
 
 def _limit_collisions(value: Any) -> Any:
