@@ -22,7 +22,7 @@ from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Sample
@@ -34,9 +34,6 @@ from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, Miss
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.results import MalformedInputResponse, read_response
-
-Answer = tuple[Any]
-"""A typed answer, or the user's refusal to give one, in a tuple, because an answer may be None."""
 
 _REFUSALS: Final = (ElicitationDeclined, ElicitationCancelled)
 
@@ -95,7 +92,7 @@ class _Resolver:
         self._run = run
         self._questions = questions
         self._requests = {key: question.request() for key, question in questions.items()}
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, Any] = {}  # typed answers, and the user's refusals to give one
         self._rejections: dict[str, str] = {}
         self._urls: dict[str, ConsentedUrl] = {}
         self._check_ms: float = 0
@@ -105,12 +102,14 @@ class _Resolver:
     def look_up_answers(self) -> None:
         for key, question in self._questions.items():
             try:
-                answer = self._replay(key, question) or self._read_response(key, question)
+                answer = self._replay(key, question)
+                if answer is UNSET:
+                    answer = self._read_response(key, question)
             except InvalidAnswer as invalid:
                 self._rejections[key] = invalid.reason
                 self._run.requests.refused[key] = invalid.log_reason
             else:
-                if answer is not None:
+                if answer is not UNSET:
                     self._answers[key] = answer
 
     def check_urls(self) -> Generator[Poll, bool | None, None]:
@@ -133,7 +132,7 @@ class _Resolver:
         for key, channel in self._choose_channels(unanswered).items():
             if channel == "default":
                 self._run.record(Entry(key, Kind.DEFAULT, None))
-                self._answers[key] = (unanswered[key].default,)
+                self._answers[key] = unanswered[key].default
                 self._urls.pop(key, None)
                 continue
             request = replace(self._requests[key], channel=channel)
@@ -151,39 +150,39 @@ class _Resolver:
     def answers(self) -> list[Any] | None:
         if len(self._answers) < len(self._questions):
             return None
-        answers = [self._answers[key][0] for key in self._questions]
+        answers = [self._answers[key] for key in self._questions]
         for answer in answers:
             if isinstance(answer, _REFUSALS):
                 raise answer
         return answers
 
-    def _replay(self, key: str, question: Question[Any]) -> Answer | None:
-        """Return the journaled answer; None if there is none, or it answers another question than this.
+    def _replay(self, key: str, question: Question[Any]) -> Any:
+        """Return the journaled answer; UNSET if there is none, or it answers another question than this.
 
         Raises InvalidAnswer if it no longer validates. In both cases the entry is removed.
         """
         entry = self._run.history.entry(key)
         if entry is None:
-            return None
+            return UNSET
         if entry.kind is Kind.DEFAULT:
             if question.has_default:
-                return (question.default,)
+                return question.default
             self._discard(key, "default")
-            return None
+            return UNSET
         if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
             was = entry.kind.name.lower()
             raise self._run.drift_error(key, f"is recorded as {was}, and the code uses it as question")
         changed = entry.fingerprint.describe_changes(self._requests[key].fingerprint)
         if changed:
             self._discard(key, changed)
-            return None
+            return UNSET
         unfit = "model (which the recorded answer does not fit)"
         try:
             raw = read_response(key, self._requests[key].to_wire(), entry.value)
             return _parse(key, question, raw)
         except MalformedInputResponse:
             self._discard(key, unfit)
-            return None
+            return UNSET
         except InvalidAnswer:
             self._discard(key, unfit)
             raise
@@ -194,8 +193,8 @@ class _Resolver:
             raise self._run.drift_error(key, f"its {changed} changed after something later was recorded")
         self._run.history.remove(key)
 
-    def _read_response(self, key: str, question: Question[Any]) -> Answer | None:
-        """Return the answer in this request's response, journaled; None if no response counts.
+    def _read_response(self, key: str, question: Question[Any]) -> Any:
+        """Return the answer in this request's response, journaled; UNSET if no response counts.
 
         Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
         """
@@ -209,7 +208,7 @@ class _Resolver:
             responses = inputs.responses
             counts = key in responses and self._response_counts(key, question)
         if key not in responses or not counts:
-            return None
+            return UNSET
         request = self._requests[key]
         try:
             raw = read_response(key, request.to_wire(), responses[key])
@@ -217,13 +216,13 @@ class _Resolver:
             self._run.requests.refused[key] = malformed.reason
             if self._is_sent_again(key):
                 raise self._run.fail(malformed) from None
-            return None
+            return UNSET
         answer = _parse(key, question, raw)
         message, form = request.fingerprint.message, request.fingerprint.form
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), message, form)
-        if isinstance(question, ElicitUrl) and not isinstance(answer[0], _REFUSALS):
+        if isinstance(question, ElicitUrl) and not isinstance(answer, _REFUSALS):
             self._urls[key] = ConsentedUrl(question, request, entry)
-            return None
+            return UNSET
         self._run.record(entry)
         return answer
 
@@ -247,7 +246,7 @@ class _Resolver:
 
     def _complete(self, key: str, url: ConsentedUrl) -> None:
         self._run.record(url.entry)
-        self._answers[key] = (None,)
+        self._answers[key] = None
 
     def _choose_channels(self, questions: Mapping[str, Question[Any]]) -> dict[str, Channel]:
         """Return the channel of each question. Raises MissingClientCapability if some have none."""
@@ -270,8 +269,9 @@ class _Resolver:
         return self._run.requests.user_only_reached and question.trusts_answer
 
 
-def _parse(key: str, question: Question[Any], raw: Any) -> Answer:
+def _parse(key: str, question: Question[Any], raw: Any) -> Any:
+    """Return the typed answer, or the refusal. Raises InvalidAnswer."""
     try:
-        return (question.parse_response(deepcopy(raw)),)  # the tool may change its answer, not the journal
+        return question.parse_response(deepcopy(raw))  # the tool may change its answer, not the journal
     except _REFUSALS as refusal:
-        return (type(refusal)(key),)  # the question does not know its branch's prefix
+        return type(refusal)(key)  # the question does not know its branch's prefix

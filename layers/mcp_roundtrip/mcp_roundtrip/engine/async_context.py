@@ -181,8 +181,8 @@ class AsyncContext(ContextBase):
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
         step = self._step(name, function, kwargs)
         recorded = step.recorded()
-        if recorded is not None:
-            return recorded[0]
+        if recorded is not UNSET:
+            return recorded
         step.check()
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))

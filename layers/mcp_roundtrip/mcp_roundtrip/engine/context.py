@@ -158,8 +158,8 @@ class Context(ContextBase):
         """
         step = self._step(name, function, kwargs)
         recorded = step.recorded()
-        if recorded is not None:
-            return recorded[0]
+        if recorded is not UNSET:
+            return recorded
         step.check()
         if self._run.request_checkpoint():
             raise self._run.suspend()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.journal import Entry, Kind
@@ -67,13 +67,13 @@ class Step(Struct, eq=False):
     at_most_once: bool = False
     retry: Retry | None = None
 
-    def recorded(self) -> tuple[Any] | None:
-        """Return the recorded result, revived, in a 1-tuple, because it may be None."""
+    def recorded(self) -> Any:
+        """Return the recorded result, revived; UNSET if there is none."""
         entry = self.run.recorded_entry(self.key, Kind.STEP)
         if entry is None:
-            return None
+            return UNSET
         try:
-            return (revive(entry.value, return_annotation(self.function)),)
+            return revive(entry.value, return_annotation(self.function))
         except ValueError:
             changed = "its recorded result does not fit its return annotation any more"
             raise self.run.drift_error(self.key, changed) from None
