@@ -56,8 +56,6 @@ def start(monkeypatch):
         wiring.observer.cache_clear()
 
     def begin(environment: dict[str, str]) -> None:
-        for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):  # of this computer
-            monkeypatch.delenv(name, raising=False)
         for name, value in {**FUNCTION, **environment}.items():
             monkeypatch.setenv(name, value)
         clear()

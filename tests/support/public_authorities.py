@@ -1,7 +1,6 @@
 """A pytest plugin: clients of HTTP load no public certificate authorities, which takes 25 ms for each client.
 
 No test meets a certificate by one of them. Authorities that a test names are loaded, those of variables too.
-A bundle for AWS that this computer names is none of a function, which would need boto3 for it.
 """
 
 import os
@@ -28,8 +27,6 @@ def no_public_authorities() -> Iterator[None]:
             load(self, cafile, *others, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
-            patch.delenv(name, raising=False)
         patch.setattr(ssl.SSLContext, "load_default_certs", load_named_default)
         patch.setattr(ssl.SSLContext, "load_verify_locations", load_others)
         yield

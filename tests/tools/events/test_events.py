@@ -32,8 +32,6 @@ FUNCTIONS = ROOT / "functions"
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
     """Return a function that calls `app.handler` as Lambda does, with a stand-in for KMS."""
     wiring.ports.cache_clear()
-    for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):  # of this computer
-        monkeypatch.delenv(name, raising=False)
     with environment() as variables:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
