@@ -118,9 +118,7 @@ REPOS = ("ann/4/5", "ann/four", "ann/101", "%zz/4")
 MISSING = ["test://nothing", "test://TEXT/", "", *(f"repo://{each}" for each in REPOS)]
 
 
-@pytest.mark.parametrize(
-    "uri", ["test://nothing", "test://TEXT/", "", *(f"repo://{rest}" for rest in MISSING)]
-)
+@pytest.mark.parametrize("uri", MISSING)
 def test_the_error_for_a_missing_resource_names_its_uri(play, uri):
     refused = play.request("resources/read", uri=uri)["error"]
     assert (refused["code"], refused["data"]) == (-32602, {"uri": uri})

@@ -142,14 +142,14 @@ class FrontDoor:
         if len(calls) > 1:
             calls[COMPLETION_COMPLETE] = self._forward_completion
         return Features(
-            catalog.tools,
-            catalog.prompts,
-            catalog.resources,
-            catalog.templates,
-            calls,
-            self._forward,
-            self._forward_feature,
-            self._read_skills if catalog.skills else None,
+            tools=catalog.tools,
+            prompts=catalog.prompts,
+            resources=catalog.resources,
+            templates=catalog.templates,
+            calls=calls,
+            read_own_view=self._forward,
+            dialect_call=self._forward_feature,
+            read_skills=self._read_skills if catalog.skills else None,
             is_constant=True,
         )
 

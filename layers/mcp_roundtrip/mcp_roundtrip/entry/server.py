@@ -134,14 +134,14 @@ class Server(Registry):
         if self.resources:
             calls[RESOURCES_READ] = self._read_resource
         return Features(
-            self.tools,
-            self.prompts,
-            static,
-            templates,
-            calls,
-            read_own_view,
-            self._call_tool_of_dialect,
-            self._read_skills if self.skill_folders else None,
+            tools=self.tools,
+            prompts=self.prompts,
+            resources=static,
+            templates=templates,
+            calls=calls,
+            read_own_view=read_own_view,
+            dialect_call=self._call_tool_of_dialect,
+            read_skills=self._read_skills if self.skill_folders else None,
         )
 
     def _get_prompt(self, context: RequestContext) -> Reply:
