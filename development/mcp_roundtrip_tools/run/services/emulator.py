@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -49,16 +49,20 @@ class Emulator:
         return process is not None and process.is_alive
 
     def declare(self, storage: Storage) -> None:
-        """Set the tables and buckets that must exist at the next call. Those that exist keep their data."""
+        """Set the tables and buckets that must exist at the next call. Those that exist keep their data.
+
+        Waits for the installation of ministack if there are any: a function would not wait so long.
+        """
         with self._lock:
             self._storage = storage
         if storage.tables or storage.buckets:
-            self._installation.begin()
+            with suppress(MinistackError):  # the first call reports it
+                self._installation.packages()
 
     def respond(self, request: Request) -> Response:
         """Answer one request; with 501 if ministack cannot run."""
         try:
-            packages = self._installation.packages()  # may wait for the installation
+            packages = self._installation.packages()
             with self._lock:
                 path = self._start(packages)
                 self._create_missing(path)

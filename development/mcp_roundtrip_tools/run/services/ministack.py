@@ -130,12 +130,6 @@ def _await_health(url: str, log: Path) -> None:
 REQUIREMENTS: Final = ("ministack==1.5.33", "cryptography")
 """What DynamoDB and S3 need: a part of MINISTACK_PIN in the Makefile."""
 
-DELAY_S: Final = 1.0
-"""The seconds that the start of the functions gets before the installation."""
-
-_NICE: Final = ("/usr/bin/env", "nice", "-n", "10")
-"""The installation must not delay the first requests."""
-
 
 def cache_folder() -> Path:
     """Return the folder of the installation for this Python in the user's cache."""
@@ -153,17 +147,7 @@ class Installation:
         self._folder = folder or cache_folder()
         self._preferred = preferred
         self._lock = threading.Lock()
-        self._begun = False
         self._failure: MinistackError | None = None
-
-    def begin(self) -> None:
-        """Install in the background if necessary, so that the first call need not wait."""
-        if self._begun or self._is_installed():
-            return
-        self._begun = True
-        installing = threading.Timer(DELAY_S, self._install_early)
-        installing.daemon = True
-        installing.start()
 
     def packages(self) -> Path | None:
         """Return the folder that has ministack, after an installation if necessary; None if PYTHON has it.
@@ -173,22 +157,17 @@ class Installation:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            if not self._is_installed():
+            if self._preferred.is_file():
+                return None
+            if not self._folder.is_dir():
                 self._install()
-        return None if self._preferred.is_file() else self._folder
-
-    def _is_installed(self) -> bool:
-        return self._preferred.is_file() or self._folder.is_dir()
-
-    def _install_early(self) -> None:
-        with suppress(MinistackError):  # the first call reports it
-            self.packages()
+        return self._folder
 
     def _install(self) -> None:
         began_s = time.monotonic()
         self._log(f"Installing {REQUIREMENTS[0]} for tables and buckets into {self._folder} (only once) …")
         try:
-            install_packages(self._folder, [*_NICE, sys.executable, "-m", "pip", "install", *REQUIREMENTS])
+            install_packages(self._folder, [sys.executable, "-m", "pip", "install", *REQUIREMENTS])
         except PipError as error:
             text = f"ministack, which has tables and buckets, cannot be installed: {error}"
             self._failure = MinistackError(text)
