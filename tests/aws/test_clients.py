@@ -67,6 +67,33 @@ def test_the_error_of_what_only_boto3_can_do_names_the_setting_for_it(environmen
         assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        *((name, "http://proxy.test") for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy")),
+        *(("AWS_PROFILE", "p"), ("AWS_DEFAULT_PROFILE", "p"), ("AWS_CONFIG_FILE", "/opt/config")),
+        *(("AWS_USE_FIPS_ENDPOINT", "true"), ("AWS_USE_DUALSTACK_ENDPOINT", "True")),
+        *(("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"), ("AWS_ACCOUNT_ID_ENDPOINT_MODE", "Required")),
+    ],
+)
+def test_an_environment_whose_calls_only_boto3_can_make_is_refused_by_its_variable(variable, value):
+    with pytest.raises(SettingsError, match=rf"{variable} .*boto3") as refused:
+        AwsClients(environment={**FUNCTION, variable: value}).client("kms")
+    assert refused.value.setting == "MCP_AWS_CLIENT"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        *({"HTTPS_PROXY": ""}, {"NO_PROXY": "x.test"}, {"AWS_USE_FIPS_ENDPOINT": "false"}),
+        *({"AWS_CONFIG_FILE": "/dev/null"}, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"}),
+    ],
+    ids=str,
+)
+def test_other_variables_of_sdks_need_no_boto3(others):
+    AwsClients(environment={**FUNCTION, **others}).client("kms").close()
+
+
 def test_a_deployment_can_choose_boto3(function):
     clients = Boto3Clients()
     client = clients.client("kms")

@@ -128,36 +128,6 @@ def test_bearer_mode_requires_an_issuer_with_public_keys(issuer):
     assert settings.token_algorithms == ("RS256", "ES256")
 
 
-NEEDS_BOTO3 = [
-    *((name, "http://proxy.test") for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy")),
-    *(("AWS_PROFILE", "p"), ("AWS_DEFAULT_PROFILE", "p"), ("AWS_CONFIG_FILE", "/opt/config")),
-    *(("AWS_USE_FIPS_ENDPOINT", "true"), ("AWS_USE_DUALSTACK_ENDPOINT", "True")),
-    *(("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"), ("AWS_ACCOUNT_ID_ENDPOINT_MODE", "Required")),
-]
-
-
-@pytest.mark.parametrize(("variable", "value"), NEEDS_BOTO3)
-def test_an_environment_whose_calls_only_boto3_can_make_needs_that_setting(variable, value):
-    with pytest.raises(SettingsError) as refused:
-        load_settings({**MINIMAL, variable: value})
-    assert refused.value.setting == "MCP_AWS_CLIENT"
-    assert "boto3" in str(refused.value)
-    assert variable in str(refused.value)
-    assert load_settings({**MINIMAL, variable: value, "MCP_AWS_CLIENT": "boto3"}).aws_client == "boto3"
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        *({"HTTPS_PROXY": ""}, {"NO_PROXY": "x.test"}, {"AWS_USE_FIPS_ENDPOINT": "false"}),
-        *({"AWS_CONFIG_FILE": "/dev/null"}, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"}),
-    ],
-    ids=str,
-)
-def test_other_variables_of_sdks_need_no_setting(environment):
-    assert load_settings({**MINIMAL, **environment}).aws_client == "signed"
-
-
 KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 
 

@@ -54,7 +54,7 @@ mistakes(
         "no mode": lambda: load_settings({}),
         "another mode": lambda: given(AUTH_MODE="cognito"),
         "another choice where there is a default": lambda: given(STATE_SIGNING="kms"),
-        "fips endpoints": lambda: load_settings({"MCP_AUTH_MODE": "none", "AWS_USE_FIPS_ENDPOINT": "true"}),
+        "fips endpoints": lambda: AwsClients(environment={"AWS_USE_FIPS_ENDPOINT": "true"}).client("kms"),
         "a profile in place of credentials": lambda: AwsClients(
             environment={"AWS_DEFAULT_REGION": "eu-west-1"}
         ).client("kms"),

@@ -118,6 +118,16 @@ FIRST_DYNAMODB_PAUSE_S: Final = 0.025
 FIRST_PAUSE_S: Final = 0.05
 """The longest pauses before a second attempt, as in botocore."""
 
+_BOTO3_VARIABLES: Final = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+    *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"),
+    *("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
+)
+"""Variables that change how an SDK calls AWS, and that a `SignedClient` does not have."""
+
+_WITHOUT_EFFECT: Final = frozenset({"", "false", "preferred", "disabled", "/dev/null"})
+"""Values of these variables with which an SDK calls AWS as without them."""
+
 _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
 """Service -> its name in the variables of endpoints, if that differs from the upper-case name."""
 
@@ -157,6 +167,9 @@ class AwsClients:
         return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
 
     def _signed_client(self, service: str, retries: Retries, max_idle_s: float) -> SignedClient:
+        for name in _BOTO3_VARIABLES:
+            if self._environment.get(name, "").lower() not in _WITHOUT_EFFECT:
+                raise _unsupported(f"{name} is set")
         region = self._environment.get("AWS_DEFAULT_REGION")
         if not region:
             raise _unsupported("AWS_DEFAULT_REGION is not set")

@@ -11,7 +11,6 @@ from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import force_setattr
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.aws.client_choice import check_signed_client
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
@@ -247,14 +246,11 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     if environment.get("AWS_LAMBDA_EXEC_WRAPPER") == ADOT_WRAPPER:
         values.setdefault("MCP_TRACES", "on")
     try:
-        settings = convert(values, Settings)
+        return convert(values, Settings)
     except ValidationError as error:
         # The path is last; a value before it may look like one.
         variable = re.findall(r"\w+", str(error).rpartition("$.")[2])[0]
         raise _wrong(variable) from None
-    if settings.aws_client == "signed":
-        check_signed_client(environment)
-    return settings
 
 
 def read_variables(environment: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
