@@ -122,12 +122,16 @@ class _Explanation(Struct, eq=False):
                 inner = _Place(_pointer(of_name.schema_path), name, (*path, name))
                 for _, problem in self._problems(of_name, inner):
                     yield inner.path, problem.replace("Input", "The name", 1)
-            case "not", {"schema": {"not": {"$ref": str(reference)}}}:
-                yield from self._reference(place.at(_fragment(reference)))
+            case "not", {
+                "schema": {"not": {"$ref": str(to)} | {"$dynamicRef": str(to)} | {"$recursiveRef": str(to)}}
+            }:
+                yield from self._reference(place.at(_fragment(to)))
             case "not", {"schema": {"not": {"anyOf": branches} | {"oneOf": branches} as group}}:
                 [keyword] = group
                 places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
                 yield from self._alternatives([self._resolved(each) for each in places])
+            case "contains", _:
+                yield path, keyword_text("contains", resolve(self.validator.shallow, place.pointer))
             case _:
                 yield path, _text(error)
 

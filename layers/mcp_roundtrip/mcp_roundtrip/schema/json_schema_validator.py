@@ -191,11 +191,11 @@ def _asserted(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     With a format in Python, jsonschema-rs takes memory for each member that it checks.
     """
-    if not any(node.get("format") in _FORMATS for node in nodes(schema)):
+    if not any(str(node.get("format")) in _FORMATS for node in nodes(schema)):
         return dict(schema)
     copied = deepcopy(dict(schema))
     for node in [*nodes(copied)]:
-        if node.get("format") in _FORMATS:
+        if str(node.get("format")) in _FORMATS:
             node["allOf"] = [*node.get("allOf", ()), _FORMATS[node.pop("format")]]
     return copied
 
@@ -230,10 +230,13 @@ _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 """Dialects in which `$ref` hides the keywords beside it."""
 
 _STEP: Final = 1_000
+"""The work for a step of an explanation in Python."""
+
 _COMPILING: Final = 10
+"""The work to compile a subschema once for several steps."""
+
 _COPIED: Final = 10
-"""The work for a step of an explanation in Python, and to compile a subschema once for several steps; the
-characters of text that are copied for one work."""
+"""Characters of a text that are copied into an error for one work."""
 
 _PER_WORK: Final = MAX_MATCHING // MAX_WORK
 
