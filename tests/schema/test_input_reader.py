@@ -32,7 +32,6 @@ from typing_extensions import TypeAliasType
 from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.json_schema import NUMBER_PATTERN
@@ -40,6 +39,7 @@ from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.costly_types import alike
 from support.json_values import values, verdicts
+from support.servers import arguments_of
 from support.type_samples import FORMS, ZOO, Level
 
 ROOT = Path(__file__).parents[2]
@@ -51,13 +51,6 @@ law = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-
-
-def arguments(annotation: Any) -> Arguments:
-    def tool(x): ...
-
-    tool.__annotations__["x"] = annotation
-    return Arguments.from_function(tool, ())
 
 
 def is_accepted(read: Callable[[Any], Any], value: Any) -> bool:
@@ -127,7 +120,7 @@ def check_form(form: Form) -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_arguments_are_accepted_exactly_as_by_the_schema_which_its_validation_agrees_with(name: str) -> None:
-    found = arguments(ZOO[name])
+    found = arguments_of(ZOO[name])
     schema = found.json_schema()
     validation = SchemaValidator.compile(schema)
 
@@ -232,7 +225,7 @@ ELSEWHERE = {"headers"}
 @pytest.mark.parametrize("name", EXCEPTIONS)
 def test_each_exception_is_a_disagreement_with_the_schema(name: str) -> None:
     for annotation, value in EXCEPTIONS[name]:
-        found = arguments(annotation)
+        found = arguments_of(annotation)
         assert SchemaValidator.compile(found.json_schema()).is_valid({"x": value})
         assert not is_accepted(found.validate, {"x": value})
 
@@ -246,7 +239,7 @@ def test_each_exception_of_forms_is_a_disagreement_with_the_schema(name: str) ->
 
 
 def test_names_that_are_one_key_are_refused_with_their_place() -> None:
-    read = arguments(dict[str, dict[float, str]] | None).validate
+    read = arguments_of(dict[str, dict[float, str]] | None).validate
     assert read({"x": {"a": {"1.0": "a", "2": "b"}}}) == {"x": {"a": {1.0: "a", 2.0: "b"}}}
     with pytest.raises(ArgumentsError) as caught:
         read({"x": {"a": {"1.0": "a", "1": "b"}}})
@@ -303,7 +296,7 @@ class Shelf(BaseModel):
 def test_a_refusal_names_each_member_and_the_accepted_values() -> None:
     value = {"tags": ["a", "a"], "level": True, "pair": [1], "when": "soon", "more": 1}
     with pytest.raises(ArgumentsError) as caught:
-        arguments(Shelf | None).validate({"x": value, "y": 1})
+        arguments_of(Shelf | None).validate({"x": value, "y": 1})
     assert str(caught.value).splitlines() == [
         "arguments.x.tags: Input should have no item twice",
         "arguments.x.level: Input should be 1 or 2",
@@ -324,7 +317,7 @@ def test_validators_are_not_called_with_values_that_the_schema_refuses() -> None
         nights: Annotated[int, AfterValidator(record)]
         until: date
 
-    read = arguments(Annotated[str | Stay, BeforeValidator(record)]).validate
+    read = arguments_of(Annotated[str | Stay, BeforeValidator(record)]).validate
     assert read({"x": "a"}) == {"x": "a"}
     called.clear()
     for refused in (1, {"nights": True, "until": "2026-07-28"}, {"nights": 1, "until": "soon"}):
@@ -341,7 +334,7 @@ def test_a_validator_that_refuses_runs_once() -> None:
         raise ValueError("too many")
 
     with pytest.raises(ArgumentsError, match="too many"):
-        arguments(Annotated[int, AfterValidator(refuse)]).validate({"x": 1})
+        arguments_of(Annotated[int, AfterValidator(refuse)]).validate({"x": 1})
     assert called == [1]
 
 
@@ -355,4 +348,4 @@ def test_a_type_with_a_custom_core_schema_is_read() -> None:
             x = core_schema.arguments_parameter("x", core_schema.int_schema(), mode="positional_or_keyword")
             return core_schema.call_schema(core_schema.arguments_schema([x]), cls)
 
-    assert arguments(Pair).validate({"x": {"x": 1}})["x"].x == 1
+    assert arguments_of(Pair).validate({"x": {"x": 1}})["x"].x == 1

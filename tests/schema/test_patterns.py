@@ -19,7 +19,6 @@ from pydantic import BaseModel, Field
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
-from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,
@@ -32,6 +31,7 @@ from mcp_roundtrip.schema.patterns import (
     syntax_problem,
 )
 from support import skips
+from support.servers import arguments_of
 
 PARTS = st.sampled_from(
     [
@@ -194,13 +194,6 @@ def search(pattern: str, unit: str) -> Callable[[], float]:
     return timed
 
 
-def arguments(annotation: Any) -> Arguments:
-    def tool(value: Any) -> None: ...
-
-    tool.__annotations__["value"] = annotation
-    return Arguments.from_function(tool, ())
-
-
 def raw(**member: Any) -> RawArguments:
     def tool(value: Any) -> None: ...
 
@@ -225,8 +218,8 @@ def test_ordinary_patterns_are_accepted_with_long_texts_beside_them(pattern: str
     ],
 )
 def test_a_pattern_that_is_too_large_is_refused_with_the_remedy(annotation: Any) -> None:
-    with pytest.raises(DefinitionError, match=r"parameter 'value': .*the pattern .*with `\+` or `\*`"):
-        arguments(annotation).validate({"value": ""})
+    with pytest.raises(DefinitionError, match=r"parameter 'x': .*the pattern .*with `\+` or `\*`"):
+        arguments_of(annotation).validate({"x": ""})
     with pytest.raises(DefinitionError, match=r"input_schema: the pattern"):
         raw(pattern=NESTED)
 
@@ -251,7 +244,7 @@ class Page(BaseModel):
 )
 def test_a_text_that_is_too_long_for_its_pattern_is_refused(annotation: Any, value: Any) -> None:
     with pytest.raises(ArgumentsError, match="too long to be matched"):
-        arguments(annotation).validate({"value": value})
+        arguments_of(annotation).validate({"x": value})
 
 
 def test_a_text_that_is_too_long_for_its_pattern_is_refused_by_an_own_schema_and_in_a_form() -> None:
@@ -263,9 +256,9 @@ def test_a_text_that_is_too_long_for_its_pattern_is_refused_by_an_own_schema_and
 
 def test_a_long_text_within_the_limit_is_matched_completely() -> None:
     text = "!" * 66_000 + "a-"
-    assert arguments(Searched).validate({"value": text}) == {"value": text}
-    assert arguments(Page).validate({"value": {"text": text, "number": 1.0}})["value"].number == 1
+    assert arguments_of(Searched).validate({"x": text}) == {"x": text}
+    assert arguments_of(Page).validate({"x": {"text": text, "number": 1.0}})["x"].number == 1
     with pytest.raises(ArgumentsError, match="match the pattern"):
-        arguments(Searched).validate({"value": "!" * 66_000})
+        arguments_of(Searched).validate({"x": "!" * 66_000})
     with pytest.raises(ArgumentsError, match="match the pattern"):
-        arguments(Searched).validate({"value": "!" * 6_000})
+        arguments_of(Searched).validate({"x": "!" * 6_000})

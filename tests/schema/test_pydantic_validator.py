@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, Base64Bytes, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
+from support.servers import arguments_of
 
 
 class Level(IntEnum):
@@ -72,10 +72,7 @@ Tree = TypeAliasType("Tree", "datetime | str | list[Tree] | dict[str, Tree]")
 
 
 def read(annotation: Any, value: Any) -> Any:
-    def tool(value: Any) -> None: ...
-
-    tool.__annotations__["value"] = annotation
-    return Arguments.from_function(tool, ()).validate({"value": value})["value"]
+    return arguments_of(annotation).validate({"x": value})["x"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +143,7 @@ def test_a_refusal_by_a_validator_names_the_alternative() -> None:
 
     with pytest.raises(ArgumentsError) as caught:
         read(list[datetime | Annotated[str, AfterValidator(refuse)]], ["2026-07-28T14:30:00"])
-    assert str(caught.value) == "arguments.value[0].str: no"
+    assert str(caught.value) == "arguments.x[0].str: no"
 
 
 ALTERNATIVES = [bool, int, float, str, None, Literal[0], Literal[1, 2], Literal[True], Literal["a"], Level]

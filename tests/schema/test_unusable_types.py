@@ -11,10 +11,10 @@ import pytest
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ImportString, TypeAdapter, create_model
 
 from mcp_roundtrip import DefinitionError
-from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from support.costly_types import Folder, Wide, choices
+from support.servers import arguments_of
 
 
 class Tree(BaseModel):
@@ -46,13 +46,6 @@ class Backtracking(BaseModel):
     text: str = Field(pattern="^(a+)+$")
 
 
-def tool_of(annotation: Any) -> Arguments:
-    def tool(x: Any) -> None: ...
-
-    tool.__annotations__["x"] = annotation
-    return Arguments.from_function(tool, ())
-
-
 @pytest.mark.parametrize(
     ("type_", "remedy"),
     [
@@ -68,7 +61,7 @@ def tool_of(annotation: Any) -> Arguments:
 )
 def test_a_type_that_may_backtrack_or_imports_is_refused_by_parameter(type_: Any, remedy: str) -> None:
     with pytest.raises(DefinitionError, match="tool: ") as refused:
-        tool_of(type_).validate({"x": ""})
+        arguments_of(type_).validate({"x": ""})
     assert remedy in str(refused.value)
 
 
@@ -82,7 +75,7 @@ def test_nested_alternatives_are_not_compared_exponentially_often() -> None:
     for _ in range(29):
         value = {"kind": "folder", "size": 1.0, "children": [value]}
     with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
-        tool_of(Folder).validate({"x": value})
+        arguments_of(Folder).validate({"x": value})
 
 
 @pytest.mark.parametrize("leaf", [1, ""])
@@ -91,8 +84,8 @@ def test_alternatives_that_hold_themselves_are_read_in_bounded_time(leaf: Any) -
     for _ in range(60):
         value = {"left": value}
     with pytest.raises(ArgumentsError, match=r"send fewer|an integer"):
-        tool_of(Add).validate({"x": value})
-    assert tool_of(Add).validate({"x": {"left": {"left": 1}}})["x"] == Add(left=Add(left=1))
+        arguments_of(Add).validate({"x": value})
+    assert arguments_of(Add).validate({"x": {"left": {"left": 1}}})["x"] == Add(left=Add(left=1))
 
 
 def test_unions_that_double_on_each_level_are_refused() -> None:
@@ -100,12 +93,12 @@ def test_unions_that_double_on_each_level_are_refused() -> None:
     for _ in range(11):
         value = {"child": value}
     with pytest.raises(DefinitionError, match="tool: parameter 'x': the schema makes more than"):
-        tool_of(choices(11)).validate({"x": value})
+        arguments_of(choices(11)).validate({"x": value})
 
 
 def test_missing_members_are_reported_beside_a_long_text() -> None:
     with pytest.raises(ArgumentsError, match=r"field_0: Field required\n(?s:.*)and more"):
-        tool_of(Wide).validate({"x": {"zzz": "a" * 500_000}})
+        arguments_of(Wide).validate({"x": {"zzz": "a" * 500_000}})
 
 
 class Color(Enum):
@@ -132,7 +125,7 @@ class Level(IntEnum):
 def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
     model = create_model("Model", inner=(annotation, ...))
     with pytest.raises(DefinitionError, match=r"parameter 'x'.*inner.*; write "):
-        tool_of(model).json_schema()
+        arguments_of(model).json_schema()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp_roundtrip import Server
+from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.tool_results import Output
 
 Function = Callable[..., Any]
@@ -26,3 +27,12 @@ def output_of(annotation: Any) -> Output:
 
     tool.__annotations__["return"] = annotation
     return Output.from_function(tool)
+
+
+def arguments_of(annotation: Any) -> Arguments:
+    """Return the arguments of a tool with the one parameter `x`."""
+
+    def tool(x: Any) -> None: ...
+
+    tool.__annotations__["x"] = annotation
+    return Arguments.from_function(tool, ())
