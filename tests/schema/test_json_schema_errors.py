@@ -161,6 +161,17 @@ def test_an_explanation_takes_bounded_work() -> None:
     assert explanation.work_left >= MAX_EXPLANATION_WORK // 10
 
 
+def test_a_reference_into_alternatives_has_the_reasons_of_its_target() -> None:
+    size = {"type": "object", "required": ["b"]}
+    schema = {
+        "properties": {"a": {"anyOf": [size, {"type": "null"}]}, "c": {"$ref": "#/properties/a/anyOf/0"}}
+    }
+    assert refusal({"a": {}, "c": {}}, **schema).splitlines() == [
+        "arguments.a.b: Field required",
+        "arguments.c.b: Field required",
+    ]
+
+
 def test_names_that_look_like_numbers_or_are_empty_have_places() -> None:
     schema = {"additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}
     assert refusal({"01": "a"}, **schema) == "arguments.01: Input should be an integer or null"

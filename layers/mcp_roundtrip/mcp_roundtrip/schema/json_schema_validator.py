@@ -7,6 +7,7 @@ check without errors of its own: those of alternatives within alternatives would
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from copy import deepcopy
 from functools import cached_property
@@ -26,6 +27,7 @@ from mcp_roundtrip.schema.subschemas import (
     escaped,
     nodes,
     patterns_of,
+    resolve,
 )
 from mcp_roundtrip.schema.validation_cost import (
     MAX_COST,
@@ -93,7 +95,10 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
         They are all if there are not many, else the first: each error has a copy of the invalid part.
         """
-        validator = self._part(f"{_SHALLOW}{pointer}")
+        is_moved = pointer in self.shallow.get("$defs", ())
+        validator = self._part(
+            f"{_SHALLOW}#/$defs/{escaped(pointer)}" if is_moved else f"{_SHALLOW}{pointer}"
+        )
         if validator is None:
             return []
         copied = value_size(value) + sum(text_lengths(value)) // 1_000
@@ -202,6 +207,9 @@ def _asserted(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
     copied = deepcopy(_asserted(schema))
+    targets = {str(node.get("$ref")) for node in nodes(copied)}
+    # A reference may lead into alternatives, which are moved.
+    moved = {each: resolve(copied, each) for each in targets if re.search("/(any|one)Of/", each)}
     is_hidden = any(name in dialect_of(schema) for name in _ONLY_REFERENCE)
     for node in [*nodes(copied)]:
         groups = {keyword: node.pop(keyword) for keyword in _GROUPS if keyword in node}
@@ -213,7 +221,7 @@ def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
         checks = [{"not": {"not": {keyword: each}}} for keyword, each in (groups | references).items()]
         if checks:
             node["allOf"] = [*node.get("allOf", ()), *checks]
-    return copied
+    return {**copied, "$defs": {**copied.get("$defs", {}), **moved}} if moved else copied
 
 
 _ROOT: Final = "json-schema:///root"
