@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from typing import Any
 
@@ -176,6 +177,14 @@ def test_names_that_look_like_numbers_or_are_empty_have_places() -> None:
     schema = {"additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}
     assert refusal({"01": "a"}, **schema) == "arguments.01: Input should be an integer or null"
     assert refusal({"": {"a": 1}}, **schema)
+    numbers = {"m": {"additionalProperties": {"type": "integer"}}}
+    assert "arguments.m.7: " in refusal({"m": {"9" * 5_000: 1, "7": "a"}}, properties=numbers)
+
+
+@pytest.mark.parametrize("operand", [{"anyOf": [{"required": ["a"]}, False]}, {"$ref": "#/$defs/all"}])
+def test_what_is_not_allowed_is_quoted_as_the_author_wrote_it(operand: dict[str, Any]) -> None:
+    named: dict[str, Any] = {"$defs": {"all": {}}, "not": operand}
+    assert refusal({"a": 1}, **named).endswith(json.dumps(operand))
 
 
 def test_a_long_text_is_no_regular_expression() -> None:

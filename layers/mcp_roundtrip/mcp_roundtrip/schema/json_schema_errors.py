@@ -6,6 +6,7 @@ alternatives, until that has taken half a second.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -75,7 +76,8 @@ class _Place(Struct, frozen=True, eq=False):
         value, path = self.value, self.path
         for step in steps:
             if isinstance(value, dict) and isinstance(step, int):
-                step = next((name for name in value if name.isdecimal() and int(name) == step), "")
+                # Not by int(), which refuses thousands of digits.
+                step = next((name for name in value if re.fullmatch(f"[+]?0*{step}", name)), "")
             try:
                 value = value[step]
             except (LookupError, TypeError):
@@ -130,8 +132,8 @@ class _Explanation(Struct, eq=False):
                 [keyword] = group
                 places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
                 yield from self._alternatives([self._resolved(each) for each in places])
-            case "contains", _:
-                yield path, keyword_text("contains", resolve(self.validator.shallow, place.pointer))
+            case ("contains" | "not") as keyword, _:  # as the author wrote it, not as the copy has it
+                yield path, keyword_text(keyword, resolve(self.validator.schema, place.pointer))
             case _:
                 yield path, _text(error)
 
