@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import date
+from decimal import Decimal
 from types import MappingProxyType
 
 import pytest
@@ -56,6 +57,9 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
         ({"annotations": {"audience": ["model"]}}, "annotations.audience[0]: "),
         ({"annotations": {"lastModified": "2026-07-28T14:30:00"}}, "annotations.lastModified: Expected"),
         ({"annotations": {"lastModified": "2026-13-01T00:00:00Z"}}, "annotations.lastModified: Invalid"),
+        ({"annotations": {"lastModified": "2026-07-28 14:30:00Z"}}, "annotations.lastModified must be"),
+        ({"annotations": {"lastModified": "2026-07-28T14:30:00+0200"}}, "annotations.lastModified must be"),
+        ({"annotations": {"priority": Decimal("0.5")}}, "annotations.priority must be"),
         ({"_meta": "a"}, "meta: Expected `object`"),
         ({"_meta": {"x": object()}}, "meta must be JSON, at meta.x: object"),
         ({"_meta": {"x": [math.nan]}}, "meta must be JSON, at meta.x[0]: NaN or Infinity"),

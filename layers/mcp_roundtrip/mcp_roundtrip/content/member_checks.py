@@ -47,6 +47,8 @@ class _ToolAnnotations(TypedDict, total=False):
     openWorldHint: bool
 
 
+_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
+
 _TYPES: Final[Mapping[str, Any]] = {
     "size": Annotated[int, Meta(ge=0, lt=2**53)],  # a JavaScript client reads it
     "icons": list[_Icon],
@@ -114,9 +116,20 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
         raise UsageError(f'{where} must be a media type, such as "image/png"')
     if name == "website_url":
         _check_url(where, value)
+    if kind is _Annotations:
+        _check_annotations(where, value)
     if name == "icons":
         for number, icon in enumerate(value):
             _check_url(f"{where}[{number}].src", icon["src"])
+
+
+def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
+    """Raise UsageError for what msgspec reads and clients refuse: "2026-07-28 14:30:00Z", and a Decimal."""
+    time, priority = given.get("lastModified"), given.get("priority", 0)
+    if isinstance(time, str) and re.fullmatch(_TIME, time) is None:
+        raise UsageError(f"{where}.lastModified must be a time with a zone, such as 2026-07-28T14:30:00Z")
+    if not isinstance(priority, (int, float)):
+        raise UsageError(f"{where}.priority must be an int or a float")
 
 
 def _check_url(where: str, url: str) -> None:
