@@ -125,7 +125,8 @@ UnawaitedCalls = dict[int, ReferenceType[ContextCall[Any]]]
 
 def alive(unawaited: UnawaitedCalls) -> list[ContextCall[Any]]:
     """Return the calls that nothing has awaited, and that the code can still await."""
-    calls = [reference() for reference in unawaited.values()]
+    # Of a copy: garbage collection and other threads may change the calls meanwhile.
+    calls = [reference() for reference in [*unawaited.values()]]
     return [call for call in calls if call is not None]
 
 
