@@ -140,6 +140,12 @@ def test_the_reasons_copy_no_long_text() -> None:
         tracemalloc.stop()
 
 
+def test_errors_that_would_copy_more_than_40_mb_are_not_collected() -> None:
+    validator = SchemaValidator.compile({"required": [str(number) for number in range(39)]})
+    assert len(validator.errors("#", {"text": "\N{GRINNING FACE}" * 200_000})) == 39
+    assert len(validator.errors("#", {"text": "\N{GRINNING FACE}" * 300_000})) == 1
+
+
 def deep(levels: int, name: str = "child") -> Any:
     value: Any = {}
     for _ in range(levels):

@@ -101,7 +101,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         )
         if validator is None:
             return []
-        copied = value_size(value) + sum(text_lengths(value)) // 1_000
+        copied = value_size(value) + BYTES_OF_CHARACTER * sum(text_lengths(value)) // 1_000
         if self._cost * copied <= MAX_ERRORS:
             return list(validator.iter_errors(value))
         try:
@@ -229,6 +229,9 @@ _SHALLOW: Final = "json-schema:///shallow"
 
 MAX_ERRORS: Final = 40_000
 """The most errors that are collected, of 1 KB each, with a copy of the invalid part."""
+
+BYTES_OF_CHARACTER: Final = 4
+"""The most bytes of a character in UTF-8."""
 
 _GROUPS: Final = ("anyOf", "oneOf")
 _NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "description", "examples", "$id", "id")
