@@ -156,8 +156,8 @@ class _Explanation(Struct, eq=False):
         elif counts:
             yield from self._reference(branches[tried.index((min(counts), ""))])
         else:
-            types = dict.fromkeys(other_type.removeprefix("Input should be ") for _, other_type in tried)
-            yield path, f"Input should be {' or '.join(types)}"
+            other_types = dict.fromkeys(other_type for _, other_type in tried)
+            yield path, " or ".join(other_types).replace(" or Input should be ", " or ")
 
     def _try(self, place: _Place) -> tuple[int, str]:
         """Return the number of errors by an alternative, and its text for a value of another type."""

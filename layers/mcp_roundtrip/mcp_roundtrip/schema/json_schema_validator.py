@@ -35,7 +35,7 @@ from mcp_roundtrip.schema.validation_cost import (
     TOO_MUCH_WORK,
     has_uncommon_number,
     schema_cost,
-    text_lengths,
+    text_bytes,
     value_size,
     weight_of_comparing,
     work_of_pairs,
@@ -101,7 +101,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         )
         if validator is None:
             return []
-        copied = value_size(value) + BYTES_OF_CHARACTER * sum(text_lengths(value)) // 1_000
+        copied = value_size(value) + text_bytes(value) // 1_000
         if self._cost * copied <= MAX_ERRORS:
             return list(validator.iter_errors(value))
         try:
@@ -112,7 +112,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def work(self, value: Any) -> int:
         """Return how much work it is at most to ask for errors, of `MAX_WORK` in a second."""
-        copying = sum(text_lengths(value)) // _COPIED
+        copying = text_bytes(value) // _COPIED
         return self._step + self._checks(value) + self._matching(value) // _PER_WORK + copying
 
     def _matching(self, value: Any, other_patterns: frozenset[str] = frozenset()) -> int:
@@ -230,9 +230,6 @@ _SHALLOW: Final = "json-schema:///shallow"
 MAX_ERRORS: Final = 40_000
 """The most errors that are collected, of 1 KB each, with a copy of the invalid part."""
 
-BYTES_OF_CHARACTER: Final = 4
-"""The most bytes of a character in UTF-8."""
-
 _GROUPS: Final = ("anyOf", "oneOf")
 _NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "description", "examples", "$id", "id")
 """Keywords that depend on the alternatives beside them, or that no error needs."""
@@ -247,7 +244,7 @@ _COMPILING: Final = 10
 """The work to compile a subschema once for several steps."""
 
 _COPIED: Final = 10
-"""Characters of a text that are copied into an error for one work."""
+"""Bytes of texts that are copied into an error for one work."""
 
 _PER_WORK: Final = MAX_MATCHING // MAX_WORK
 

@@ -83,6 +83,12 @@ def text_lengths(value: Any) -> list[int]:
     return [len(each) for each in _parts(value) if isinstance(each, str)]
 
 
+def text_bytes(value: Any) -> int:
+    """Return the most bytes that the texts in JSON data, and the names of members, take in UTF-8."""
+    texts = [each for each in _parts(value) if isinstance(each, str)]
+    return sum(len(each) if each.isascii() else 4 * len(each) for each in texts)
+
+
 def _parts(value: Any) -> Iterator[Any]:
     waiting = [value]
     while waiting:
