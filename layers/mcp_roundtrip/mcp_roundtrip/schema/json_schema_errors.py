@@ -171,6 +171,8 @@ class _Explanation(Struct, eq=False):
             match resolve(self.validator.shallow, place.pointer):
                 case {"allOf": [{"not": {"not": {"$ref": str(reference)}}}], **others} if not others:
                     place = place.at(_fragment(reference))
+                case _:
+                    break
         return place
 
 
