@@ -8,7 +8,16 @@ from enum import Enum, IntEnum
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, ImportString, TypeAdapter, create_model
+from pydantic import (
+    AfterValidator,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ImportString,
+    TypeAdapter,
+    create_model,
+)
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -86,6 +95,36 @@ def test_alternatives_that_hold_themselves_are_read_in_bounded_time(leaf: Any) -
     with pytest.raises(ArgumentsError, match=r"send fewer|an integer"):
         arguments_of(Add).validate({"x": value})
     assert arguments_of(Add).validate({"x": {"left": {"left": 1}}})["x"] == Add(left=Add(left=1))
+
+
+def refuse(size: int) -> int:
+    raise ValueError("not today")
+
+
+class Sum(BaseModel):
+    terms: list[Sum | Product] = []
+    size: Annotated[int, AfterValidator(refuse)] = 0
+
+
+class Product(BaseModel):
+    terms: list[Sum | Product] = []
+    size: Annotated[int, AfterValidator(refuse)] = 0
+
+
+def test_refusals_by_validators_are_not_collected_for_each_combination_of_alternatives() -> None:
+    def refusal(levels: int) -> str:
+        value: Any = {"size": 1}
+        for _ in range(levels):
+            value = {"terms": [value]}
+        with pytest.raises(ArgumentsError) as caught:
+            arguments_of(Sum | Product).validate({"x": value})
+        return str(caught.value)
+
+    assert refusal(1).splitlines()[:2] == [
+        "arguments.x.Sum.terms[0].Sum.size: not today",
+        "arguments.x.Sum.terms[0].Product.size: not today",
+    ]
+    assert "send fewer" in refusal(12)
 
 
 def test_unions_that_double_on_each_level_are_refused() -> None:

@@ -142,7 +142,7 @@ class _Changes(Struct, frozen=True):
         A choice stays as it is if no other reads its values.
         """
         choices = [choice for _, choice in children(union)]
-        labels = [each[1] if isinstance(each, tuple) else _label(each) for each in union["choices"]]
+        labels = [each[1] if isinstance(each, tuple) else self._label(each) for each in union["choices"]]
         kinds = [self._json_kind(each) for each in choices]
         whole = self._accepts({"type": "union", "choices": choices})
         found = [choice for _, choice in children(changed)]
@@ -173,6 +173,14 @@ class _Changes(Struct, frozen=True):
             choice = self.definitions[choice["schema_ref"]]
         return "" if choice["type"] in _ALSO_NUMBERS else _JSON_KINDS.get(choice["type"], "")
 
+    def _label(self, choice: CoreSchema) -> str:
+        """Return the name of a choice in the places of errors."""
+        while choice["type"].startswith("function-") and "schema" in choice:
+            choice = choice["schema"]
+        if choice["type"] == "definition-ref":
+            choice = self.definitions[choice["schema_ref"]]
+        return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
+
 
 def _json_schema_validator(schema: Any) -> Any:
     """Return the validator by the JSON Schema of a type; None if that is the author's."""
@@ -197,7 +205,11 @@ def _read_choice(
     _limit_choosing(2 * value_size(value) + choices // 20)
     # No choice accepts what a validator around the union has converted: pydantic decides.
     if accepts(value) or not union(value):
-        return read(value)
+        try:
+            return read(value)
+        except ValidationError as error:  # of the author's validators: each level of choices doubles them
+            _limit_choosing(ERROR_US * error.error_count())
+            raise
     raise PydanticCustomError(REFUSED_CHOICE, "Input should fit another alternative")
 
 
@@ -207,13 +219,6 @@ def _read_keys(value: Any, read: Callable[[Any], Any]) -> Any:
         problem = "Input has names that are one key, such as 1 and 1.0; write each key once"
         raise PydanticCustomError("one_key", problem)
     return found
-
-
-def _label(choice: CoreSchema) -> str:
-    """Return the name of a choice in the places of errors."""
-    while choice["type"].startswith("function-") and "schema" in choice:
-        choice = choice["schema"]
-    return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
 
 
 # -- limits on one input
@@ -226,6 +231,9 @@ MAX_NESTED_JSON_VALUES: Final = 20_000
 
 MAX_CHOOSING_US: Final = 500_000
 """Microseconds in which alternatives of unions are chosen for the values of a request."""
+
+ERROR_US: Final = 20
+"""Microseconds for each error of an alternative. It takes some KB, too."""
 
 
 class _Counts(Struct):
