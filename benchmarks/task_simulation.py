@@ -208,7 +208,7 @@ class Simulation:
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         self.counts["wake-up"] += 1
         due_ms = -(-at_ms // 1000) * 1000
-        self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(self.tasks.watchdog.wake, pk, at_ms))
+        self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(self.tasks.wake, pk, at_ms))
 
     def _invoke(self, pk: str, request_id: str) -> None:
         kind = self._loses_worker.pop(pk, None)
