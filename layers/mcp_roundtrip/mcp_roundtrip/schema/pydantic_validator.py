@@ -270,7 +270,9 @@ def _limit_choosing(microseconds: int) -> None:
     if (counts := _counts.get()) is not None:
         counts.choosing_us += microseconds
         if counts.choosing_us > MAX_CHOOSING_US:
-            raise _TooManyChoices("Input has too many values for its alternatives; send fewer, or less deep ones")
+            raise _TooManyChoices(
+                "Input has too many values for its alternatives; send fewer, or less deep ones"
+            )
 
 
 def _read_json(value: Any, read: Callable[[Any], Any]) -> Any:
