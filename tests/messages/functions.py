@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -265,6 +266,12 @@ mistakes(
         "annotations that are no mapping": lambda: tool(
             annotated(str), name="find", annotations=["readOnlyHint"]
         ),
+        "a time with a blank": lambda: Server("shop").resource(
+            "x://a", annotations={"lastModified": "2026-07-28 14:30:00Z"}
+        )(lambda: ""),
+        "a priority that json has as text": lambda: Server("shop").resource(
+            "x://a", annotations={"priority": Decimal("0.5")}
+        )(lambda: ""),
         "meta that is no json": lambda: tool(annotated(str), name="find", meta={"since": [object()]}),
         "a pattern of python": lambda: tool(annotated(Annotated[str, Field(pattern=re.compile("a+"))])),
         "a pattern with nested counts": lambda: tool(
