@@ -71,7 +71,7 @@ VARIABLES = "      Variables:\n        MCP_SETTINGS: !GetAtt Platform.Outputs.Se
 ENVIRONMENT = "    Environment:\n      Variables:\n        MCP_SETTINGS:"
 
 WORKER_S = 60
-PAUSE_S, MIN_REQUESTS = 0.1, 20
+PAUSE_S = 0.1
 
 
 @dataclass
@@ -227,7 +227,6 @@ async def test_a_second_function_behind_a_front_door(application: Application) -
     with traffic(application.url) as outcomes:
         application.grow("new-function", "NAME=translate")
     assert set(outcomes) == {200}
-    assert len(outcomes) >= MIN_REQUESTS
     assert "FrontDoorFunction" in application.deployer.stack.resources
     # A call that was asked before the deployment continues after it.
     [key] = asked["inputRequests"]
