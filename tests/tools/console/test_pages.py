@@ -94,6 +94,7 @@ PAGES: list[tuple[Any, ...]] = [
     ("click", "Accept"),
     DONE,
     RECORDED,
+    ("shows", ".round:last-child h2"),  # the page has scrolled to it
     ("click", "Response"),
     ("wait", ".panel pre"),
     ("click", "Server"),
