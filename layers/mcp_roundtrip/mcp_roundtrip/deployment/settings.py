@@ -165,6 +165,9 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
 
     def __post_init__(self) -> None:
         self._check_authorization()
+        if "{" in self.scope_prefix and not self.derives_audience:
+            prefix = self.scope_prefix.replace("{audience}", self.required("audience"))
+            force_setattr(self, "scope_prefix", prefix)
         if self.task_worker is not None:
             self.worker_address()
         if self.audit is not None and self.audit.mode == "hash":
@@ -191,9 +194,6 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
         # The URL of the protected resource metadata is derived from the audience.
         if self.token_issuer is not None and not re.fullmatch(_ISSUER, self.required("audience")):
             raise SettingsError("MCP_AUDIENCE", "must be an https URL without a query and a fragment")
-        if "{" in self.scope_prefix:
-            prefix = self.scope_prefix.replace("{audience}", self.required("audience"))
-            force_setattr(self, "scope_prefix", prefix)
 
     @property
     def derives_audience(self) -> bool:
