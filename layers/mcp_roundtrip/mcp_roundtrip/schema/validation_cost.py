@@ -80,13 +80,16 @@ def has_uncommon_number(value: Any) -> bool:
 
 def text_lengths(value: Any) -> list[int]:
     """Return the lengths of the texts in JSON data, and of the names of members."""
-    return [len(each) for each in _parts(value) if isinstance(each, str)]
+    return [len(each) for each in _texts(value)]
 
 
 def text_bytes(value: Any) -> int:
     """Return the most bytes that the texts in JSON data, and the names of members, take in UTF-8."""
-    texts = [each for each in _parts(value) if isinstance(each, str)]
-    return sum(len(each) if each.isascii() else 4 * len(each) for each in texts)
+    return sum(len(each) if each.isascii() else 4 * len(each) for each in _texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    return (each for each in _parts(value) if isinstance(each, str))
 
 
 def _parts(value: Any) -> Iterator[Any]:
