@@ -136,4 +136,5 @@ def test_a_function_keeps_its_process_until_it_is_retired_or_has_other_code():
     assert [each.alive for each in launched] == [False, False]
     pools.pool_for(TWO, TWO.code).invoke(b"", function_arn="")
     pools.close()
+    assert pools.pool_for(ONE, ONE.code).invoke(b"", function_arn="").failed
     assert [each.alive for each in launched] == [False, False, False]

@@ -104,6 +104,7 @@ class Pools:
         self._fresh = fresh
         self._pools: dict[str, tuple[Function, Pool]] = {}
         self._retired: list[Pool] = []
+        self._is_closed = False
 
     def pool_for(self, function: Function, code: Path) -> Pool:
         """Return the pool of a function whose code is in `code`; a new one if the function has changed."""
@@ -112,6 +113,8 @@ class Pools:
             self.retire([function.name])
             pool = Pool(lambda: self._launch(runs), fresh=self._fresh)
             self._pools[function.name] = runs, pool
+            if self._is_closed:
+                pool.close()
         return self._pools[function.name][1]
 
     def retire(self, names: Iterable[str]) -> None:
@@ -123,7 +126,8 @@ class Pools:
                 self._retired.append(pool)
 
     def close(self) -> None:
-        """Stop every process."""
+        """Stop every process. A worker that is dispatched meanwhile starts none."""
+        self._is_closed = True
         for pool in (*self._retired, *(pool for _, pool in self._pools.values())):
             pool.close()
 
