@@ -77,9 +77,17 @@ CONTENTS: list[dict[str, Any]] = [
     {"type": "tool_result", "toolUseId": "1", "content": [{"type": "text", "text": "a"}], "isError": False},
 ]
 
+TEXT, _, _, USE, RESULT = CONTENTS
+
 
 def test_all_params_of_the_schema_are_accepted():
-    conversation = [{"role": "user", "content": CONTENTS}, *(messages(**each)[0] for each in CONTENTS)]
+    *others, _, _ = CONTENTS
+    conversation = [
+        {"role": "user", "content": others},
+        {"role": "assistant", "content": [*others, USE]},
+        {"role": "user", "content": [RESULT]},
+        *(messages(**each)[0] for each in others),
+    ]
     params = Sample("a", conversation, 5, EVERYTHING).params()
     assert params == {"messages": conversation, "maxTokens": 5, **EVERYTHING}
     CreateMessageRequestParams.model_validate(params)
@@ -107,6 +115,24 @@ def test_all_params_of_the_schema_are_accepted():
 def test_params_that_the_schema_does_not_allow_are_refused_by_place(given, place):
     call = Passes(lambda ctx: ctx.sample("a", **{"messages": "?", "max_tokens": 5, **given}))
     assert place in str(error(call(), DefinitionError))
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        [("assistant", USE)],
+        [("assistant", USE), ("user", TEXT), ("user", RESULT)],
+        [("assistant", USE), ("user", RESULT, TEXT)],
+        [("assistant", USE), ("assistant", RESULT)],
+        [("assistant", USE), ("user", RESULT, RESULT)],
+        [("user", TEXT), ("user", RESULT)],
+    ],
+    ids=["no result", "another message before it", "mixed", "not the user's", "twice", "without a use"],
+)
+def test_each_use_of_a_tool_has_its_result_in_the_next_message(conversation):
+    given = [{"role": role, "content": blocks} for role, *blocks in conversation]
+    call = Passes(lambda ctx: ctx.sample("a", given, max_tokens=5))
+    assert "$.messages[1]" in str(error(call(), DefinitionError))
 
 
 def test_the_text_of_several_blocks_is_joined():

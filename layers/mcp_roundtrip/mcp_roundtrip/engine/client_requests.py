@@ -157,12 +157,14 @@ class Sample(Question[Sampled], Struct, frozen=True):
 
     def __post_init__(self) -> None:
         try:
-            convert(self.params(), _Params)
+            problem = _tool_result_problem(convert(self.params(), _Params).messages)
         except ValidationError as error:
+            problem = str(error)
+        if problem:
             raise DefinitionError(
-                f"question {self.key!r}: {error}; write CreateMessageRequestParams of the MCP schema, in "
+                f"question {self.key!r}: {problem}; write CreateMessageRequestParams of the MCP schema, in "
                 "camelCase"
-            ) from None
+            )
 
     def params(self) -> dict[str, Any]:
         messages = self.messages
@@ -180,6 +182,25 @@ class Sample(Question[Sampled], Struct, frozen=True):
 
     def parse_response(self, raw: Any) -> Sampled:
         return Sampled(raw["role"], raw["content"], raw["model"], raw.get("stopReason"))
+
+
+def _tool_result_problem(messages: Sequence[_Message]) -> str | None:
+    """Return where tool uses lack their results (client/sampling, "Message Content Constraints"), or None."""
+    used: list[str] = []
+    for number, message in enumerate(messages):
+        blocks = message.content if isinstance(message.content, list) else [message.content]
+        results = [each.tool_use_id for each in blocks if isinstance(each, _ToolResult)]
+        is_mixed = results and (len(results) < len(blocks) or message.role != "user")
+        if is_mixed or sorted(results) != sorted(used):
+            return _RESULTS.format(number)
+        used = [each.id for each in blocks if isinstance(each, _ToolUse)]
+    return _RESULTS.format(len(messages)) if used else None
+
+
+_RESULTS: Final = (
+    "each tool_use needs its tool_result in the next message, and a user message with tool_results has "
+    "nothing else - at `$.messages[{}]`"
+)
 
 
 @dataclass(frozen=True, slots=True)
