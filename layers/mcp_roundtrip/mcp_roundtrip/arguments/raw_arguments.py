@@ -15,7 +15,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.input_reader import input_text
-from mcp_roundtrip.schema.json_schema_errors import input_problems
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_problems
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
@@ -119,10 +119,8 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # slow to import
-
         try:
-            return SchemaValidator.compile(self.input_schema, "input_schema")
+            return compile_schema(self.input_schema, "input_schema")
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
 

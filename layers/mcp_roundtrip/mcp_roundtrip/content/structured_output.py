@@ -15,7 +15,7 @@ from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.json_schema import build_json_schema
-from mcp_roundtrip.schema.json_schema_errors import problems
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_write
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.type_adapters import (
@@ -56,9 +56,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # plain types do not need it
-
-        return SchemaValidator.compile(self.json_schema, f"{self.name}: outputSchema")
+        return compile_schema(self.json_schema, f"{self.name}: outputSchema")
 
     def to_json(self, value: Any, *, is_typed: bool = True) -> JsonResult:
         """Return the data of a result, and its text. Without `is_typed`, the value says which type it has.

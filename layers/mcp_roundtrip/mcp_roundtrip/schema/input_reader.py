@@ -18,7 +18,7 @@ from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
-from mcp_roundtrip.schema.json_schema_errors import input_problems
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
@@ -85,9 +85,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     @cached_property
     def validator(self) -> SchemaValidator:
         """The validator by the JSON Schema."""
-        from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # plain types do not need it
-
-        return SchemaValidator.compile(self.json_schema(), "inputSchema")
+        return compile_schema(self.json_schema(), "inputSchema")
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:

@@ -7,7 +7,7 @@ alternatives, until that has taken half a second.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +28,13 @@ Problem = tuple[ValuePath, str]
 """The path in the value, and a message that says what should be there."""
 
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
+
+
+def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> SchemaValidator:
+    """Compile a schema: see `SchemaValidator.compile`. Plain types need no validator."""
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # jsonschema-rs takes 4 ms
+
+    return SchemaValidator.compile(schema, name)
 
 
 def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:

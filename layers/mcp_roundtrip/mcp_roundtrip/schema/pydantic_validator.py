@@ -28,6 +28,8 @@ from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError,
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
+from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
+from mcp_roundtrip.schema.json_schema_errors import compile_schema
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     CoreSchema,
     children,
@@ -184,11 +186,8 @@ class _Changes(Struct, frozen=True):
 
 def _json_schema_validator(schema: Any) -> Any:
     """Return the validator by the JSON Schema of a type; None if that is the author's."""
-    from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # few types have such unions
-
     try:
-        return SchemaValidator.compile(JsonSchemaGenerator().generate(schema))
+        return compile_schema(JsonSchemaGenerator().generate(schema))
     except PydanticUserError:
         return None
 
