@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -15,6 +15,10 @@ from mcp_roundtrip.content.member_checks import definition_members
 from mcp_roundtrip.errors import DefinitionError
 
 ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}
+NO_TIMES = (
+    *("2026-07-28T14:30:00", "2026-13-01T00:00:00Z", "2026-07-28 14:30:00Z", "2026-07-28T14:30:00+0200"),
+    *("2026-07-28T14:30Z", datetime(2026, 7, 28), 1785249000, None),
+)
 NO_URL = 'must be a URL with its scheme, such as "https://example.com/icon.png"'
 
 
@@ -55,12 +59,11 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
         ({"annotations": ["a"]}, "annotations: Expected `object`"),
         ({"annotations": {"priority": 5}}, "annotations.priority: Expected `float` <= 1.0"),
         ({"annotations": {"audience": ["model"]}}, "annotations.audience[0]: "),
-        ({"annotations": {"lastModified": "2026-07-28T14:30:00"}}, "annotations.lastModified: Expected"),
-        ({"annotations": {"lastModified": "2026-13-01T00:00:00Z"}}, "annotations.lastModified: Invalid"),
-        ({"annotations": {"lastModified": "2026-07-28 14:30:00Z"}}, "annotations.lastModified must be"),
-        ({"annotations": {"lastModified": "2026-07-28T14:30:00+0200"}}, "annotations.lastModified must be"),
+        *(({"annotations": {"lastModified": time}}, "annotations.lastModified must be") for time in NO_TIMES),
         ({"annotations": {"priority": Decimal("0.5")}}, "annotations.priority must be"),
         ({"_meta": "a"}, "meta: Expected `object`"),
+        ({"_meta": {1: 1}}, "a name in meta: Expected `str`, got `int`"),
+        ({"icons": [ICON, {1: 1, **ICON}]}, "a name in icons[1]: Expected `str`"),
         ({"_meta": {"x": object()}}, "meta must be JSON, at meta.x: object"),
         ({"_meta": {"x": [math.nan]}}, "meta must be JSON, at meta.x[0]: NaN or Infinity"),
         ({"_meta": {"\udc80": 1}}, "meta must be JSON, at meta: half of a surrogate pair in a name"),

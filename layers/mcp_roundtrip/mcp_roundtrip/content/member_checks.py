@@ -36,7 +36,7 @@ class _Icon(TypedDict, total=False):
 class _Annotations(TypedDict, total=False):
     audience: list[Literal["user", "assistant"]]
     priority: Annotated[float, Meta(ge=0, le=1)]
-    lastModified: Annotated[datetime, Meta(tz=True)]  # official clients require a zone
+    lastModified: Any  # see `_check_annotations`
 
 
 class _ToolAnnotations(TypedDict, total=False):
@@ -106,10 +106,10 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
     try:
         convert(_plain(value), kind)
     except ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise UsageError(
-            f"{where}{place.rstrip('`')}: {problem}; pass what the specification has there"
-        ) from None
+        problem, _, place = str(error).partition(" - at ")
+        path = place.partition("$")[2].rstrip("`")
+        what = "a name in " if place.startswith("`key`") else ""
+        raise UsageError(f"{what}{where}{path}: {problem}; pass what the specification has there") from None
     if isinstance(value, str):
         check_text(where, value)
     if name == "mime_type" and re.fullmatch(r"[^\s/;]+/[^\s/;]+(\s*;.*)?", value) is None:  # RFC 6838
@@ -125,11 +125,22 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
 
 def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
     """Raise UsageError for what msgspec reads and clients refuse: "2026-07-28 14:30:00Z", and a Decimal."""
-    time, priority = given.get("lastModified"), given.get("priority", 0)
-    if isinstance(time, str) and re.fullmatch(_TIME, time) is None:
-        raise UsageError(f"{where}.lastModified must be a time with a zone, such as 2026-07-28T14:30:00Z")
-    if not isinstance(priority, (int, float)):
+    if "lastModified" in given and not _is_time(given["lastModified"]):
+        raise UsageError(
+            f"{where}.lastModified must be a time with seconds and a zone, such as 2026-07-28T14:30:00Z"
+        )
+    if not isinstance(given.get("priority", 0), (int, float)):
         raise UsageError(f"{where}.priority must be an int or a float")
+
+
+def _is_time(value: Any) -> bool:
+    """Return whether a value is a time of the format `date-time` (RFC 3339), which clients check."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value) if re.fullmatch(_TIME, value) else None
+        except ValueError:
+            return False
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _check_url(where: str, url: str) -> None:
