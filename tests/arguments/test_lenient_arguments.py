@@ -85,6 +85,13 @@ def test_a_lenient_tool_reads_json_from_text_where_the_schema_refuses_text(
                 strict.validate({"name": "a", **given})
 
 
+def test_each_text_of_a_long_input_is_read() -> None:
+    given = {"name": "a" * 3_000_000, "count": "5", "sizes": ['{"vcpus": "2"}'] * 9, "sure": "true"}
+    values = lenient(typed).validate(given)
+    assert (values["count"], values["sizes"], values["sure"]) == (5, [Size(vcpus=2)] * 9, True)
+    assert lenient(raw).validate(given)
+
+
 @pytest.mark.parametrize(
     "given",
     [

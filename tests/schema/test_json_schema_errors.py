@@ -16,7 +16,7 @@ from referencing import Registry
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, _Explanation, _Place, explain
+from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 
@@ -101,7 +101,7 @@ def test_validation_agrees_with_jsonschema_and_each_refusal_has_a_reason(
         return
     validator = SchemaValidator.compile(whole)
     assert validator.is_valid(value) is expected
-    assert expected or list(explain(validator, value))
+    assert expected or list(Explanation(validator).problems(value))
 
 
 def test_numbers_beyond_the_range_of_floats_can_be_multiples() -> None:
@@ -126,7 +126,8 @@ def test_a_member_that_others_require_is_named(schema: dict[str, Any]) -> None:
 
 def test_a_limit_that_draft_4_excludes_is_named() -> None:
     schema = {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}
-    assert list(explain(SchemaValidator.compile(schema), 1)) == [((), "Input should be more than 1")]
+    validator = SchemaValidator.compile(schema)
+    assert list(Explanation(validator).problems(1)) == [((), "Input should be more than 1")]
 
 
 def test_the_reasons_copy_no_long_text() -> None:
@@ -135,7 +136,7 @@ def test_the_reasons_copy_no_long_text() -> None:
     validator = SchemaValidator.compile(schema)
     tracemalloc.start()
     try:
-        assert list(explain(validator, text))
+        assert list(Explanation(validator).problems(text))
         assert tracemalloc.get_traced_memory()[1] < 3 * len(text)
     finally:
         tracemalloc.stop()
@@ -164,8 +165,8 @@ RECURSIVE = {
 
 def test_an_explanation_takes_bounded_work() -> None:
     validator = SchemaValidator.compile({"$ref": "#/$defs/node", "$defs": {"node": RECURSIVE}})
-    explanation = _Explanation(validator)
-    assert list(explanation.reasons(_Place("#", {"other": deep(15)}, ())))
+    explanation = Explanation(validator)
+    assert list(explanation.problems({"other": deep(15)}))
     assert explanation.work_left >= MAX_EXPLANATION_WORK // 10
 
 

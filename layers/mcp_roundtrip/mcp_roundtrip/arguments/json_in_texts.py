@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.protocol.canonical import count_json_values, parse_json
-from mcp_roundtrip.schema.json_schema_errors import ValuePath, explain
+from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation, ValuePath
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
@@ -16,23 +16,22 @@ if TYPE_CHECKING:
 MAX_CONVERSIONS: Final = 1_000
 MAX_PARSED_VALUES: Final = 20_000
 
-_PASSES: Final = 3
-"""JSON in JSON text: a model may write an object as text whose members are text again."""
-
 
 def with_parsed_json(validator: SchemaValidator, value: Mapping[str, Any]) -> dict[str, Any]:
     """Return an invalid object with JSON data in place of texts that hold it and that the schema refuses.
 
-    A text that holds a text, or no JSON, stays. The result may be invalid.
+    A text that holds a text, or no JSON, stays. The result may be invalid. It is explained again after each
+    change, until that has taken half a second: a model may write an object as text whose members are text
+    again, and of a long input only the first problem is known.
     """
     changed = deepcopy(dict(value))
-    left = MAX_PARSED_VALUES
-    for _ in range(_PASSES):
-        before = left
-        for path in [path for path, _ in islice(explain(validator, changed), MAX_CONVERSIONS)]:
-            left -= _parse_at(changed, path, left)
-        if left == before:
-            break
+    work_left, values_left, before = MAX_EXPLANATION_WORK, MAX_PARSED_VALUES, 0
+    while values_left != before:
+        before = values_left
+        explanation = Explanation(validator, work_left)
+        for path in [path for path, _ in islice(explanation.problems(changed), MAX_CONVERSIONS)]:
+            values_left -= _parse_at(changed, path, values_left)
+        work_left = explanation.work_left
     return changed
 
 

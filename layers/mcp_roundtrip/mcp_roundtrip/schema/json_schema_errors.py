@@ -41,7 +41,7 @@ def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:
     """Return a line for each problem of JSON data with the name `root`; none for valid data."""
     if validator.is_valid(value):
         return []
-    found = list(islice(explain(validator, value), MAX_PROBLEMS + 1))
+    found = list(islice(Explanation(validator).problems(value), MAX_PROBLEMS + 1))
     lines = [f"{format_location(root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
     return [*dict.fromkeys(lines), *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 
@@ -56,11 +56,6 @@ def input_problems(
     if problem := validator.exceeded_bound(value, other_patterns):
         return [f"{format_location(root, ())}: {problem}"]
     return problems(validator, value, root)
-
-
-def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
-    """Yield the problems of an invalid value, those of unknown members last."""
-    return _Explanation(validator).reasons(_Place("#", value, ()))
 
 
 _OF_TYPE: Final = ("type", "enum", "const", "falseSchema")
@@ -93,14 +88,18 @@ class _Place(Struct, frozen=True, eq=False):
         return _Place(self.pointer, value, path)
 
 
-class _Explanation(Struct, eq=False):
+class Explanation(Struct, eq=False):
     """One explanation. The value may not change during it: its parts are known by `id`."""
 
     validator: SchemaValidator
     work_left: int = MAX_EXPLANATION_WORK
     open_references: set[tuple[str, int]] = field(default_factory=set)
 
-    def reasons(self, place: _Place) -> Iterator[Problem]:
+    def problems(self, value: Any) -> Iterator[Problem]:
+        """Yield the problems of an invalid value, those of unknown members last."""
+        return self._reasons(_Place("#", value, ()))
+
+    def _reasons(self, place: _Place) -> Iterator[Problem]:
         """Yield the problems of a value that a subschema refuses."""
         found = False
         for error in _without_consequences(self._errors(place)):
@@ -148,29 +147,31 @@ class _Explanation(Struct, eq=False):
         key = (place.pointer, id(place.value))
         if key not in self.open_references:
             self.open_references.add(key)
-            yield from self.reasons(place)
+            yield from self._reasons(place)
             self.open_references.discard(key)
 
     def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest."""
         path = branches[0].path
-        tried = [self._try(each) for each in branches]
-        counts = [count for count, other_type in tried if not other_type]
+        tried = [(*self._try(each), each) for each in branches]
+        of_type = [(count, branch) for count, other_type, branch in tried if other_type is None]
+        fitting = sum(1 for count, _ in of_type if count == 0)
         if self.work_left <= 0:
             yield path, "Input should fit an alternative"
-        elif counts.count(0) > 1:
-            yield path, f"Input should fit one of the alternatives, not {counts.count(0)} of them"
-        elif counts:
-            yield from self._reference(branches[tried.index((min(counts), ""))])
+        elif fitting > 1:
+            yield path, f"Input should fit one of the alternatives, not {fitting} of them"
+        elif of_type:
+            _, fewest = min(of_type, key=lambda each: each[0])
+            yield from self._reference(fewest)
         else:
-            other_types = dict.fromkeys(other_type for _, other_type in tried)
+            other_types = dict.fromkeys(str(other_type) for _, other_type, _ in tried)
             yield path, " or ".join(other_types).replace(" or Input should be ", " or ")
 
-    def _try(self, place: _Place) -> tuple[int, str]:
+    def _try(self, place: _Place) -> tuple[int, str | None]:
         """Return the number of errors by an alternative, and its text for a value of another type."""
         errors = _without_consequences(self._errors(place))
-        types = [_text(each) for each in errors if each.kind.name in _OF_TYPE and not each.instance_path]
-        return len(errors), "".join(types[:1])
+        of_type = (each for each in errors if each.kind.name in _OF_TYPE and not each.instance_path)
+        return len(errors), next(map(_text, of_type), None)
 
     def _resolved(self, place: _Place) -> _Place:
         """Return the place that a reference leads to."""

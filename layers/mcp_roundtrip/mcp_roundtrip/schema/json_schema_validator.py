@@ -112,8 +112,8 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def work(self, value: Any) -> int:
         """Return how much work it is at most to ask for errors, of `MAX_WORK` in a second."""
-        copying = text_bytes(value) // _COPIED
-        return self._step + self._checks(value) + self._matching(value) // _PER_WORK + copying
+        measuring = _MEASURING * value_size(value) + text_bytes(value) // _COPIED
+        return self._step + measuring + self._checks(value) + self._matching(value) // _PER_WORK
 
     def _matching(self, value: Any, other_patterns: frozenset[str] = frozenset()) -> int:
         sizes = {**self.patterns, **{each: pattern_size(each) for each in other_patterns}}
@@ -239,6 +239,9 @@ _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 
 _STEP: Final = 1_000
 """The work for a step of an explanation in Python."""
+
+_MEASURING: Final = 30
+"""The work to find out, in Python, how large a value is, for each of its values."""
 
 _COMPILING: Final = 10
 """The work to compile a subschema once for several steps."""
