@@ -31,7 +31,7 @@ def checked(x: OrderedDict[str, int]) -> OrderedDict[str, int]:
 
 def test_context_arguments_and_result_are_resolved():
     arguments = Arguments.from_function(tool, (Context,))
-    assert arguments.context_parameter == "ctx"
+    assert arguments.signature.context_parameter == "ctx"
     assert arguments.validate({"size": {"vcpus": 1}}) == {"size": Size(vcpus=1), "name": None}
     schema = Output.from_function(tool).json_schema()
     assert schema is not None

@@ -53,7 +53,7 @@ def test_the_schema_is_returned_unchanged():
 
 def test_docstring_and_context_are_read_as_with_a_typed_signature():
     found = raw(SCHEMA)
-    assert (found.context_parameter, found.is_async, found.description) == ("ctx", False, "Do it.")
+    assert (found.signature.context_parameter, found.signature.prose) == ("ctx", "Do it.")
 
 
 def test_the_parameter_may_have_any_name_and_no_annotation():

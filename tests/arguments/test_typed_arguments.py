@@ -122,7 +122,7 @@ def test_descriptions_are_read_from_the_docstring_unless_the_field_has_one():
     assert found["properties"]["name"]["description"] == "The name."
     assert found["properties"]["size"] == {"$ref": "#/$defs/Size", "description": "The size."}
     assert found["properties"]["own"]["description"] == "explicit"
-    assert arguments(tool).description == "Do it."
+    assert arguments(tool).signature.prose == "Do it."
 
 
 def test_a_default_without_json_form_applies_but_is_not_in_the_schema():
@@ -169,7 +169,7 @@ def test_an_alias_is_the_name_on_the_wire():
 def test_the_context_is_found_by_its_annotation_and_is_not_an_argument():
     def tool(name: str, c: Context): ...
 
-    assert arguments(tool).context_parameter == "c"
+    assert arguments(tool).signature.context_parameter == "c"
     assert list(schema(tool)["properties"]) == ["name"]
 
 
@@ -178,9 +178,9 @@ def test_a_subclass_of_a_context_type_or_an_alias_is_a_context():
 
     def tool(c: Special): ...
 
-    assert arguments(tool).context_parameter == "c"
+    assert arguments(tool).signature.context_parameter == "c"
     tool.__annotations__["c"] = TypeAliasType("Alias", Special)
-    assert arguments(tool).context_parameter == "c"
+    assert arguments(tool).signature.context_parameter == "c"
 
 
 def test_async_functions_and_their_partials_are_async():
@@ -189,10 +189,10 @@ def test_async_functions_and_their_partials_are_async():
     class Tool:
         async def __call__(self, name: str): ...
 
-    assert arguments(tool).is_async
-    assert arguments(functools.partial(tool)).is_async
-    assert arguments(Tool()).is_async
-    assert not arguments(lambda: None).is_async
+    assert arguments(tool).signature.is_async
+    assert arguments(functools.partial(tool)).signature.is_async
+    assert arguments(Tool()).signature.is_async
+    assert not arguments(lambda: None).signature.is_async
 
 
 def test_methods_and_partials_are_read_like_functions():
@@ -200,10 +200,10 @@ def test_methods_and_partials_are_read_like_functions():
         def tool(self, name: str, count: int = 1):
             """Do it."""
 
-    assert arguments(Service().tool).description == "Do it."
+    assert arguments(Service().tool).signature.prose == "Do it."
     partial = functools.partial(Service().tool, count=3)
     assert "count" not in schema(partial)["properties"], "a bound value is no argument"
-    assert arguments(partial).description == "Do it."
+    assert arguments(partial).signature.prose == "Do it."
 
 
 # The values

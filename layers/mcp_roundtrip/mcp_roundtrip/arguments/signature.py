@@ -110,20 +110,6 @@ class FunctionArguments(Struct, frozen=True, eq=False):
     is_lenient: bool = False
 
     @property
-    def context_parameter(self) -> str | None:
-        """The name of the parameter that takes the Context, if there is one."""
-        return self.signature.context_parameter
-
-    @property
-    def is_async(self) -> bool:
-        return self.signature.is_async
-
-    @property
-    def description(self) -> str:
-        """The docstring without its section on parameters."""
-        return self.signature.prose
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The names of the arguments in JSON, in order. Raises DefinitionError."""
         raise NotImplementedError

@@ -115,7 +115,7 @@ class Server(Registry):
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
         needs = {
             "tasks": [tool.name for tool in self.tools.values() if tool.task],
-            "states": [each.name for each in self.features if each.parameters.context_parameter],
+            "states": [each.name for each in self.features if each.asks],
             "scopes": [each.name for each in self.features if each.scopes],
             "page": features.on_page,
         }

@@ -68,13 +68,13 @@ class ToolChoices(Struct, frozen=True):
             name,
             function,
             parameters,
-            output,
-            requires + ((TASKS,) if self.task == "required" else ()),
-            self.task,
-            self.extra,
-            channels,
-            check_scopes(name, self.scopes),
-            _own_view(server, name, self.ui, self.extra),
+            requires=requires + ((TASKS,) if self.task == "required" else ()),
+            scopes=check_scopes(name, self.scopes),
+            channels=channels,
+            extra=self.extra,
+            task=self.task,
+            output=output,
+            view=_own_view(server, name, self.ui, self.extra),
         )
 
 
@@ -113,7 +113,7 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
 def _tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
     """Return the option `channels` of a tool with these parameters. Raises DefinitionError."""
     channels = check_channels(name, given)
-    if parameters.context_parameter is not None and CONTINUATION_CODE in parameters.names:
+    if parameters.signature.context_parameter is not None and CONTINUATION_CODE in parameters.names:
         raise DefinitionError(
             f"{name}: a tool that asks gets an argument {CONTINUATION_CODE!r} from the server; give the "
             "parameter another name"

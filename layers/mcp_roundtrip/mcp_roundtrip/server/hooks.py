@@ -62,7 +62,7 @@ class Call:
     @property
     def kind(self) -> Literal["tool", "prompt", "resource"]:
         """What is called."""
-        return self._call.feature.kind  # type: ignore[return-value]  # `Feature.kind` is one of the three
+        return self._call.feature.kind
 
     @property
     def name(self) -> str:

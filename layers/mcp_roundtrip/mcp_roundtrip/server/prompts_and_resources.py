@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
@@ -24,7 +24,6 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, spelling_key
 from mcp_roundtrip.server.admission import (
     Reference,
@@ -38,36 +37,24 @@ from mcp_roundtrip.server.admission import (
 )
 from mcp_roundtrip.server.decorator_options import CONTEXTS, check_context
 from mcp_roundtrip.server.errors import feature_error
-from mcp_roundtrip.server.options import Fallback
-from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
+from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 CacheScope = Literal["public", "private"]
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
-class Prompt(Struct, frozen=True):
-    """A registered prompt: a `Feature`. `extra` holds further members of its definition."""
+class Prompt(Feature, frozen=True):
+    """A registered prompt."""
 
-    name: str
-    function: Callable[..., Any]
+    kind = "prompt"
+
     parameters: StringArguments
-    requires: tuple[CapabilityPath, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    scopes: tuple[str, ...] = ()
-    channels: tuple[Fallback, ...] = ()
-
-    kind: ClassVar[str] = "prompt"
-    task: ClassVar[None] = None
-    form_view_uri: ClassVar[None] = None
 
     def definition(self) -> dict[str, Any]:
-        members: dict[str, Any] = {"name": self.name}
-        if self.parameters.description:
-            members["description"] = self.parameters.description
-        if self.parameters.names:
-            members["arguments"] = [self._argument(name) for name in self.parameters.names]
-        return {**members, **self.extra}
+        arguments = [self._argument(name) for name in self.parameters.names]
+        taken = {"arguments": arguments} if arguments else {}
+        return {"name": self.name, **self.described, **taken, **self.extra}
 
     def _argument(self, name: str) -> dict[str, Any]:
         whole = self.parameters.json_schema()
@@ -77,8 +64,8 @@ class Prompt(Struct, frozen=True):
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the GetPromptResult for a returned value. Raises UsageError."""
-        description = self.extra.get("description") or self.parameters.description
-        described = {"description": description} if description else {}
+        given = self.extra.get("description")
+        described = {"description": given} if given else self.described
         return results.complete(call.server_info, **described, messages=prompt_messages(self.name, value))
 
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
@@ -88,29 +75,19 @@ class Prompt(Struct, frozen=True):
         return feature_error(error)
 
 
-class Resource(Struct, frozen=True, dict=True):  # dict: the template is parsed once
-    """A registered resource: a `Feature`.
-
-    `name`: its URI or URI template. `label`: the member `name` of its definition.
+class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the template is parsed once
+    """A registered resource. `label`: the member `name` of its definition.
 
     Raises DefinitionError for options that contradict each other.
     """
 
-    name: str
-    label: str
-    function: Callable[..., Any]
+    kind = "resource"
+
     parameters: StringArguments
-    requires: tuple[CapabilityPath, ...] = ()
+    label: str
     mime_type: str | None = None
     ttl_ms: int = 0
     cache_scope: CacheScope = "private"
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    scopes: tuple[str, ...] = ()
-    channels: tuple[Fallback, ...] = ()
-
-    kind: ClassVar[str] = "resource"
-    task: ClassVar[None] = None
-    form_view_uri: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         variables, names = set(self.template.variables), set(self.parameters.names)
@@ -140,12 +117,8 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the template is parsed 
     def definition(self) -> dict[str, Any]:
         """Build the Resource or ResourceTemplate object of the lists."""
         at = "uri" if self.template.is_static else "uriTemplate"
-        members: dict[str, Any] = {at: self.name, "name": self.label}
-        if self.parameters.description:
-            members["description"] = self.parameters.description
-        if self.mime_type is not None:
-            members["mimeType"] = self.mime_type
-        return {**members, **self.extra}
+        typed = {} if self.mime_type is None else {"mimeType": self.mime_type}
+        return {at: self.name, "name": self.label, **self.described, **typed, **self.extra}
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
@@ -202,13 +175,13 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     completers: Mapping[tuple[Reference, str], Callable[..., Any]]
     _spellings: dict[str, str] = field(default_factory=dict)
 
-    def add_prompt(self, name: str, function: Callable[..., Any], *options: Any) -> None:
+    def add_prompt(self, name: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a prompt with these `options` of a Prompt. Raises DefinitionError."""
-        self.prompts[name] = Prompt(name, function, _arguments_of(function), *options)
+        self.prompts[name] = Prompt(name, function, _arguments_of(function), **options)
 
-    def add_resource(self, uri: str, label: str, function: Callable[..., Any], *options: Any) -> None:
+    def add_resource(self, uri: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a resource with these `options` of a Resource. Raises DefinitionError."""
-        resource = Resource(uri, label, function, _arguments_of(function), *options)
+        resource = Resource(name=uri, function=function, parameters=_arguments_of(function), **options)
         registered = self._spellings.setdefault(spelling_key(uri), uri)
         if registered in self.resources:
             raise DefinitionError(

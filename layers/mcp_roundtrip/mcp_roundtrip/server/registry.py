@@ -201,9 +201,13 @@ class Registry:
         def register(function: F) -> F:
             own_name = feature_name("@server.prompt", name, function)
             check_name("prompt", own_name, self.prompts)
-            required, own_scopes = required_capabilities(own_name, requires), check_scopes(own_name, scopes)
             self.prompts_and_resources.add_prompt(
-                own_name, function, required, extra, own_scopes, self._default_only
+                own_name,
+                function,
+                requires=required_capabilities(own_name, requires),
+                scopes=check_scopes(own_name, scopes),
+                channels=self._default_only,
+                extra=extra,
             )
             return function
 
@@ -237,13 +241,19 @@ class Registry:
             raise DefinitionError("@server.resource takes a URI; write `@server.resource('docs://guide')`")
         given = {"title": title, "description": description, "mimeType": mime_type, "size": size}
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
-        caching = (mime_type, ttl_ms, cache_scope)
-        required, own_scopes = required_capabilities(uri, requires), check_scopes(uri, scopes)
 
         def register(function: F) -> F:
-            label = feature_name("@server.resource(...)", name, function)
             self.prompts_and_resources.add_resource(
-                uri, label, function, required, *caching, extra, own_scopes, self._default_only
+                uri,
+                function,
+                label=feature_name("@server.resource(...)", name, function),
+                requires=required_capabilities(uri, requires),
+                scopes=check_scopes(uri, scopes),
+                channels=self._default_only,
+                extra=extra,
+                mime_type=mime_type,
+                ttl_ms=ttl_ms,
+                cache_scope=cache_scope,
             )
             return function
 

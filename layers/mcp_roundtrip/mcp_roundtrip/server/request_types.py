@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.invocation import Invocation, internal_error
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
 from mcp_roundtrip.server.plan import (
     Carrier,
     ClientAbilities,
@@ -41,50 +41,61 @@ from mcp_roundtrip.state.claims import Binding
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.raw_arguments import RawArguments
     from mcp_roundtrip.arguments.typed_arguments import Arguments
-    from mcp_roundtrip.engine.question_channels import Channel
 
 
 Parameters: TypeAlias = "Arguments | RawArguments"
 """The parameters of a feature's function: those of its signature, or a tool's `input_schema`."""
 
 
-class Feature(Protocol):
-    """A tool, a prompt or a resource: `tools.Tool`, or one of `prompts_and_resources`.
+class Feature(Struct, frozen=True):
+    """The base class of tools, prompts and resources: `tools.Tool`, and those of `prompts_and_resources`.
 
-    `kind`: "tool", "prompt" or "resource".
+    `name`: of a resource, its URI or URI template.
     `requires`: the client capabilities without which a call is refused.
     `scopes`: the scopes that a caller must have been granted.
     `channels`: the fallbacks for questions that the client cannot show, in the author's order.
-    `form_view_uri`: the URI of the view that shows its questions.
+    `extra`: further members of its definition.
+    `task`: whether a call may become a task; None if not.
     """
 
+    kind: ClassVar[Literal["tool", "prompt", "resource"]]
+
+    name: str
+    function: Callable[..., Any]
+    parameters: Parameters
+    requires: tuple[CapabilityPath, ...] = ()
+    scopes: tuple[str, ...] = ()
+    channels: tuple[Fallback, ...] = ()
+    extra: Mapping[str, Any] = {}
+    task: TaskSupport | None = None
+
     @property
-    def kind(self) -> str: ...
+    def asks(self) -> bool:
+        """Whether it may ask: it takes a context."""
+        return self.parameters.signature.context_parameter is not None
+
     @property
-    def name(self) -> str: ...
+    def form_view_uri(self) -> str | None:
+        """The URI of the view that shows its questions."""
+        return None
+
     @property
-    def function(self) -> Callable[..., Any]: ...
-    @property
-    def parameters(self) -> Parameters: ...
-    @property
-    def requires(self) -> tuple[CapabilityPath, ...]: ...
-    @property
-    def task(self) -> Literal["optional", "required"] | None: ...
-    @property
-    def scopes(self) -> tuple[str, ...]: ...
-    @property
-    def channels(self) -> tuple[Channel, ...]: ...
-    @property
-    def form_view_uri(self) -> str | None: ...
+    def described(self) -> Mapping[str, str]:
+        """The member `description` of its definition, unless `extra` has one."""
+        prose = self.parameters.signature.prose
+        return {"description": prose} if prose else {}
 
     def definition(self) -> dict[str, Any]:
         """Build the object that lists contain."""
+        raise NotImplementedError
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the result for a returned value. Raises UsageError for a value that is none."""
+        raise NotImplementedError
 
     def error_body(self, call: FeatureCall, error: ToolError) -> dict[str, Any] | ProtocolError:
         """Build the result that reports an error, or the JSON-RPC error where no result can."""
+        raise NotImplementedError
 
 
 WireInputRequests = Mapping[str, Mapping[str, Any]]
@@ -263,7 +274,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
         client = self.context.client_abilities(takes_rounds=self.takes_rounds)
         if feature.kind != "tool":  # only the call of a tool can be made again by a model
             client = replace(client, stores_calls=False)
-        return plan_call(client, feature.channels, asks=feature.parameters.context_parameter is not None)
+        return plan_call(client, feature.channels, asks=feature.asks)
 
     @property
     def carrier_if_unfinished(self) -> Carrier | None:

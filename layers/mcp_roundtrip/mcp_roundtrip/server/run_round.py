@@ -108,8 +108,8 @@ def _load(call: FeatureCall) -> Round | Reply:
     feature, params = call.feature, call.params
     has_table = call.context.ports.settings.task_table is not None
     if params.request_state is None:
-        asks = feature.parameters.context_parameter is not None
-        return (has_table and asks and call.plan.parks and _continue_stored(call)) or _first_round(call)
+        may_be_parked = has_table and feature.asks and call.plan.parks
+        return (may_be_parked and _continue_stored(call)) or _first_round(call)
     try:
         opened = state_carrier.open_state(call, params.request_state)
     except StateRejected as rejected:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.signature import CLIENT_ARGUMENTS
 from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
-    DEFAULT_CHANNELS,
     INPUT_RESPONSES,
     QUESTIONS_URI,
-    Fallback,
     ServerOptions,
-    TaskSupport,
 )
-from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Parameters, RequestContext
+from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, RequestContext
 
 
 class View(Struct, frozen=True):
@@ -33,40 +29,18 @@ class View(Struct, frozen=True):
     document: str
 
 
-class Tool(Struct, frozen=True):
-    """A registered tool: a `Feature`.
+class Tool(Feature, frozen=True, kw_only=True):
+    """A registered tool. `view` is the author's own view of its results."""
 
-    `extra` holds further members of its definition, `channels` the fallbacks for its questions. `view` is the
-    author's own view of its results.
-    """
+    kind = "tool"
 
-    name: str
-    function: Callable[..., Any]
-    parameters: Parameters
     output: Output
-    requires: tuple[CapabilityPath, ...] = ()
-    task: TaskSupport | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
-    scopes: tuple[str, ...] = ()
     view: View | None = None
 
-    kind: ClassVar[str] = "tool"
-
     def definition(self) -> dict[str, Any]:
-        members: dict[str, Any] = {"name": self.name}
-        if self.parameters.description:
-            members["description"] = self.parameters.description
-        members |= {"inputSchema": self.parameters.json_schema(), **self.extra}
-        output_schema = self.output.json_schema()
-        if output_schema is not None:
-            members["outputSchema"] = output_schema
-        return members
-
-    @property
-    def asks(self) -> bool:
-        """Whether the tool may ask: it takes a context."""
-        return self.parameters.context_parameter is not None
+        schema, output_schema = self.parameters.json_schema(), self.output.json_schema()
+        members = {"name": self.name, **self.described, "inputSchema": schema, **self.extra}
+        return members if output_schema is None else {**members, "outputSchema": output_schema}
 
     @property
     def form_view_uri(self) -> str | None:
