@@ -150,7 +150,6 @@ class FrontDoor:
             read_own_view=self._forward,
             dialect_call=self._forward_feature,
             read_skills=self._read_skills if catalog.skills else None,
-            is_constant=True,
         )
 
     def _read_skills(self) -> SkillMethods:

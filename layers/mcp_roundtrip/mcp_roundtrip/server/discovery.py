@@ -80,7 +80,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         found: dict[str, Handler] = {
             DISCOVER: self._discover,
             SUBSCRIPTIONS_LISTEN: decline_subscription,
-            TOOLS_LIST: ToolList(features.tools, features.is_constant),
+            TOOLS_LIST: ToolList(features.tools),
             **self._lists(),
         }
         if features.has_skills:
@@ -91,12 +91,10 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         """Return the handlers of the lists of prompts and resources."""
         features, lists = self.features, dict[str, Handler]()
         if features.prompts:
-            lists[PROMPTS_LIST] = FeatureList("prompts", features.prompts, features.is_constant)
+            lists[PROMPTS_LIST] = FeatureList("prompts", features.prompts)
         if features.has_resources:
             lists[RESOURCES_LIST] = self._list_resources
-            lists[RESOURCES_TEMPLATES_LIST] = FeatureList(
-                "resourceTemplates", features.templates, features.is_constant
-            )
+            lists[RESOURCES_TEMPLATES_LIST] = FeatureList("resourceTemplates", features.templates)
         elif features.has_views:  # which lists omit
             lists[RESOURCES_LIST] = partial(_list_nothing, "resources")
             lists[RESOURCES_TEMPLATES_LIST] = partial(_list_nothing, "resourceTemplates")
@@ -109,7 +107,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
     def _resource_list(self) -> FeatureList:
         features = self.features
         files = features.skills.skill_files() if features.has_skills else {}
-        return FeatureList("resources", {**features.resources, **files}, features.is_constant)
+        return FeatureList("resources", {**features.resources, **files})
 
     def _serve_skill(self, context: RequestContext) -> Reply | HttpResponse:
         return self.features.skills.handlers[context.request.method](context)
@@ -297,12 +295,11 @@ def _resource_not_found(error: UnknownResource) -> ProtocolError:
 
 
 class _LegacyToolList(ToolList):
-    is_constant: bool = True
     knows_tasks: bool = False
 
     def new_list(self, items: Mapping[str, ListItem], parks_calls: bool) -> FeatureList:
         """Return a list. These clients know no `cacheScope`."""
-        return _LegacyList("tools", items, self.is_constant, _reported=self._reported)
+        return _LegacyList("tools", items, _reported=self._reported)
 
     def definition(self, name: str, client: ClientAbilities, plan: Plan) -> dict[str, Any]:
         members = super().definition(name, client, plan)

@@ -27,7 +27,6 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     `read_own_view`: reads the view of a tool.
     `dialect_call`: calls a tool in the dialect of tasks (`ServerOptions.legacy_tasks`).
     `read_skills`: returns what serves the skills; None if there are none.
-    `is_constant`: whether the lists stay the same until the next deployment.
     """
 
     tools: Mapping[str, ListedTool]
@@ -38,7 +37,6 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     read_own_view: ReadView
     dialect_call: Handler
     read_skills: Callable[[], SkillMethods] | None = None
-    is_constant: bool = False
 
     @cached_property
     def skills(self) -> SkillMethods:

@@ -51,29 +51,28 @@ class ListItem(Struct, frozen=True):
 class FeatureList(Struct):
     """The handler of a list method. `items` are by name, in the order of the list.
 
+    The JSON of a page is written once, unless the list depends on the caller's scopes.
+
     `member`: the member of the result that holds the list, such as "tools".
-    `is_constant`: whether the items stay the same until the next deployment, so that the JSON of a page is
-    written once. A list that depends on the caller's scopes is written every time.
     `is_private`: whether the list depends on what the client declared.
     `max_page_size`: limits the option `page_size` of the server.
     """
 
     member: str
     items: Mapping[str, Listable]
-    is_constant: bool = False
     is_private: bool = False
     max_page_size: int | None = None
-    _pages: dict[tuple[str, str], Reply] = field(default_factory=dict)
+    _pages: dict[str, Reply] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        if not self.is_constant or context.hides_unauthorized:
+        if context.hides_unauthorized:
             return Reply(self.page(context))
-        key = context.request.meta.protocol_version, compact_json(context.params.get("cursor"))
-        if key not in self._pages:
-            self._pages[key] = Reply(results.PreSerialized(self.page(context)))
-        return self._pages[key]
+        cursor = compact_json(context.params.get("cursor"))
+        if cursor not in self._pages:
+            self._pages[cursor] = Reply(results.PreSerialized(self.page(context)))
+        return self._pages[cursor]
 
     def page(self, context: RequestContext) -> dict[str, Any]:
         options, names, hides = context.options, list(self.items), context.hides_unauthorized
@@ -184,13 +183,9 @@ def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, 
 
 
 class ToolList(Struct):
-    """The handler of `tools/list`: one list for each kind of client.
-
-    `is_constant`: whether the tools stay the same until the next deployment.
-    """
+    """The handler of `tools/list`: one list for each kind of client."""
 
     tools: Mapping[str, ListedTool]
-    is_constant: bool = False
     _lists: dict[ClientAbilities, FeatureList] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
 
@@ -212,7 +207,7 @@ class ToolList(Struct):
             tool.view_uri or (tool.asks and (parks_calls or not {"default"}.issuperset(tool.channels)))
             for tool in self.tools.values()
         )
-        return FeatureList("tools", items, self.is_constant, is_varied, _reported=self._reported)
+        return FeatureList("tools", items, is_varied, _reported=self._reported)
 
     def _items(self, client: ClientAbilities) -> dict[str, ListItem]:
         plans = {name: plan_call(client, tool.channels, asks=tool.asks) for name, tool in self.tools.items()}

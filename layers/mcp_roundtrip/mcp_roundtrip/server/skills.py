@@ -188,9 +188,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
         return {
-            SKILLS_LIST: FeatureList(
-                "skills", self.skills, is_constant=True, max_page_size=self._page_size()
-            ),
+            SKILLS_LIST: FeatureList("skills", self.skills, max_page_size=self._page_size()),
             SKILLS_GET: self._get,
             RESOURCES_DIRECTORY_READ: self._read_directory,
         }
