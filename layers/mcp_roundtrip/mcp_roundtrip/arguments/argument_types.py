@@ -40,7 +40,6 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
 
     def validate(self, raw: Mapping[str, Any], *, is_lenient: bool) -> dict[str, Any]:
         """Return keyword arguments from JSON. Raises ArgumentsError."""
-        raw = self.reader.without_empty(raw, self.optional_names)
         try:
             values: dict[str, Any] = self.reader.read(raw)
         except InvalidValue as error:
@@ -51,20 +50,16 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         return values
 
     @cached_property
-    def optional_names(self) -> frozenset[str]:
-        """The names in JSON of the parameters that have a default."""
-        optional = map(_has_default, self.signature.parameters)
-        return frozenset(name for name, is_optional in zip(self.names, optional, strict=True) if is_optional)
-
-    @cached_property
     def reader(self) -> ExactReader:
         """What reads the arguments. Raises DefinitionError."""
         # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
         fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
         record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
+        named = zip(self.names, self.signature.parameters, strict=True)
+        optional = frozenset(name for name, parameter in named if _has_default(parameter))
         try:
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-            return ExactReader.from_types(types, lambda: self.json_schema, "arguments")
+            return ExactReader(types, lambda: self.json_schema, "arguments", optional=optional)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         except Exception as error:  # an author's annotation may raise anything

@@ -215,7 +215,7 @@ class Form(Struct, frozen=True, eq=False):
         Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
         """
         try:
-            value = self.reader.read(self.reader.without_empty(content, self._optional_names))
+            value = self.reader.read(content)
         except InvalidValue as error:
             raise InvalidAnswer(self._with_titles(str(error)), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
@@ -224,11 +224,6 @@ class Form(Struct, frozen=True, eq=False):
         """Replace the field's name, with which each line begins, by the title that the user sees."""
         titles = {name: each.get("title") for name, each in self.requested_schema["properties"].items()}
         return re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
-
-    @property
-    def _optional_names(self) -> set[str]:
-        names: set[str] = set(self.requested_schema["properties"])
-        return names.difference(self.requested_schema.get("required", ()))
 
 
 def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:
@@ -258,7 +253,9 @@ def _build(model: Any) -> Form:
         schema, nullable = requested_schema(types)
         # Clients send null for a field that was left empty. pydantic checks which fields are required.
         checked = {"type": "object", "properties": schema["properties"]}
-        return Form(schema, ExactReader.from_types(types, lambda: checked, "", nullable=nullable), single)
+        optional = frozenset(schema["properties"]).difference(schema.get("required", ()))
+        reader = ExactReader(types, lambda: checked, "", optional=optional, nullable=nullable)
+        return Form(schema, reader, single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything

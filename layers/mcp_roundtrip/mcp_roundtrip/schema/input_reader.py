@@ -8,7 +8,7 @@ the exceptions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,35 +31,28 @@ SHORT_INPUT: Final = 4_096
 
 
 class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
-    """Reads JSON objects. `root` is their name in messages, `json_schema` returns what was advertised.
+    """Reads JSON objects, whose name in messages is `root`.
 
-    Members in `nullable` may be null even if the JSON Schema refuses null.
+    `json_schema` returns what was advertised. It is called only when a value needs it.
+
+    Clients send null or "" for what was left out. A member in `optional` counts as left out then, if the JSON
+    Schema refuses its value. Null is read for a member in `nullable`.
+
+    Raises DefinitionError for a type that JSON cannot hold or that cannot be checked in bounded time.
     """
 
     types: TypeAdapter[Any]
     json_schema: Callable[[], Mapping[str, Any]]
     root: str
-    is_plain: bool
-    nullable: frozenset[str]
+    optional: frozenset[str] = frozenset()
+    nullable: frozenset[str] = frozenset()
 
-    @classmethod
-    def from_types(
-        cls,
-        types: TypeAdapter[Any],
-        json_schema: Callable[[], Mapping[str, Any]],
-        root: str,
-        *,
-        nullable: frozenset[str] = frozenset(),
-    ) -> ExactReader:
-        """Create a reader that calls `json_schema` only when a value needs it.
-
-        Raises DefinitionError for a type that JSON cannot hold or that cannot be checked in bounded time.
-        """
-        refuse_unusable(types.core_schema, "parameter" if root else "field")
-        return cls(types, json_schema, root, is_plain_to_read(types.core_schema), nullable)
+    def __post_init__(self) -> None:
+        refuse_unusable(self.types.core_schema, "parameter" if self.root else "field")
 
     def read(self, raw: Mapping[str, Any]) -> Any:
         """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
+        raw = self._without_empty(raw)
         text = input_text(raw, self.root)
         if self.is_plain and len(text) <= SHORT_INPUT:
             try:
@@ -71,16 +64,16 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             raise InvalidValue("\n".join(problems))
         return read_typed(self._typed_validator, text, self.root)
 
-    def without_empty(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
-        """Return `raw` without those `optional` members that are null or "" and that the schema refuses.
-
-        Clients send them for what was left out. Where the schema accepts them, they are values.
-        """
+    def _without_empty(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         if None not in raw.values() and "" not in raw.values():
             return raw
-        empty = {name for name, member in raw.items() if member in (None, "") and name in optional}
+        empty = {name for name, member in raw.items() if member in (None, "") and name in self.optional}
         empty -= {name for name in self.nullable if raw.get(name, "") is None}
         return self.validator.without_refused(raw, empty) if empty else raw
+
+    @cached_property
+    def is_plain(self) -> bool:
+        return is_plain_to_read(self.types.core_schema)
 
     @cached_property
     def validator(self) -> SchemaValidator:
