@@ -10,26 +10,12 @@ from mcp.client.auth.utils import (
     extract_resource_metadata_from_www_auth,
     extract_scope_from_www_auth,
 )
-from mcp.shared.auth import ProtectedResourceMetadata
 
 from mcp_roundtrip.auth.protected_resource import WELL_KNOWN, ProtectedResource
 from support.token_issuer import ISSUER
 
 MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
 BARE = ProtectedResource("https://mcp.test", [ISSUER])
-
-
-def test_the_document_names_the_resource_and_its_issuers():
-    assert MCP.document() == {
-        "resource": "https://mcp.test/mcp",
-        "authorization_servers": [ISSUER],
-        "scopes_supported": ["db:read"],
-        "bearer_methods_supported": ["header"],
-        "resource_name": "Databases",
-    }
-    assert BARE.document().keys() == {"resource", "authorization_servers", "bearer_methods_supported"}
-    read = ProtectedResourceMetadata.model_validate(MCP.document())
-    assert [str(server) for server in read.authorization_servers] == [ISSUER]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +49,6 @@ def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_sc
     assert extract_resource_metadata_from_www_auth(response(challenge)) == MCP.url
     assert extract_field_from_www_auth(response(challenge), "error") is None
     assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
-
-
-def test_a_scope_challenge_names_all_missing_scopes():
-    challenged = response(MCP.challenge("insufficient_scope", ["db:write", "db:drop"]), 403)
-    assert extract_field_from_www_auth(challenged, "error") == "insufficient_scope"
-    assert extract_scope_from_www_auth(challenged) == "db:write db:drop"
-    assert extract_resource_metadata_from_www_auth(challenged) == MCP.url
 
 
 def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer_but_those_of_openid_connect():

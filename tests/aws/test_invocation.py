@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 from base64 import b64decode
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.aws.invocation import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import CLIENTS, FUNCTION, KINDS
-from support.scripted_server import ScriptedServer, hang, reset, respond, respond_and_close, scripted
+from support.scripted_server import ScriptedServer, hang, reset, respond, scripted
 
 WEATHER: Final[Any] = ("weather", {}, {}, 9)
 """Arguments of a call that is forwarded."""
@@ -108,15 +107,6 @@ def test_a_connection_that_may_be_stale_is_replaced_before_sending(aws, forward,
     now[0] += passed_s
     assert forward(*WEATHER) == {}
     assert connections_used(aws) == [1, second]
-
-
-def test_a_connection_closed_by_the_endpoint_is_replaced(aws, forward):
-    closed = threading.Event()
-    aws.script = [respond_and_close(closed)]
-    forward(*WEATHER)
-    assert closed.wait(9)
-    assert forward(*WEATHER) == {}
-    assert connections_used(aws) == [1, 2]
 
 
 def test_a_request_that_may_have_arrived_is_not_retried(aws, forward):

@@ -1,16 +1,11 @@
 """Signatures by the KMS of ministack, and states in every configuration with its keys in two regions."""
 
-import hashlib
 from dataclasses import replace
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.kms import MAX_RAW_BYTES, KmsKey, KmsSigner
-from mcp_roundtrip_testing import FakeClock
 from support.aws_clients import REGION
-from support.kms_clients import signing_key
 from support.tokens import BINDING
 
 pytest_plugins = ["support.ministack"]
@@ -27,20 +22,6 @@ def kms(ministack_kms):
 
 def seal(codec, payload=None):
     return codec.seal(BINDING, payload, round=1, first_issued_at=None)
-
-
-@pytest.mark.parametrize("size", [1, MAX_RAW_BYTES, MAX_RAW_BYTES + 1])
-def test_a_signature_covers_the_message_whether_kms_gets_the_message_or_its_digest(kms, size):
-    arn = signing_key(kms)
-    raw = KmsSigner(kms, KmsKey(kms, arn, FakeClock())).sign(b"x" * size)
-    answer = kms.verify(
-        KeyId=arn,
-        Message=hashlib.sha256(b"x" * size).digest(),
-        MessageType="DIGEST",
-        Signature=encode_dss_signature(int.from_bytes(raw[:32]), int.from_bytes(raw[32:])),
-        SigningAlgorithm="ECDSA_SHA_256",
-    )
-    assert answer["SignatureValid"]
 
 
 def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):

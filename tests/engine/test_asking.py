@@ -100,15 +100,6 @@ def test_an_answer_without_state_is_ignored_after_an_effect():
     assert call(keep=accept(True)) == Done(True)
 
 
-@pytest.mark.parametrize("answer", [accept(vcpus=99), accept(vcpus="hunter2"), accept()])
-def test_an_invalid_answer_is_asked_again_without_repeating_it_and_a_valid_one_accepted(answer):
-    call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus).begun()
-    again = asked(call(size=answer))["size"]["params"]["message"]
-    assert again.startswith("How large?\n\n")
-    assert "hunter2" not in again
-    assert call(size=accept(vcpus=8)) == Done(8)
-
-
 @pytest.mark.parametrize("has_state", [False, True])
 def test_answers_to_later_questions_count_with_a_state_and_without_one(has_state):
     call = Passes(size_then_name)

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import Any, get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
 from mcp_roundtrip.engine.journal import Kind
@@ -149,24 +147,20 @@ def test_sync_and_async_tools_have_the_same_outcome(names, capabilities, ladder)
     assert summary(AsyncPasses(async_tool(names), **given_options)()) == in_sync
 
 
-def test_questions_of_later_channels_are_asked_once_the_first_are_answered():
-    def tool(ctx: Context) -> Any:
-        return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]
+def sample_and_ask(ctx: Context) -> Any:
+    return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]
 
-    passes = Passes(tool, capabilities={"sampling": {}}, fallbacks=("page",))
-    first = passes()
-    assert summary(first) == ("client", ["summary"])
+
+def test_questions_of_later_channels_are_asked_once_the_first_are_answered():
+    passes = Passes(sample_and_ask, capabilities={"sampling": {}}, fallbacks=("page",))
+    assert summary(passes()) == ("client", ["summary"])
     sampled = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
-    second = passes(summary=sampled)
-    assert summary(second) == ("page", ["size"])
+    assert summary(passes(summary=sampled)) == ("page", ["size"])
     assert passes(size=accept(3)) == Done(3)
 
 
 def test_an_answer_to_a_question_that_was_withheld_does_not_count():
-    def tool(ctx: Context) -> Any:
-        return ctx.ask(Sample("summary", "Summarize.", 10), Elicit("size", "How large?", int))[1]
-
-    passes = Passes(tool, capabilities={"sampling": {}}, fallbacks=("page",)).begun()
+    passes = Passes(sample_and_ask, capabilities={"sampling": {}}, fallbacks=("page",)).begun()
     assert summary(passes(size=accept(3))) == ("client", ["summary"])
 
 
@@ -193,29 +187,3 @@ def test_a_model_answers_only_questions_that_go_through_it(names, capabilities, 
             assert choose(channels, name, needs_user=False) == "model"
     if isinstance(outcome, NeedsInput):
         assert answered.isdisjoint(outcome.requests)
-
-
-@pytest.mark.parametrize("user_only", [True, None])
-def test_a_model_never_answers_for_the_user(user_only):
-    def pay(ctx: Context) -> bool:
-        return ctx.elicit("sure", "Pay 5000 to eve?", bool, user_only=user_only)
-
-    for ladder in LADDERS:
-        outcome, _ = run_with_model(pay, Channels({}, ladder), {"sure": accept(True)})
-        assert not isinstance(outcome, Done), ladder
-        assert not (isinstance(outcome, NeedsInput) and outcome.channel == "model"), ladder
-
-
-def test_a_model_answers_in_a_later_round_of_a_client_that_samples():
-    """The client answers one question itself, so the call is resumed; the model's answers come with it."""
-
-    def tool(ctx: Context) -> Any:
-        ctx.sample("summary", "Summarize.", max_tokens=10)
-        return ctx.elicit("size", "How large?", int)
-
-    passes = Passes(tool, capabilities={"sampling": {}}, fallbacks=("model",))
-    assert summary(passes()) == ("client", ["summary"])
-    sampled = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
-    run = passes.make_run({"summary": sampled})
-    run.inputs = replace(run.inputs, model_responses={"size": accept(3)})
-    assert replay(tool, {"ctx": Context(run, passes.info)}, run) == Done(3)

@@ -148,10 +148,3 @@ def test_nothing_runs_if_the_first_line_cannot_be_stored(deployment):
     response = deployment.invoke()
     assert response["error"]["code"] == -32603
     assert (deployment.effects(), deployment.records()) == (0, [])
-
-
-def test_the_response_leaves_if_the_last_line_cannot_be_stored(deployment):
-    refusal = json_response(400, {"__type": "AccessDeniedException"})
-    deployment.fault = lambda name, answer: refusal if name == "ended" else answer()
-    assert text_of(deployment.invoke()) == "charged"
-    assert [record["outcome"] for record in deployment.records()] == ["unknown"]

@@ -10,8 +10,6 @@ from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support.deployment import Deployment, legacy
-from support.interpreters import run_program
-from support.project import ROOT
 
 ICON = {
     "src": "data:image/png;base64,iVBORw0KGgo=",
@@ -78,16 +76,3 @@ def test_the_catalog_of_a_front_door_has_only_features():
     catalog = render_servers({"shop": server})
     assert WEBSITE not in catalog
     assert ICON["src"] not in catalog
-
-
-def test_a_front_door_with_icons_loads_neither_the_engine_nor_pydantic():
-    catalog = str(ROOT / "functions/front_door/catalog.json")
-    program = f"""
-import sys
-from pathlib import Path
-from mcp_roundtrip import FrontDoor
-FrontDoor("shop", Path({catalog!r}), icons=[{ICON!r}], website_url={WEBSITE!r})
-print(*sys.modules)
-"""
-    loaded = run_program(program).stdout.split()
-    assert [name for name in loaded if name.startswith(("pydantic", "mcp_roundtrip.engine.replay"))] == []

@@ -1,8 +1,6 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from threading import Barrier
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -12,16 +10,13 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
-from support.client_requests import APPS, TASKS, accepted, app_status, next_round, text
+from support.client_requests import APPS, FORMS, TASKS, accepted, app_status, next_round, text
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 
 server = Server("parked")
 effects = []
 is_signed_in = False
-
-
-FORMS = {"elicitation": {"form": {}}}
 
 
 def effect(name: str) -> str:
@@ -186,14 +181,6 @@ def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_cal
     asked = deployment.text("confirm", toolCallId="call_1", sessionId="s")
     deployment.answer(asked, sure=True)
     assert deployment.text("confirm", toolCallId="call_2") == "tea True 1"
-
-
-def test_a_question_through_the_model_after_a_step_continues(deployment):
-    asked = deployment.text("relayed")
-    assert "in the argument input_responses" in asked
-    assert deployment.outcome == "asked_through_model"
-    assert deployment.text("relayed", input_responses={"number": 3}) == "xxx"
-    assert effects == ["prepared"]
 
 
 def test_a_repeated_call_waits_less_than_clients_do_and_returns_the_same_link_or_the_result(deployment):
@@ -437,19 +424,6 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
             expected.insert(crash_in, expected[crash_in])
         assert effects == expected, crashed.killed_at
     assert len(kills) == (5, 8, 7)[crash_in], kills
-
-
-def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
-    deployment.answer(deployment.text("confirm"), sure=True)
-    client, barrier = deployment.by(stands_still=True), Barrier(6)
-
-    def call(_):
-        barrier.wait()
-        return client.text("confirm")
-
-    with ThreadPoolExecutor(6) as threads:
-        assert set(threads.map(call, range(6))) == {"tea True 1"}
-    assert effects == ["tea True"]
 
 
 @modern

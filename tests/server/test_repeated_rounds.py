@@ -99,10 +99,6 @@ def test_a_repetition_of_another_caller_or_without_the_extension_is_refused(depl
     assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
 
 
-def test_two_flows_of_equal_calls_are_two_tasks(deployment):
-    assert Client(deployment).become_task()["taskId"] != Client(deployment).become_task()["taskId"]
-
-
 def test_a_task_is_found_by_one_read_before_the_function_runs(deployment):
     """A tool that cannot become a task reads nothing."""
     for tool, reads in (("optional", 1), ("never_a_task", 0)):

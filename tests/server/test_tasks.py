@@ -4,18 +4,15 @@ Every result is validated with `support.tasks_schema`: members, types, and value
 """
 
 import re
-from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip.engine.client_requests import NamespacedRequest
-from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.deployment import Deployment
 from support.messages import META
-from support.task_tools import meanwhile, ran, run_step, task_server
+from support.task_tools import run_step, task_server
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 LEGACY = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
@@ -55,21 +52,6 @@ def samples(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.sample("poem", [{"role": "user", "content": {"type": "text", "text": "A poem"}}], max_tokens=10)
     return "unreached"
-
-
-@server.tool(task="required")
-async def asks_while_it_works(ctx: AsyncContext) -> Any:
-    async def asks(branch: AsyncContext) -> str:
-        return await branch.elicit("name", "Name?", str)
-
-    async def works(branch: AsyncContext) -> str:
-        await branch.sleep("nap", 30_000)
-        done = await branch.step("work", run_step, "work")
-        await branch.sleep("another", 30_000)
-        return done
-
-    await ctx.run_as_task()
-    return await ctx.gather({"asks": asks, "works": works})
 
 
 def asked(deployment):
@@ -200,18 +182,6 @@ def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
     assert deployment.text_of(task_id) == "Bob 3"
 
 
-def test_a_task_cancelled_while_it_runs_starts_no_further_step():
-    def body(ctx):
-        for number in range(3):
-            ctx.step(f"step-{number}", lambda: run_step("step") and deployment.cancel(task_id) and None)
-
-    deployment = Deployment(task_server(body))
-    task_id = deployment.start("works")
-    deployment.run_workers()
-    assert deployment.status(task_id) == "cancelled"
-    assert ran == ["step"]
-
-
 def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
     task_id = asked(deployment)
     before = deployment.poll(task_id)
@@ -219,28 +189,6 @@ def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
         notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
         assert deployment.send(notification).status == 202
     assert deployment.poll(task_id) == before
-
-
-RESERVED = ("tasks/approve", "tasks/get", "notifications/tasks", "notifications/tasks/approve")
-
-
-@pytest.mark.parametrize("name", [*RESERVED, TASKS_EXTENSION, "io.modelcontextprotocol/approval"])
-def test_reserved_names_are_not_accepted_as_keys(name):
-    with pytest.raises(DefinitionError):
-        NamespacedRequest("key", name, {})
-
-
-def test_an_answer_that_arrives_during_a_pass_counts(deployment):
-    task_id = deployment.run_task("asks_while_it_works")
-    deployment.clock.advance(30)
-    deployment.poll(task_id)
-    meanwhile.append(lambda: deployment.update(task_id, **{"asks/name": accepted("Ada")}))
-    deployment.run_workers()
-    assert deployment.status(task_id) == "working", "nothing is asked again"
-    deployment.clock.advance(30)
-    deployment.poll(task_id)
-    deployment.run_workers()
-    assert deployment.poll(task_id)["result"]["structuredContent"] == {"asks": "Ada", "works": "work"}
 
 
 def test_progress_is_the_status_message_while_the_task_works():

@@ -126,17 +126,6 @@ def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table)
     assert table.find() is None
 
 
-def test_a_result_is_found_for_a_minute_and_then_the_call_starts_from_its_beginning(table):
-    parked = table.park_call()
-    table.answer_and_complete(parked)
-    table.clock.advance(RESULT_TTL_MS / 1000 - 1)
-    assert table.find().result == {"ok": 1}
-    assert table.park_call().pk == parked.pk
-    table.clock.advance(1)
-    assert table.find() is None
-    assert table.park_call().pk != parked.pk
-
-
 def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table):
     call = replace(CALL, arguments={"text": "x" * 500_000})
     with pytest.raises(ItemTooLarge):

@@ -186,16 +186,6 @@ def test_a_cancellation_that_cannot_be_written_is_not_acknowledged(deployment, w
     assert_completes(deployment, task_id)
 
 
-def test_reads_are_strongly_consistent(deployment, wire):
-    task_id = parked(deployment)
-    deployment.update(task_id, keep=accepted("s3cret-answer"))
-    assert_completes(deployment, task_id)
-    sent = zip(wire.bodies, wire.operations, strict=True)
-    read = [body for body, operation in sent if operation in ("GetItem", "Query")]
-    assert read
-    assert all(body["ConsistentRead"] is True for body in read)
-
-
 def fail_worker(deployment, wire, errors):
     """Run a worker while the table fails. Lambda will invoke it again."""
     delivery = deployment.sent[0]

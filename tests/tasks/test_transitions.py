@@ -284,15 +284,6 @@ def test_an_ended_task_has_no_lease_and_no_wake_time(name, end, status):
         assert stopped.status is status
 
 
-def test_a_result_is_stored_in_the_task_or_in_chunks():
-    def completed(**attributes):
-        return task(after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes=attributes)))
-
-    whole, chunks = completed(res='{"a":1}'), completed(resn=4, reso="me")
-    assert (whole.status, whole.result, whole.result_chunks) == (Status.COMPLETED, {"a": 1}, 0)
-    assert (chunks.status, chunks.result, chunks.result_chunks) == (Status.COMPLETED, None, 4)
-
-
 def test_one_of_many_polls_dispatches_a_worker():
     change = transitions.record_dispatch(dispatched_before_ms=LATER - 1_000, now_ms=LATER)
     item = after(READY, change)
