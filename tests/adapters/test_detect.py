@@ -1,7 +1,5 @@
 """Selecting the adapter for an event, and the error for one from no known source."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The member `domainName` is "the same as the incoming Host header".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

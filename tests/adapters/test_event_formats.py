@@ -1,7 +1,5 @@
 """What is particular to one event source. `test_sources` has what all have in common."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

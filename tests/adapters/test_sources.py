@@ -1,7 +1,5 @@
 """All event sources with a Server's Lambda handler."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from typing import Any

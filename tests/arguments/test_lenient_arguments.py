@@ -1,7 +1,5 @@
 """Arguments as models and clients send them: JSON as text, arguments of their own, empty text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Bearer tokens: valid ones, and every known way to make an invalid one."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import warnings

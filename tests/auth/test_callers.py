@@ -1,7 +1,5 @@
 """Principals from the authorizer contexts of payload 2.0 events."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

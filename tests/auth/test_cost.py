@@ -1,7 +1,5 @@
 """The costs of verifying tokens: function calls compared with PyJWT, and imports before the first token."""
 
-from __future__ import annotations
-
 import json
 import time
 

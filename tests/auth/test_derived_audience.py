@@ -1,7 +1,5 @@
 """Servers without MCP_AUDIENCE: tokens and states of one endpoint are refused at every other."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

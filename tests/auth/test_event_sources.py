@@ -1,7 +1,5 @@
 """Challenges and metadata in the responses for each event source."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fetching documents from well-behaved and misbehaving servers on this computer."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A client obtains a token, and further scopes when a tool needs them, over HTTP."""
 
-from __future__ import annotations
-
 import json
 
 import httpx2

@@ -1,7 +1,5 @@
 """The keys of an issuer: how often they are requested, also in its outages, and which of them are usable."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Protected resource metadata and the challenges that name it."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 from mcp.client.auth.utils import (

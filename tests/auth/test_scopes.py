@@ -1,7 +1,5 @@
 """Granted and implied scopes, and scopes with the prefix of the authorization server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

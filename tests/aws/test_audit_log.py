@@ -1,7 +1,5 @@
 """The log group of audit records: the emulated CloudWatch Logs, and moto for the same requests."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

@@ -4,8 +4,6 @@ A hostile server answers each operation over HTTP: with any JSON at any place of
 bodies that are no such answer.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Calls to AWS in spans, and spans on their way to a collector."""
 
-from __future__ import annotations
-
 import sys
 from threading import Event
 from unittest.mock import create_autospec

@@ -1,7 +1,5 @@
 """Metadata that authors declare for a feature, and its form in lists."""
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """An author's serializer runs once for a result, and what JSON cannot hold is found in its text."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Initialization of execution environments, with the real runtime client in processes."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

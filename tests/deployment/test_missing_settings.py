@@ -1,7 +1,5 @@
 """Which settings the features of a function lack."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

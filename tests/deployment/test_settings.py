@@ -1,7 +1,5 @@
 """Settings are read once and never guessed: lines of MCP_SETTINGS, and variables of their own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The composition root, from environment variables to a KMS over HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 from base64 import b64encode, urlsafe_b64decode

@@ -1,7 +1,5 @@
 """Questions and answers: which questions are sent, which answers are accepted, what is asked again."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Asynchronous tools: a question parks its branch, and steps of other branches complete."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from contextlib import suppress

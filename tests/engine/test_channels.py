@@ -1,7 +1,5 @@
 """Which channel carries a question, and what a pass does with questions of several channels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """What a tool can read from its context, and the keys and references that it makes."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Deadlines of passes, of workers and of retries. `tests/entry/test_handler` has those of requests."""
 
-from __future__ import annotations
-
 import math
 
 from mcp_roundtrip.engine.deadline import (

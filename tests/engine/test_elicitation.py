@@ -1,7 +1,5 @@
 """URL elicitations: rounds poll `done`, tasks sleep between its calls."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

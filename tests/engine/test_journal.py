@@ -1,7 +1,5 @@
 """The serialized form of a journal."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

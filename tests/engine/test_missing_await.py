@@ -1,7 +1,5 @@
 """A call of an asynchronous context cannot be used before `await`, and one never awaited is an error."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """Progress and log notifications: each is sent once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

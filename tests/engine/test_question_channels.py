@@ -1,7 +1,5 @@
 """Each kind of question: the request it sends and how it reads answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

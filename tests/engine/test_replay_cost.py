@@ -1,7 +1,5 @@
 """The work of a replay is proportional to the length of its journal: counted in function calls, not timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any

@@ -1,7 +1,5 @@
 """Keys, drift between steps and questions, checkpoints, and the outcome of a pass."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps and other effects run once and have the same value in every pass."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Questions that only the user may answer: answers count only after the client received the question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any

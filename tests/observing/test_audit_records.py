@@ -1,7 +1,5 @@
 """The JSON form of audit records, and how they identify callers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

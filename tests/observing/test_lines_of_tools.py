@@ -1,7 +1,5 @@
 """Lines that tools log with Powertools' `Logger`."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """Log lines and metrics, and the size of lines."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

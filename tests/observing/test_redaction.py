@@ -1,7 +1,5 @@
 """Redacted tracebacks have the location and kind of an error but no values of the request."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Properties of the canonical form, and documents that the strict reader refuses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

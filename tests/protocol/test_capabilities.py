@@ -1,7 +1,5 @@
 """Declared capabilities, and missing ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

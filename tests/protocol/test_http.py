@@ -1,7 +1,5 @@
 """Serialization of responses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """JSON-RPC envelopes: valid messages, and the error for every other body."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

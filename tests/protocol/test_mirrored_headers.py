@@ -1,7 +1,5 @@
 """Mirrored headers: encoding, and agreement with the body."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """Request validation: which check fails first, and with which error."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -23,11 +21,11 @@ CLIENT = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
+Outcome = ValidRequest | Notification | InvalidRequest
+
+
 def run(body: dict[str, Any], **changes: str | None) -> Outcome:
     return validate_request(headers(body, **changes), json.dumps(body))
-
-
-Outcome = ValidRequest | Notification | InvalidRequest
 
 
 def invalid(outcome: Outcome, code: int) -> InvalidRequest:

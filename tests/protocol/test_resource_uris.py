@@ -1,7 +1,5 @@
 """URIs of resources: their normal form, and templates, with `uritemplate` as the oracle."""
 
-from __future__ import annotations
-
 import re
 import string
 import time

@@ -1,7 +1,5 @@
 """Session ids that hold what a client declared."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import urlsafe_b64encode

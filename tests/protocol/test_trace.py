@@ -1,7 +1,5 @@
 """W3C trace context: a well-formed context is passed on, any other is ignored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

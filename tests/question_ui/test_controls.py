@@ -1,7 +1,5 @@
 """What a user is shown of a URL before opening it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Any valid schema and any valid answer go through the rendered page and a browser's form, and come back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """The page's markup: texts stay texts, labels belong to inputs, and errors lead to their fields."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The view of the question app in a browser, inside a host made with the official app-bridge."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

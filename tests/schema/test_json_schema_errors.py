@@ -1,7 +1,5 @@
 """Validation by a JSON Schema agrees with jsonschema, and a refusal has reasons, in bounded time."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from time import process_time

@@ -1,7 +1,5 @@
 """Patterns: ECMAScript compiles an accepted one with the flag u, and matching takes bounded time."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

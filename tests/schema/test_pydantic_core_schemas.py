@@ -1,7 +1,5 @@
 """For a plain type, pydantic's strict mode decides as the JSON Schema does, and makes the same value."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import make_dataclass

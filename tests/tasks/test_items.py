@@ -1,7 +1,5 @@
 """The items that name the task of a flow, in every store, and those of large results."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from random import Random
 from typing import Any

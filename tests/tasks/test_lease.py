@@ -1,7 +1,5 @@
 """The lease of a pass: claimed, trusted, renewed, lost, by owners whose clocks differ."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from threading import Event, Thread
 

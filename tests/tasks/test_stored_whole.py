@@ -1,7 +1,5 @@
 """Answers are stored whole: two submissions in every order of their operations, and with every crash."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count

@@ -1,7 +1,5 @@
 """Tasks while DynamoDB fails, and tasks with values that cannot be stored: no task is lost."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
