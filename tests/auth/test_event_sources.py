@@ -9,11 +9,10 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.adapters.detect import detect
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
 from mcp_roundtrip_tools.events.of_application import Event
 from support.deployment import Deployment
-from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_header, with_method
+from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_header
 from support.messages import call
 from support.token_issuer import ISSUER, ONE, claims
 
@@ -60,10 +59,3 @@ def test_every_source_passes_tokens_and_gets_challenges(source):
     assert answer(with_token(event, good))[:2] == (200, None)
     insufficient = f'Bearer error="insufficient_scope", scope="db:admin billing", {METADATA}'
     assert answer(with_token(drops, good))[:2] == (403, insufficient)
-
-
-@pytest.mark.parametrize("source", HTTP_SOURCES)
-@pytest.mark.parametrize("path", [ROOT, f"{ROOT}/mcp"])
-def test_every_source_serves_the_metadata_at_both_addresses(source, path):
-    status, _, document = answer(with_method(sent_by(source, call("read"), path), "GET"))
-    assert (status, document["resource"], document["authorization_servers"]) == (200, AUDIENCE, [ISSUER])

@@ -289,16 +289,6 @@ def spki(kms, arn):
     return kms.get_public_key(KeyId=arn)["PublicKey"]
 
 
-def test_a_pinned_key_signs_and_is_trusted_without_loading_it(strict_kms, kms, arn):
-    pinned = PinnedKey(arn, PublicHalf.from_der(spki(kms, arn)))
-    before = strict_kms.calls["GetPublicKey"]
-    signer, keys = KmsSigner(kms, pinned), KmsPublicKeys([pinned])
-    public_key = keys.find(signer.key_members["kid"])
-    assert public_key is not None
-    assert is_valid_signature(signer.sign(b"x"), b"x", public_key)
-    assert strict_kms.calls["GetPublicKey"] == before
-
-
 def test_only_a_p256_key_can_be_pinned(kms, arn):
     p256, sm2 = bytes.fromhex("06082a8648ce3d030107"), bytes.fromhex("06082a811ccf5501822d")
     for der in (b"", b"MFkw", spki(kms, arn)[:-1], spki(kms, arn).replace(p256, sm2)):

@@ -17,7 +17,7 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support import codec_process
 from support.fake_kms import serve
-from support.kms_clients import Deployment, client, deployment, fails_with, mac_key, signing_key
+from support.kms_clients import client, deployment, fails_with
 from support.processes import WITHIN_S, new_process
 from support.tokens import BINDING, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
 
@@ -294,15 +294,3 @@ def test_processes_that_share_only_kms_open_each_others_states(deployed, strict_
         second = other.submit(codec_process.seal, both, 2, since).result(WITHIN_S)
         assert one.submit(codec_process.open_state, second).result(WITHIN_S) == (both, 2, since)
     assert strict_kms.calls - before == Counter(Sign=2, GetPublicKey=2, GenerateMac=2)
-
-
-def test_an_environment_refuses_states_signed_with_an_untrusted_key(deployed, kms, clock):
-    token = seal(deployed.environment(kms, clock))
-    untrusting = [
-        replace(deployed, keys=[signing_key(kms)]),
-        *([replace(deployed, mac_keys=[mac_key(kms)])] if deployed.mac_keys else []),
-        Deployment(deployed.keys, () if deployed.mac_keys else [mac_key(kms)]),
-    ]
-    for foreign_state in untrusting:
-        with pytest.raises(StateRejected):
-            foreign_state.environment(kms, clock).open(BINDING, token)

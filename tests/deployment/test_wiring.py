@@ -136,12 +136,6 @@ def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms, public_keys):
     assert wrong_setting(pinning) == "MCP_STATE_PUBLIC_KEYS"
 
 
-@pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
-def test_an_alias_is_refused_as_key(kms, name):
-    given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
-    assert wrong_setting(deploy(**{**given, name: "alias/state"})) == f"MCP_{name.upper()}"
-
-
 def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deployed):
     deployment, before = deploy(**deployed), kms.calls["Sign"]
     address, _, token = deployment.text("link").partition("?mcp_link=")
@@ -169,14 +163,6 @@ def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms, code
     assert "Exception" not in failed["message"]
     ((event, error),) = deployment.observer.failures
     assert (event, getattr(error, "reason", None)) == ("state_unavailable", code)
-
-
-@pytest.mark.parametrize("missing", ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_AUDIENCE"])
-def test_a_missing_setting_for_states_is_logged(missing, kms):
-    given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
-    del given[missing]
-    # Without an event there is no endpoint from which the audience could be derived.
-    assert wrong_setting(Configured(server, settings=given)) == missing
 
 
 def test_the_environment_is_read_once(monkeypatch):

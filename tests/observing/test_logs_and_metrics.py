@@ -5,7 +5,6 @@ import io
 import json
 import logging
 import logging.config
-import threading
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -115,21 +114,6 @@ def test_a_refused_state_is_a_warning_and_a_metric_by_reason_in_the_namespace_of
     assert (warning["level"], warning["reason"]) == ("WARNING", "expired")
     assert (metric["state_refused"], metric["reason"]) == ([1.0], "expired")
     assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == found
-
-
-def test_lines_of_several_threads_do_not_mix(lines):
-    observer = LogObserver()
-
-    def write() -> None:
-        for _ in range(100):
-            observer.record("state_refused", reason="expired", text="x" * 200)
-
-    threads = [threading.Thread(target=write) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(lines()) == 800
 
 
 def test_a_line_is_written_once_whatever_the_root_logger_has(capfd):
