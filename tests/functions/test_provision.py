@@ -111,10 +111,6 @@ def test_a_declined_question_creates_no_database(inline, refusal):
     assert inline.call("provision_database", NAME, size="small", region=refusal).failed
 
 
-def test_a_client_without_elicitation_is_asked_on_the_page():
-    assert Player(APP, capabilities={}).call("provision_database", NAME).outcome == "asked_on_page"
-
-
 def test_the_price_list_matches_the_service(play):
     read = play.read("provision://prices")
     [held] = read.contents

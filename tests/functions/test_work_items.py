@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
+from mcp_roundtrip_testing import Player, Round
 from mcp_roundtrip_testing.serving import json_response
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -122,20 +122,6 @@ def test_an_original_other_than_another_bug_is_a_tool_error(play, original, name
     assert named in done.text
 
 
-@pytest.mark.parametrize("original", [4301.5, "the first one", None])
-def test_an_invalid_number_of_the_original_is_asked_again(play, original):
-    second = resolve(play).answer(resolution=DUPLICATE)
-    again = second.answer(duplicate_of={"duplicateOfId": original})
-    assert again.asked.keys() == {"duplicate_of"}
-    assert not again.answer(duplicate_of={"duplicateOfId": 4301}).failed
-
-
-@pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_declined_question_is_a_tool_error(play, refusal):
-    assert resolve(play).answer(resolution=refusal).failed
-    assert resolve(play).answer(resolution=DUPLICATE).answer(duplicate_of=refusal).failed
-
-
 def test_a_client_without_elicitation_gets_the_missing_capability_only_if_a_rule_applies():
     play = Player(APP, capabilities={"sampling": {}}, ports={"tasks": None})
     assert resolve(play).error["code"] == -32021
@@ -205,17 +191,6 @@ def test_a_triage_without_a_work_item_asks_for_one_of_the_unresolved(play):
 @pytest.mark.parametrize("given", ["1", "first", "4522.5"])
 def test_a_triage_of_an_unknown_or_invalid_id_is_invalid_params(play, given):
     assert play.prompt("triage", {"workItemId": given}).error["code"] == -32602
-
-
-@pytest.mark.parametrize("refusal", [DECLINE, CANCEL])
-def test_a_declined_choice_yields_no_prompt(play, refusal):
-    assert play.prompt("triage", work_item=refusal).error["code"] == -32602
-
-
-def test_a_client_that_cannot_be_asked_must_give_the_work_item():
-    play = Player(APP, capabilities={})
-    assert play.prompt("triage").error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
-    assert "#4522" in said(play.prompt("triage", {"workItemId": "4522"}))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip.server.options import Fallback
+from mcp_roundtrip.server.plan import Plan, presenter_of_repeated
 from mcp_roundtrip_testing import Player
 from support.client_requests import accepted, text
 from support.deployment import Deployment, legacy
@@ -162,3 +163,25 @@ def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channel
     assert (error["code"], error["data"]["requiredCapabilities"]) == (-32021, {"elicitation": {"form": {}}})
     assert "elicitation.form" in legacy(requiring(channels)).error_text("size")
     assert RAN == []
+
+
+ALL = ("app", "page", "model", "default")
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "is_for_model", "shows_requests", "presenter"),
+    [
+        (ALL, True, True, "model"),
+        (("page",), True, False, "page"),  # another client asked its model
+        (ALL, False, True, "client"),
+        (ALL, False, False, "app"),
+        (("page", "app"), False, False, "page"),
+        (("model", "default"), False, False, "page"),  # another client asked on the page
+    ],
+)
+def test_open_questions_are_asked_in_the_best_way_of_the_client_that_makes_the_call_again(
+    fallbacks, is_for_model, shows_requests, presenter
+):
+    plan = Plan(fallbacks, parks=True, state="follows")
+    found = presenter_of_repeated(plan, is_for_model=is_for_model, shows_requests=shows_requests)
+    assert found == presenter
