@@ -74,14 +74,6 @@ def test_log_messages_of_a_function_are_shown_from_its_level_on(app, log, functi
     assert any('"level": "INFO"' in line for line in log) is (function == "Json")
 
 
-@pytest.mark.parametrize(("function", "is_shown"), [("Powertools", False), ("Json", False), ("Own", True)])
-def test_botocore_is_silent_about_endpoints_unless_the_level_is_debug(app, log, function, is_shown):
-    app.invoke(function, {"do": "client"})
-    app.invoke(function, {"do": "log"})
-    wait_for(log, f"{function} own warning")
-    assert any("Found endpoint" in line for line in log) is is_shown
-
-
 def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app, log):
     with pytest.raises(Exception, match="BdbQuit"):
         app.invoke("Text", {"do": "break"})

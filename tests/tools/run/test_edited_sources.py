@@ -48,15 +48,6 @@ def test_an_edited_copy_runs_instead_of_the_project_which_stays_as_it_is(code, e
     assert edited.apply_to(functions(code))["weather"].code == code
 
 
-def test_a_change_in_the_project_reaches_the_files_that_were_not_edited(code, edited):
-    edited.apply_to(functions(code))
-    edited.edit("weather", {"app.py": "VERSION = 2\n"})
-    (code / "data.json").write_text("[]")
-    edited.refresh([code / "data.json"])
-    folder = edited.apply_to(functions(code))["weather"].code
-    assert ((folder / "app.py").read_text(), (folder / "data.json").read_text()) == ("VERSION = 2\n", "[]")
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -81,21 +72,6 @@ def test_a_file_that_cannot_run_is_refused_and_the_previous_version_stays(text, 
     with pytest.raises(SourceError, match=r"app\.py"):
         edited.edit("weather", {"app.py": text})
     assert edited.files("weather") == {"app.py": "VERSION = 2\n"}
-
-
-def test_names_that_exclude_each_other_are_refused(code, edited):
-    edited.apply_to(functions(code))
-    with pytest.raises(SourceError, match="weather"):
-        edited.edit("weather", {"a.py": "", "a.py/b.py": ""})
-    assert edited.files("weather") == {}
-
-
-def test_a_read_only_file_and_a_dangling_link_do_not_prevent_an_edit(code, edited):
-    (code / "app.py").chmod(0o444)
-    (code / "gone.py").symlink_to("nowhere.py")
-    edited.apply_to(functions(code))
-    edited.edit("weather", {"app.py": "VERSION = 2\n"})
-    assert (edited.apply_to(functions(code))["weather"].code / "app.py").read_text() == "VERSION = 2\n"
 
 
 def test_the_number_of_edited_files_is_limited(code, edited):

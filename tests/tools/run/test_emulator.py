@@ -17,7 +17,6 @@ from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.run.services.ministack import Installation
 from mcp_roundtrip_tools.template.model import Storage
-from mcp_roundtrip_tools.template.reader import Template
 from support.project import ROOT
 from support.sam_applications import write_application
 from support.served_application import serve
@@ -76,22 +75,11 @@ def test_a_declared_table_and_its_index_exist(dynamodb):
     assert found["Items"] == [{"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}}]
 
 
-def test_a_table_that_is_not_declared_does_not_exist(dynamodb):
-    with pytest.raises(dynamodb.exceptions.ResourceNotFoundException):
-        dynamodb.get_item(TableName="Elsewhere", Key={"id": {"S": "1"}})
-
-
 def test_a_table_declared_later_is_created_and_others_keep_their_data(emulator, dynamodb):
     dynamodb.put_item(TableName="Orders", Item={"id": {"S": "stored"}})
     emulator.declare(Storage({**STORAGE.tables, "Later": KEY}, STORAGE.buckets))
     dynamodb.put_item(TableName="Later", Item={"id": {"S": "1"}})
     assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "stored"}})
-
-
-def test_an_object_is_stored_in_a_declared_bucket(s3):
-    s3.put_object(Bucket="local-reports", Key="a/é.txt", Body=b"x" * 100_000)
-    assert s3.head_object(Bucket="local-reports", Key="a/é.txt")["ContentLength"] == 100_000
-    assert s3.get_object(Bucket="local-reports", Key="a/é.txt")["Body"].read() == b"x" * 100_000
 
 
 def test_a_presigned_url_works_without_further_credentials(s3):
@@ -173,13 +161,6 @@ APP = """
         boto3.client("s3").put_object(Bucket=os.environ["BUCKET"], Key="k", Body=b"v")
         return os.environ["ARN"]
     """
-
-
-def test_a_template_declares_tables_and_buckets(tmp_path):
-    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
-    assert Template(path, {}).application({}, "").storage == Storage(
-        {"Orders": KEY}, ("local-reports", "its-own-name")
-    )
 
 
 def test_functions_write_to_the_templates_tables_and_buckets(tmp_path):

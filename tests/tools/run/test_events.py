@@ -1,14 +1,11 @@
 import json
-from base64 import b64decode, b64encode
+from base64 import b64encode
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, to_event, to_response
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route
-from support.json_values import any_json
 
 ROUTE = Route("ANY", "/a/{id}", "f")
 
@@ -68,13 +65,6 @@ def test_an_event_has_the_shape_of_payload_format_2():
     }
 
 
-def test_missing_parts_of_a_request_are_absent():
-    assert (
-        not {"cookies", "queryStringParameters", "pathParameters", "body"}
-        & event_of(Request("GET", "/", ())).keys()
-    )
-
-
 @pytest.mark.parametrize(
     ("content_type", "encoded"),
     [
@@ -91,13 +81,6 @@ def test_missing_parts_of_a_request_are_absent():
 def test_a_body_is_base64_unless_its_type_is_text(content_type, encoded):
     event = event_of(Request("POST", "/", (("Content-Type", content_type),), b"{}"))
     assert (event["isBase64Encoded"], event["body"]) == (encoded, "e30=" if encoded else "{}")
-
-
-@given(st.binary(min_size=1), st.sampled_from(["application/json", "text/plain", "image/png", ""]))
-def test_bodies_round_trip(body, content_type):
-    event = event_of(Request("POST", "/", (("content-type", content_type),), body))
-    text = event["body"]
-    assert (b64decode(text) if event["isBase64Encoded"] else text.encode()) == body
 
 
 @pytest.mark.parametrize(
@@ -153,19 +136,3 @@ def test_a_response_without_a_type_is_plain_text():
 def test_a_malformed_response_is_refused(value):
     with pytest.raises(MalformedResponse):
         reply_of(value)
-
-
-JSON = any_json()
-MEMBERS = st.sampled_from(["statusCode", "headers", "cookies", "body", "isBase64Encoded"])
-
-
-@given(JSON | st.dictionaries(MEMBERS, JSON | st.just(200)))
-def test_any_response_value_gets_a_reply(value):
-    try:
-        reply = reply_of(value)
-    except MalformedResponse:
-        return
-    assert 200 <= reply.status <= 599
-    assert all(
-        "\n" not in item and item.encode("latin-1") is not None for pair in reply.headers for item in pair
-    )

@@ -100,5 +100,7 @@ def test_the_cors_configuration_of_the_template_is_applied():
         reply = request(app.url(), method="OPTIONS", headers=preflight)
         assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "POST,DELETE")
         assert "mcp-protocol-version" in reply.headers["access-control-allow-headers"]
+        others = request(app.url(), method="OPTIONS", headers={**preflight, "Origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in others.headers
         refused = request(app.url(), method="POST", body=b"{}", headers=ALLOWED)
         assert refused.headers["access-control-allow-origin"] == "https://app.example"

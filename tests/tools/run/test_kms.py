@@ -177,16 +177,6 @@ def test_the_public_key_of_a_withdrawn_key_or_of_a_mac_key_is_not_returned(kms):
     assert code(kms.get_public_key, KeyId=mac_key(kms)) == "UnsupportedOperationException"
 
 
-def test_calls_fail_the_configured_number_of_times_and_are_counted(strict_kms, kms):
-    arn = signing_key(kms)
-    strict_kms.fail_next(2, operation="Sign")
-    assert kms.get_public_key(KeyId=arn)
-    for _ in range(2):
-        assert code(kms.sign, KeyId=arn, Message=b"x", **SIGN) == "ThrottlingException"
-    assert kms.sign(KeyId=arn, Message=b"x", **SIGN)
-    assert strict_kms.calls == {"CreateKey": 1, "GetPublicKey": 1, "Sign": 3}
-
-
 AUTHORIZATION = {"Authorization": "AWS4-HMAC-SHA256 Credential=x"}
 TARGET = {"X-Amz-Target": "TrentService.Sign"}
 SIGNED = AUTHORIZATION | TARGET

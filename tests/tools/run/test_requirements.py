@@ -47,13 +47,3 @@ def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path):
         serve(tmp_path / "template.yaml"),
     ):
         pass
-
-
-def test_an_empty_file_installs_nothing(tmp_path):
-    source = "def handler(event, context):\n    return 1\n"
-    write_application(tmp_path, ONE_FUNCTION, {"f/app.py": source, "f/requirements.txt": "# nothing\n\n"})
-    log: list[str] = []
-    with serve(tmp_path / "template.yaml", log=log.append) as app:
-        assert http(app.url("/f")).body == b"1"
-    assert not any("installing" in line for line in log)
-    assert not (tmp_path / ".cache").exists()

@@ -16,7 +16,6 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.timers import RealTimers
 from mcp_roundtrip_tools.template.model import Queue
-from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import ManualTimers
 from support.sam_applications import wait_until, write_application
 from support.served_application import serve
@@ -132,25 +131,6 @@ def test_a_message_is_hidden_while_its_visibility_is_extended(reader):
         assert [each["attributes"]["ApproximateReceiveCount"] for each in reader.records] == ["1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("handle", "code"), [("old", "ReceiptHandleIsInvalid"), ("visible", "MessageNotInflight")]
-)
-def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(reader, handle, code):
-    timers = ManualTimers()
-    with serving(reader, timers) as client:
-        queue = url(client, "Unread")
-        client.send_message(QueueUrl=queue, MessageBody="x")
-        handles = []
-        for _ in ("old", "visible"):
-            [message] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
-            handles.append(message["ReceiptHandle"])
-            timers.advance(10)
-        used = dict(zip(("old", "visible"), handles, strict=True))[handle]
-        with pytest.raises(ClientError) as refused:
-            client.change_message_visibility(QueueUrl=queue, ReceiptHandle=used, VisibilityTimeout=1)
-    assert refused.value.response["Error"]["Code"].endswith(code)
-
-
 def test_only_the_last_receipt_handle_deletes_a_message(reader):
     timers = ManualTimers()
     with serving(reader, timers) as client:
@@ -207,19 +187,6 @@ APP = """
         print("worked on", event["Records"][0]["body"], flush=True)
         return {"batchItemFailures": []}
     """
-
-
-def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path):
-    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
-    application = Template(path, {}).application({}, "", "http://127.0.0.1:1")
-    assert application.queues == {
-        "Jobs": Queue("Jobs", "Worker", 60, 4, "Failures"),
-        "Failures": Queue("Failures"),
-    }
-    assert application.functions["Sender"].environment == {
-        "QUEUE": "http://127.0.0.1:1/000000000000/Jobs",
-        "WORKER": "arn:aws:lambda:us-east-1:000000000000:function:Worker:$LATEST",
-    }
 
 
 def test_a_function_sends_messages_to_another_through_a_queue(tmp_path):

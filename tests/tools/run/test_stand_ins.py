@@ -1,9 +1,5 @@
-import json
-from urllib.request import urlopen
-
 import pytest
 
-from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.served_application import serve
 
@@ -48,22 +44,6 @@ def test_functions_call_the_stand_in_that_the_template_names(template):
 def test_a_variable_that_is_given_overrides_the_stand_in(template):
     with serve(template, variables={"CURRENCY": "USD"}) as app:
         assert app.invoke("F", {})[1] == "USD"
-
-
-def test_a_template_without_the_section_needs_no_variables(tmp_path):
-    template = tmp_path / "template.yaml"
-    template.write_text(json.dumps({"Resources": {}}))
-    with serve_stand_ins(template) as variables:
-        assert variables == {}
-
-
-def test_a_stand_in_is_served_until_the_block_ends(template):
-    with serve_stand_ins(template) as variables:
-        url = variables["PRICES_URL"]
-        with urlopen(f"{url}/lamp") as response:
-            assert response.read() == b"/lamp"
-    with pytest.raises(OSError, match="refused"):
-        urlopen(f"{url}/lamp")
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,7 @@ import pytest
 from mcp_roundtrip_tools.catalog.__main__ import main as write_catalog
 from mcp_roundtrip_tools.client.terminal_text import Styles
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.execution.start_check import syntax_error
-from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
-from mcp_roundtrip_tools.template.model import Function
 from support.messages import META
 from support.sam_applications import (
     FRONT_DOOR,
@@ -60,26 +57,15 @@ class Mistake:
 APP = 'File "f/app.py", line '
 MISTAKES = {
     "a syntax error": Mistake("def greet(", "def greet((", (f"{APP}9",), "SyntaxError: "),
-    "a null byte": Mistake("import os", "import os\0", (), "SyntaxError: source code string cannot contain"),
     "a module that does not exist": Mistake(
         "import os", "import nowhere", (f"{APP}2",), "ModuleNotFoundError: No module named 'nowhere'"
     ),
-    "a name that does not exist": Mistake(
-        "import beside", "from json import nothing", (f"{APP}3",), "ImportError: cannot import name 'nothing'"
-    ),
     "an exception": Mistake("import os", 'import os; os.environ["NO"]', (f"{APP}2",), "KeyError: 'NO'"),
-    "an exit": Mistake("import os", "raise SystemExit(3)", (f"{APP}2",), "SystemExit: 3"),
     "a process that ends": Mistake(
         "import os", "import os; os._exit(7)", (), "The import of app.py ends the process (exit status 7)."
     ),
-    "an error in an imported module": Mistake(
-        "= 1", "= nothing", (f"{APP}3", 'File "f/beside.py", line 1'), "NameError: ", "f/beside.py"
-    ),
     "a syntax error in an imported module": Mistake(
         "VALUE", "VALUE VALUE", (f"{APP}3", 'File "f/beside.py", line 1'), "SyntaxError: ", "f/beside.py"
-    ),
-    "an option of a server": Mistake(
-        'Server("greet")', 'Server("greet", page_size=0)', (f"{APP}6",), "DefinitionError: page_size=0"
     ),
     "a parameter that no schema has": Mistake(
         "name: str", "name: slice", (f"{APP}9, in greet",), "DefinitionError: "
@@ -95,20 +81,6 @@ MISTAKES = {
         "MCP_AUTH_MODE: none, MCP_MAX_ROUNDS: many",
         (),
         "F: MCP_MAX_ROUNDS: must be a whole number",
-        "template.yaml",
-    ),
-    "a contradictory setting": Mistake(
-        "MCP_AUTH_MODE: none",
-        "MCP_AUTH_MODE: bearer",
-        (),
-        "F: MCP_TOKEN_ISSUER: ",
-        "template.yaml",
-    ),
-    "a handler without a module": Mistake(
-        "app.handler",
-        "nowhere.handler",
-        (),
-        "ModuleNotFoundError: No module named 'nowhere'",
         "template.yaml",
     ),
 }
@@ -209,19 +181,13 @@ def test_a_mistake_is_said_when_it_is_saved_and_to_every_caller_until_it_is_corr
     assert post(running.app, "tools/call", name="greet", arguments={}).json()["result"]["content"]
 
 
-@pytest.mark.parametrize("kind", ["a syntax error", "an exception", "a parameter that no schema has"])
-def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path, kind):
-    mistake = MISTAKES[kind]
+def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path):
+    mistake = MISTAKES["a parameter that no schema has"]
     with session(tmp_path, **{mistake.file: GOOD.replace(mistake.old, mistake.new)}) as running:
         assert mistake.message in running.text
         assert_is_for_the_author(running.app.problems()["F"], mistake)
         running.save(mistake, corrected=True)
         assert post(running.app, "tools/list").json()["result"]["tools"]
-
-
-def test_variables_of_the_command_are_checked(template):
-    with run(template, variables={"MCP_ROUND_TTL_S": "soon"}) as running:
-        assert "SettingsError: MCP_ROUND_TTL_S: must be a whole number" in running.text
 
 
 def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path):
@@ -272,19 +238,6 @@ def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path, support):
         names = [line.split(": ")[1] for line in lines if line]
         assert names == ["MCP_TASK_TABLE", "MCP_TASK_WORKER", "MCP_TASK_QUEUE"]
         assert "calls of greet cannot become tasks" in running.text
-
-
-def test_a_saved_file_that_the_function_imports_later_is_compiled(tmp_path):
-    with session(tmp_path, **{"f/later.py": "VALUE = 1\n"}) as running:
-        later = tmp_path / "f/later.py"
-        later.write_text("VALUE = = 1\n")
-        running.app.current()
-        running.wait()
-        assert 'File "f/later.py", line 1' in running.app.problems()["F"]
-        later.write_text("VALUE = 1  # now\n")
-        running.app.current()
-        running.wait()
-        assert not running.app.problems()
 
 
 def test_a_template_that_cannot_be_read_is_a_problem_until_it_is_corrected(tmp_path):
@@ -343,49 +296,3 @@ def test_a_front_door_passes_the_problem_of_an_owner_on_and_says_it_once(tmp_pat
         assert post(running.app, "tools/call", name="part", arguments={}).json()["result"]["content"]
         shown = [line for line in running.lines if "ModuleNotFoundError" in line]
         assert len([line for line in shown if "tools/call" not in line]) == 1, running.text
-
-
-def test_functions_with_one_problem_name_it_once_and_its_end_once():
-    notes: list[str] = []
-    problem: list[str | None] = ["broken"]
-    functions = [Function(name, "app.handler", Path("/"), (), {}, 3, 128) for name in ("tool", "tool_worker")]
-    checks = StartChecks(lambda function: Finding(problem[0]), notes.append)
-    for _ in range(2):  # each save says it again
-        checks.check(functions)
-        assert [checks.problem(each) for each in functions] == ["broken", "broken"]
-    assert len(notes) == 2
-    problem[0] = None
-    notes.clear()
-    checks.check(functions)
-    assert [checks.problem(each) for each in functions] == [None, None]
-    assert len(notes) == 1
-    checks.close()
-
-
-def test_a_problem_that_is_over_without_a_change_is_found_by_a_later_request(monkeypatch):
-    problem: list[str | None] = ["the network is down"]
-    function = Function("f", "app.handler", Path("/"), (), {}, 3, 128)
-    checks = StartChecks(lambda each: Finding(problem[0]), lambda text: None)
-    assert checks.problem(function) == "the network is down"
-    problem[0] = None
-    assert checks.problem(function) == "the network is down"
-    monkeypatch.setattr("mcp_roundtrip_tools.run.start_checks.CHECK_AGAIN_S", -1)
-    assert checks.problem(function) is None
-    checks.close()
-
-
-def test_a_syntax_error_is_shown_with_its_line(tmp_path):
-    file = tmp_path / "app.py"
-    for source in (b"def f(:\n    pass\n", b"x = 1\n\0", "caf\u00e9 = 1".encode("latin-1")):
-        file.write_bytes(source)
-        assert "Error" in (syntax_error(str(file)) or ""), source
-    file.write_text("ok = 1\n\ndef f(:\n")
-    assert f'File "{file}", line 3' in (syntax_error(str(file)) or "")
-    assert "def f(:" in (syntax_error(str(file)) or "")
-
-
-def test_only_python_files_are_compiled(tmp_path):
-    for name, text in (("ok.py", "x = 1"), ("data.json", "{"), ("empty.py", "")):
-        (tmp_path / name).write_text(text)
-        assert syntax_error(str(tmp_path / name)) is None
-    assert syntax_error(str(tmp_path / "gone.py")) is None

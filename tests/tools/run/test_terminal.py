@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, ServiceCall, caused_by
@@ -161,13 +160,6 @@ def test_the_line_says_what_happened(run, message, response, line, expected):
     assert expected in written
 
 
-def test_the_result_is_found_in_an_event_stream(run):
-    exchange = run.begin({"method": "tools/list", "id": 1})
-    stream = b'data: {"method": "notifications/progress"}\n\ndata: {"result": {"tools": [{}]}}\n\n'
-    run.respond(exchange, stream, content_type="text/event-stream")
-    assert "1 tool" in run.lines[0]
-
-
 def test_a_failed_function_is_named_with_its_error_and_traceback(run):
     exchange = run.begin(call())
     trace = 'Traceback (most recent call last):\n\xa0\xa0File "/app.py", line 1, in handler'
@@ -206,15 +198,6 @@ def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(run, 
     ]
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method):
-    run = Run(colours=True)
-    run.respond(run.begin(b"", "/", method=method), {"message": "Not Found"}, status=404)
-    [line] = run.lines
-    assert "404 Not Found" in line
-    assert ("\x1b[31m" in line) is (method == "POST")
-
-
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
@@ -238,11 +221,6 @@ def test_lines_of_functions_are_readable(run, line, shown):
     assert run.answer(call(), result(), line)[:-1] == expected
 
 
-def test_the_lines_of_the_library_are_recognized(run, capsys):
-    LogObserver(service="weather").record("request_completed", round=1)
-    assert len(run.answer(call(), result(), capsys.readouterr().out.rstrip())) == 1
-
-
 def test_lines_are_written_at_once_and_name_the_function_where_another_one_begins(run):
     exchange = run.begin(call())
     weather = run.invoke(exchange, "local_weather", "first", "second")
@@ -264,23 +242,6 @@ def test_a_worker_has_a_line_with_its_task(run):
     run.end(lost, "Runtime.ExitError: signal: SIGKILL")
     assert "worker         provision_worker        task abcdefgh · provision_worker-1" in run.lines[0]
     assert "worker (retry) provision_worker        Runtime.ExitError: signal: SIGKILL" in run.lines[1]
-
-
-def test_notifications_and_polls_are_dim():
-    poll = {"method": "tasks/get", "id": 1, "params": {"taskId": "abcdefghijkl"}}
-    for message, status, is_dim in (
-        (poll, "working", True),
-        (poll, "completed", False),
-        ({"method": "notifications/initialized"}, "", True),
-        ({"method": "ping", "id": 1}, "", True),
-    ):
-        [written] = Run(colours=True).answer(message, {"result": {"status": status}})
-        assert (f"\x1b[2m{CLOCK}  {message['method']}" in written) is is_dim, message
-
-
-def test_notes_name_functions_and_files_briefly(run):
-    run.recorder.note("[local_weather] retry in 60 s\nsecond line")
-    assert run.lines == [f"{CLOCK}  weather: retry in 60 s", "          second line"]
 
 
 def test_other_protocol_versions_are_named(run):
@@ -359,12 +320,6 @@ def test_no_message_and_no_line_is_too_strange(request, response, line, status):
     assert errors.getvalue() == ""
     assert len(run.written) >= 1
     assert len(written) == 1
-
-
-@pytest.mark.parametrize("requests", [1, True, "place", ["place"], None])
-def test_requests_for_input_that_are_no_object_ask_nothing(run, requests):
-    asked = run.answer(call(), result(resultType="input_required", inputRequests=requests))
-    assert "asked" not in asked[0]
 
 
 @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000])

@@ -15,7 +15,6 @@ import httpx2
 import jwt
 import pytest
 
-from mcp_roundtrip.auth.issuer_keys import discover_jwks_uri, parse_key_set
 from mcp_roundtrip_tools.client.http import LOCAL_USER
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -103,15 +102,6 @@ def client():
         found = OAuthClient(issuer, http)
         found.id = found.register(client_name="<Test>", redirect_uris=[REDIRECT]).json()["client_id"]
         yield found
-
-
-def test_the_layer_finds_the_keys_through_the_metadata(client):
-    uri = discover_jwks_uri(client.issuer.url, lambda url: client.http.get(url).content)
-    [(kid, algorithm)] = [name for name in parse_key_set(client.http.get(uri).content) if name[1] == "RS256"]
-    header = jwt.get_unverified_header(client.issuer.token("ada"))
-    assert (header["kid"], header["alg"]) == (kid, algorithm)
-    both = [f"{client.issuer.url}/.well-known/{name}" for name in METADATA]
-    assert client.http.get(both[0]).json() == client.http.get(both[1]).json()
 
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
