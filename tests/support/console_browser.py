@@ -26,6 +26,18 @@ APPLICATION = Path(__file__).parents[1] / "tools/console/application/template.ya
 Step = Sequence[Any]
 """A verb of console_browser.mjs and its arguments: ("fill", "location", "Hyderabad")."""
 
+CALL: Step = ("click", "Call")
+ASKED: Step = ("wait", ".questions")
+DONE: Step = ("wait", ".result")
+RECORDED: Step = ("wait", ".round:last-child .environment")
+FOCUSED: Step = ("focused",)
+AXE: Step = ("axe",)
+FITS: Step = ("fits",)
+DECLARE_NOTHING: Step = (
+    "evaluate",
+    "document.querySelectorAll('.client :checked[type=checkbox]').forEach((box) => box.click())",
+)
+
 
 Console = Callable[..., list[Any]]
 """Open the console at an address such as "#/tools/hostile" and take steps; return what these saw.

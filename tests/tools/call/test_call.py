@@ -180,19 +180,6 @@ def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_jso
     assert "é 😀" in printable_json(value)
 
 
-def test_a_user_without_effect_is_named_once() -> None:
-    def respond(request: Request) -> Response:
-        identifier = json.loads(request.body)["id"]
-        result = {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private"}
-        body = json.dumps({"jsonrpc": "2.0", "id": identifier, "result": result}).encode()
-        return Response(200, (("content-type", "application/json"),), body)
-
-    shown = io.StringIO()
-    with closing(HttpServer(respond, max_body=10_000).start()) as server:
-        main(["--user", "ada", "--url", f"{server.url}/mcp"], terminal=Terminal(shown=shown))
-    assert shown.getvalue().splitlines() == ["The server requires no sign-in, so this call is not ada's."]
-
-
 def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(
     app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.call.errors import CallFailed
-from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of, read_arguments
+from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of
 
 CITIES = {
     "oneOf": [{"const": "h1", "title": "Hyderabad, India"}, {"const": "h2", "title": "Hyderabad, Sindh"}]
@@ -78,44 +75,3 @@ def test_without_a_text_a_field_has_its_default_or_is_left_out() -> None:
     assert (a.read(""), b.read(""), c.read("")) == (3, UNSET, UNSET)
     assert (a.hint(), b.hint(), c.hint()) == ("[whole number, default 3]", "[optional]", "[1-2, optional]")
     assert Field("yes", {"type": "boolean", "default": True}, is_required=True).hint() == "[Y/n]"
-
-
-NONSENSE: list[Any] = [5, None, True, "x", [1], {"x": 1}, -1.5, ["null", 3], [{"const": 1}, 5], {"a": True}]
-
-
-def test_a_nonsensical_schema_leaves_a_field_without_description() -> None:
-    keywords = (
-        *("type", "properties", "$defs", "items", "oneOf", "anyOf", "enum", "enumNames", "required", "title"),
-        *("description", "format", "$ref", "minimum", "maxLength", "minItems", "default", "const"),
-    )
-    for keyword in keywords:
-        for value in NONSENSE:
-            for kind in ("boolean", "array", "string", "integer"):
-                for schema in ({"type": kind, keyword: value}, value):
-                    (field,) = fields_of({"properties": {"a": schema}, "required": value})
-                    assert isinstance(field.hint() + field.label, str)
-                    with suppress(ValueError):
-                        field.read("7")
-            fields_of({"properties": {"a": {}}, keyword: value})
-
-
-def test_a_field_that_is_described_by_nothing_takes_json_or_text() -> None:
-    (field,) = fields_of({"properties": {"a": {"type": "text", "minimum": "x"}}})
-    assert (field.read('{"b": 1}'), field.read("b"), field.hint()) == (
-        {"b": 1},
-        "b",
-        "[JSON or text, optional]",
-    )
-
-
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({"type": "object"}, "has no arguments: remove order"),
-        ({"type": "object", "properties": {"number": {}}}, "no argument order; it has number"),
-        ({"type": "object", "properties": {"orders": {}}}, "did you mean orders?"),
-    ],
-)
-def test_an_argument_that_the_tool_does_not_have_is_named(schema: dict[str, Any], text: str) -> None:
-    with pytest.raises(CallFailed, match=re.escape(text)):
-        read_arguments(["order=1"], schema)

@@ -17,7 +17,6 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 
 TOOL = {"name": "make", "inputSchema": {"type": "object"}}
 LISTED = {"resultType": "complete", "tools": [TOOL], "ttlMs": 0, "cacheScope": "private"}
-TEXT = {"type": "text", "text": "done"}
 TASK = {"resultType": "task", "taskId": "t"}
 DEEP = "[" * 100_000
 
@@ -79,15 +78,6 @@ def test_a_malformed_result_ends_with_one_line(answers: Answers, url: str, metho
     status, shown = run(answers, url, **{"tools/call": TASK, method: result})
     assert status == 1
     assert [line.partition(":")[0] for line in shown] == ["error"]
-
-
-def test_optional_members_that_are_null_count_as_left_out(answers: Answers, url: str) -> None:
-    tool = {**TOOL, "description": None, "title": None, "annotations": None}
-    result = {"resultType": "complete", "content": [{**TEXT, "annotations": None}], "structuredContent": None}
-    listed = {**LISTED, "tools": [tool], "nextCursor": None}
-    task = {"status": "completed", "statusMessage": None, "pollIntervalMs": None, "result": result}
-    assert run(answers, url, tools__list=listed, tools__call=result)[0] == 0
-    assert run(answers, url, tools__list=listed, tools__call=TASK, tasks__get=task)[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@
 
 from typing import Final
 
+from support.console_browser import ASKED, CALL, DONE, RECORDED
+
 pytest_plugins = ["support.console_browser"]
 
-CALL = ("click", "Call")
-ASKED = ("wait", ".questions")
-DONE = ("wait", ".result")
-RECORDED = ("wait", ".round:last-child .environment")
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>\\u202e&amp;"
 """As the page writes the hostile text of the test's application: the override of the direction is visible."""
 

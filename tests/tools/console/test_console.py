@@ -188,12 +188,6 @@ def test_errors_of_the_api_are_json_with_a_message(running):
     assert (many.status, list(many.json())) == (400, ["message"])
 
 
-def test_the_application_is_described(running):
-    found = http(console_url(running, "console/api/application")).json()
-    assert found["mcpUrl"].startswith(running.app.url(""))
-    assert {"name": "Echo", "kind": "tool", "file": "echo/app.py"}.items() <= found["functions"][0].items()
-
-
 def test_a_template_keeps_its_own_route_for_the_root():
     request = Request("GET", "/", (HOST, ("accept", "text/html")))
     assert redirect_to_console(request, [Route("GET", "/", "F")], 3002) is None

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,7 +17,6 @@ from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.console.states import (
     describe_state,
     open_state,
-    read_journal,
     state_protections,
 )
 from mcp_roundtrip_tools.run.services.kms import FakeKms
@@ -71,7 +70,7 @@ def deployment(kms):
     """Return a deployment with new keys, whose states were sealed `age_s` before now."""
     fake, clients = kms
 
-    def deploy(*, encrypted: bool = True, delegated: bool = False, age_s: float = 0) -> Deployment:
+    def deploy(*, encrypted: bool = True, age_s: float = 0) -> Deployment:
         environment = {
             "MCP_AUTH_MODE": "none",
             "MCP_ISSUER": "local",
@@ -79,7 +78,6 @@ def deployment(kms):
             "MCP_STATE_KEY_ARN": signing_key(fake),
             "MCP_STATE_ENCRYPTION": "enabled" if encrypted else "disabled",
             **({"MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(fake)} if encrypted else {}),
-            **({"MCP_STATE_SIGNING": "delegated"} if delegated else {}),
         }
         protection = StateProtection(
             load_settings(environment),
@@ -101,19 +99,6 @@ def refused(of, token):
     return str(caught.value.members["reason"])
 
 
-@pytest.mark.parametrize("delegated", [False, True])
-@pytest.mark.parametrize("encrypted", [False, True])
-def test_a_state_is_decoded_with_the_keys_of_the_run(deployment, encrypted, delegated):
-    of = deployment(encrypted=encrypted, delegated=delegated)
-    token = of.seal(FIRST.to_json())
-    found = of.decode(token)
-    assert found["bytes"] == len(token)
-    assert (found["flow"], found["round"]) == ("flow", 1)
-    assert found["expiresAtMs"] - found["issuedAtMs"] == 600_000
-    assert found["isEncrypted"] is encrypted
-    assert found["isAnonymous"] is True
-
-
 def test_each_entry_has_the_mark_of_what_the_round_did(deployment):
     of = deployment()
     marks = [
@@ -131,9 +116,8 @@ def test_each_entry_has_the_mark_of_what_the_round_did(deployment):
     assert rows[1]["value"] == ANSWER
 
 
-@pytest.mark.parametrize("delegated", [False, True])
-def test_an_expired_state_is_still_decoded(deployment, delegated):
-    of = deployment(delegated=delegated, age_s=3 * DAY_S)
+def test_an_expired_state_is_still_decoded(deployment):
+    of = deployment(age_s=3 * DAY_S)
     found = of.decode(of.seal(FIRST.to_json()))
     assert (found["expiresAtMs"] < NOW * 1000, found["flow"]) == (True, "flow")
 
@@ -142,16 +126,6 @@ def test_a_state_of_other_keys_is_refused(deployment):
     assert refused(deployment(), deployment().seal(FIRST.to_json())) == "unknown_key"
     signed = deployment(encrypted=False)
     assert refused(signed, deployment(encrypted=False).seal(FIRST.to_json())) == "unknown_key"
-
-
-@pytest.mark.parametrize("encrypted", [False, True])
-@pytest.mark.parametrize("delegated", [False, True])
-def test_a_state_with_any_changed_character_is_refused(deployment, encrypted, delegated):
-    of = deployment(encrypted=encrypted, delegated=delegated)
-    token = of.seal(FIRST.to_json())
-    other = {at: "B" if token[at] == "A" else "A" for at in range(0, len(token), 11)}
-    reasons = {refused(of, token[:at] + each + token[at + 1 :]) for at, each in other.items()}
-    assert ("decryption" in reasons) is encrypted
 
 
 @pytest.mark.parametrize(
@@ -164,19 +138,3 @@ def test_a_state_with_any_changed_character_is_refused(deployment, encrypted, de
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_hostile_texts_are_refused_with_a_sentence(deployment, token, encrypted):
     refused(deployment(encrypted=encrypted), token)
-
-
-def test_a_state_that_names_a_parked_call_has_no_journal(deployment):
-    of = deployment()
-    found = of.decode(of.seal({"parked": "id"}))
-    assert (found["journal"], found["flow"], found["payload"]) == ([], None, {"parked": "id"})
-    with pytest.raises(ConsoleError):
-        read_journal({"v": 99})
-
-
-def test_functions_without_states_have_no_keys(deployment):
-    of = deployment(encrypted=False)
-    assert list(state_protections([{}, {"MCP_AUTH_MODE": "none"}], of.clients)) == []
-    elsewhere = {**of.environment, "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:111111111111:key/a"}
-    token = of.seal(FIRST.to_json())
-    assert refused(replace(of, environment=elsewhere), token) == "unknown_key"

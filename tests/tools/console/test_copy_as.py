@@ -94,8 +94,6 @@ CALLS: Final[Mapping[str, Mapping[str, Any]]] = {
 COMPARED: Final = frozenset({"structuredContent", "isError", "messages", "contents"})
 """Members of results that are the same for all clients."""
 
-Recorded = Mapping[str, Mapping[str, Any]]
-
 
 @pytest.fixture(scope="module")
 def recorded():

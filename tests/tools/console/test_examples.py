@@ -16,6 +16,7 @@ from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.issuer import make_users
 from mcp_roundtrip_tools.run.services.stand_ins import load_respond, serve_stand_ins
+from support.console_browser import ASKED, DECLARE_NOTHING, DONE, FOCUSED
 from support.project import FUNCTIONS
 from support.sam_applications import ONE_SERVER, rpc, write_application
 from support.served_application import serve
@@ -25,13 +26,6 @@ pytest_plugins = ["support.console_browser"]
 PROJECT: Final = FUNCTIONS.parent
 DATABASES: Final = PROJECT / "development/stand_ins/databases.py"
 INDIA: Final = "Hyderabad, Telangana, India"
-ASKED: Final = ("wait", ".questions")
-DECLARE_NOTHING: Final = (
-    "evaluate",
-    "document.querySelectorAll('.client :checked[type=checkbox]').forEach((box) => box.click())",
-)
-DONE: Final = ("wait", ".result")
-FOCUSED: Final = ("focused",)
 ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), ASKED)
 SEND_ROUND_1_AS_BOB: Final = (
     "for (const label of ['Experiments', 'Send as bob'])"

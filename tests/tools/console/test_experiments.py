@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_roundtrip_tools.run.issuer.issuer import make_users
+from support.console_browser import DECLARE_NOTHING
 from support.project import FUNCTIONS
 from support.served_application import serve
 
@@ -57,12 +58,6 @@ def experiments(number, rounds, *labels):
     return steps
 
 
-DECLARE_NOTHING: Final = (
-    "evaluate",
-    "document.querySelectorAll('.client :checked[type=checkbox]').forEach((box) => box.click())",
-)
-
-
 def as_another_client(page, number, rounds):
     """Return the steps that send a round as a client that declares nothing."""
     change = [("open", "#/client"), DECLARE_NOTHING, ("see", "declares nothing"), ("open", page)]
@@ -98,20 +93,6 @@ def test_a_completed_call_stays_completed(console):
     assert marks == [*MARKS, "older state", "older state", "other client"]
     assert outcomes[:7] == ["asking", "completed", "completed", "failed", "failed", "completed", "completed"]
     assert outcomes[7] == "failed"
-
-
-def test_a_failed_call_stays_failed(console):
-    given, head, marks, outcomes = console(
-        WEATHER,
-        *(*ASK_FOR_PLACE, ("click", "Decline"), ended(2)),
-        *experiments(2, 2, *ALL),
-        *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
-        *(("unfold",), ("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
-        refused=True,
-    )
-    assert facts(head) == ("failed", "2 rounds · 5 experiments")
-    assert (given, marks) == (["declined", PAKISTAN], [*MARKS, "older state"])
-    assert outcomes == ["asking", "failed", "failed", "failed", "failed", "failed", "completed"]
 
 
 def test_a_call_that_waits_is_still_answered_after_experiments(console):

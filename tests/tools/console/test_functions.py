@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip.protocol.http import build_response
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.resource_uris import UriTemplate, normalize_uri
 from mcp_roundtrip_testing.http_requests import build_parameter_headers
@@ -41,7 +40,6 @@ def call():
     return run
 
 
-PROFILE, CHANNELS = "mcp/profile.js", "mcp/channels.js"
 TEXT, PLAYER = "copy_as/python_text.js", "copy_as/player.js"
 
 NAMES = [
@@ -57,45 +55,6 @@ NAMES = [
 ]
 
 
-def test_a_client_declares_the_capabilities_with_these_names(call):
-    names = ["Forms", "Pages", "Sampling", "Sampling with tools", "Tasks"]
-    declared: dict[str, Any] = {
-        "elicitation": {"form": {}, "url": {}},
-        "sampling": {"tools": {}},
-        "extensions": {"io.modelcontextprotocol/tasks": {}},
-    }
-    assert call((PROFILE, "capabilitiesOf", names), (PROFILE, "declaredIn", declared)) == [declared, names]
-
-
-def test_a_question_is_found_in_the_channel_that_it_took(call):
-    schema = {"type": "object", "properties": {"value": {"type": "integer"}}}
-    key = 'Key: "size". The answer is an object that fits this JSON Schema: '
-    asked = f"Ask the user.\n\nHow large?\nIn GB.\n{key}{json.dumps(schema)}\n\nElse decline."
-    url = "http://127.0.0.1:3000/mcp/questions?token=abc-DEF_1"
-    page, wait, model = (
-        {"result": {"content": [{"type": "text", "text": text}], **more}}
-        for text, more in (
-            (f"Open {url}\nand call again.", {}),
-            ("Call again.", {"_meta": {"mcp-roundtrip/parkedCall": {}}}),
-            (asked, {}),
-        )
-    )
-    visit: dict[str, Any] = {
-        "error": {"code": -32042, "data": {"elicitations": [{"url": "https://a.example", "message": "m"}]}}
-    }
-    found = call(
-        *((CHANNELS, "questionChannel", each) for each in (page, wait, model, visit, {"result": {}}))
-    )
-    elicitations = visit["error"]["data"]["elicitations"]
-    assert found == [
-        {"channel": "page", "pages": [{"url": url}]},
-        {"channel": "wait"},
-        {"channel": "model"},
-        {"channel": "url", "pages": elicitations},
-        None,
-    ]
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -109,12 +68,6 @@ def test_a_question_is_found_in_the_channel_that_it_took(call):
 def test_values_are_written_as_python_reads_them(call, value):
     (written,) = call((TEXT, "literal", value))
     assert ast.literal_eval(written) == value
-
-
-def test_keys_that_are_no_names_are_passed_as_a_dictionary(call):
-    given = {"size": 4, "class": 1, "city 1/place": "x"}
-    (parts,) = call((TEXT, "keywords", given))
-    assert parts == ["size=4", '**{"class": 1, "city 1/place": "x"}']
 
 
 def test_a_copied_test_does_not_compare_what_differs_in_the_next_run(call):
@@ -213,19 +166,3 @@ def test_the_server_reads_from_a_uri_what_was_filled_in(call, template, values):
     match = parsed.match(normalize_uri(uri))
     assert match is not None
     assert match.values == values
-
-
-def test_bodies_of_the_server_are_read(call):
-    notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
-    response = {"jsonrpc": "2.0", "id": 4, "result": {"text": "a\n\ndata: b\u2028"}}
-    accepts = {"accept": "text/event-stream"}
-    stream = build_response(json.dumps(response), [json.dumps(notification)], accepts)
-    kind = stream.headers["content-type"]
-    [events, plain, text] = call(
-        ("mcp/http.js", "readBody", kind, stream.body, 4),
-        ("mcp/http.js", "readBody", "application/json", json.dumps(response), 4),
-        ("mcp/http.js", "readBody", "text/html", "<h1>Bad Gateway</h1>", 4),
-    )
-    assert events == {"body": response, "notifications": [notification]}
-    assert plain == {"body": response, "notifications": []}
-    assert text == {"body": "<h1>Bad Gateway</h1>", "notifications": []}

@@ -4,13 +4,13 @@ from typing import Final
 
 import pytest
 
+from support.console_browser import CALL, FOCUSED
+
 pytest_plugins = ["support.console_browser"]
 
 PHONE, TABLET, DESKTOP = (400, 700), (800, 600), (1280, 800)
 SIZES: Final = [PHONE, DESKTOP]
-CALL: Final = ("click", "Call")
 ROUND: Final = ("shows", ".call[open] .round:last-child")
-FOCUSED: Final = ("focused",)
 RECORDED: Final = ("wait", ".call[open] .round:last-child .environment")
 RESULT: Final = ("wait", ".call[open] .round:last-child .result")
 ASKED: Final = ("wait", ".call[open] .round:last-child .questions")
@@ -126,55 +126,6 @@ def test_news_leaves_a_user_alone_who_is_elsewhere(console, size, elsewhere):
     # The browser itself scrolls by what is new above the place at which the user reads.
     assert after[0] == before[0] or after[1] == pytest.approx(before[1], abs=1)
     assert after[2] == before[2]
-
-
-def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console):
-    before, after, is_in_the_round = console(
-        "#/tools/hostile",
-        *(CALL, ASKED, RECORDED, ("click", "Experiments"), ("hold", "tools/call"), ("click", "Send again")),
-        ("wait", ".round:nth-child(2)[data-outcome=running]"),
-        ("evaluate", "document.querySelector('.round .questions input').click()"),
-        ("focus", ".round .questions input"),
-        ("press", "ArrowDown"),
-        WHERE,
-        ("release",),
-        ("wait", ".round:nth-child(2) .questions"),
-        WHERE,
-        ("evaluate", "document.querySelector('.round').contains(document.activeElement)"),
-    )
-    assert (after, is_in_the_round) == (before, True)
-
-
-@both_sizes
-def test_a_card_that_is_taller_than_the_window_shows_its_beginning(console, size):
-    fields = {f"field_{number}": {"type": "string", "description": "Long. " * 30} for number in range(20)}
-    form = {"message": "Please read. " * 300, "requestedSchema": {"type": "object", "properties": fields}}
-    asking = {
-        "resultType": "input_required",
-        "inputRequests": {"form": {"method": "elicitation/create", "params": form}},
-    }
-    first, _ = console(
-        "#/tools/tool_error",
-        ("answer", "tools/call", asking),
-        *(CALL, ASKED, ROUND, FOCUSED),
-        ("press", "Tab"),
-        FOCUSED,
-        options=window(size),
-    )
-    # The first field is below the window: the keyboard begins at the heading, from where it reads on.
-    assert first == "Round 1"
-
-
-def test_the_focus_is_visible_for_the_keyboard_only(console):
-    outline = ("evaluate", "getComputedStyle(document.activeElement).outlineStyle")
-    seen = console(
-        "#/tools/tool_error",
-        *(CALL, RESULT, ROUND, outline),
-        ("evaluate", "document.querySelector('.call-form button').focus()"),
-        *(("press", "Tab"), ("press", "Shift+Tab"), ("press", "Enter")),
-        *(("wait", ".call:first-child .result"), ROUND, outline),
-    )
-    assert seen == ["none", "solid"]
 
 
 def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):

@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 
+from support.console_browser import ASKED, AXE, CALL, DONE, FITS, RECORDED
+
 pytest_plugins = ["support.console_browser"]
 
-CALL = ("click", "Call")
-ASKED = ("wait", ".questions")
-DONE = ("wait", ".result")
-RECORDED = ("wait", ".round:last-child .environment")
-AXE, FITS = ("axe",), ("fits",)
 
 LONG = "a_very_long_name_" * 7
 MANY = [
@@ -239,12 +236,6 @@ def test_unusual_schemas_and_results_do_not_break_the_page(console):
     assert seen == [[*members], ['{"anything":[1],"one":5}']]
 
 
-def test_an_address_that_cannot_be_read_is_reported(console):
-    steps = (("see", "This page cannot be shown"), ("open", "#/tools/large"), ("wait", ".feature"))
-    with pytest.raises(AssertionError, match="URIError: URI malformed"):
-        console("#/tools/%", *steps)
-
-
 def test_a_page_that_follows_the_server_recovers(console):
     console(
         "#/tasks",
@@ -291,25 +282,3 @@ def test_what_was_typed_survives_a_change_of_the_lists(console):
         ("evaluate", "document.querySelector('.call-form textarea').value"),
     )
     assert seen == [["kept", "", "half"], "one", '{"half']
-
-
-def test_a_task_that_does_not_exist_is_not_followed(console):
-    gone = ("see", "no longer follows the task")
-    assert console("#/tasks/unknown", gone, ("count", ".task-status"), refused=True) == [0]
-
-
-def test_lists_follow_the_sources(console_app, open_console):
-    # A page that was opened as localhost calls the server by this name.
-    console = open_console(f"{console_app.console_url}".replace("127.0.0.1", "localhost"))
-    seen = console(
-        "#/tools/tool_error",
-        ("answer", "tools/list", {**CACHED, "tools": MANY[1:3]}),
-        ("return",),
-        ("evaluate", "fetch('/console/api/application').then((response) => response.ok)"),
-        ("texts", "main h1"),
-        ("change_sources",),
-        ("return",),
-        ("see", "tool_001"),
-        ("see", "No such tool"),
-    )
-    assert seen == [True, ["tool_error"]]

@@ -4,13 +4,13 @@ from typing import Final
 
 import pytest
 
+from support.console_browser import FOCUSED
 from support.project import FUNCTIONS
 from support.served_application import serve
 
 pytest_plugins = ["support.console_browser"]
 
 WINDOW: Final = {"viewport": {"width": 400, "height": 700}}
-FOCUSED: Final = ("focused",)
 QUESTION: Final = ("shows", ".task-body .questions")
 FORM: Final = (("fill", "name", "orders"), ("fill", "region", "eu-west-1"), ("click", "Call"))
 TO_TASK: Final = (*FORM, ("wait", ".questions"), ("check", "small"), ("click", "Accept"))

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, stack_of
+from mcp_roundtrip_tools.deploy.commands import deploy
+from mcp_roundtrip_tools.deploy.deployment import Deployment
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.deploy.target import built_target, pin
-from mcp_roundtrip_tools.template.parameters import defaults, refused_value
 from mcp_roundtrip_tools.template.template_tree import read_tree
-from mcp_roundtrip_tools.template.yaml_reader import load, parse
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 from support.transformed_template import broken_rules
 
@@ -121,11 +122,71 @@ def test_without_a_build_there_is_nothing_to_deploy(tmp_path: Path) -> None:
         built_target(tmp_path / "template.yaml", {})
 
 
-def test_unquoted_defaults_and_allowed_values_are_the_strings_of_a_deployment() -> None:
-    declared = parse("Debug: {Type: String, Default: true, AllowedValues: [true, no, 1.0]}")
-    assert defaults(declared) == {"Debug": "true"}
-    for value in ("true", "false", "1.0"):
-        assert refused_value("Debug", declared["Debug"], value) is None
-    assert refused_value("Debug", declared["Debug"], "True") == (
-        "Debug must be one of true, false, 1.0, not 'True'."
-    )
+# -- an application of `mcp-roundtrip new` ------------------------------------------------------------------
+
+
+ISSUER = "TokenIssuer: !Ref TokenIssuer\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (ISSUER, f"{ISSUER}        LogRetentionDay: 90\n", "did you mean LogRetentionDays?"),
+        ("        Application: !Ref AWS::StackName\n", "", "needs a value of Application"),
+        (ISSUER, "TokenIssuer: https://example.auth0.com\n", "https://example.auth0.com/, with the slash"),
+    ],
+    ids=["misspelt", "missing", "issuer"],
+)
+def test_what_the_template_passes_to_the_platform_is_checked(
+    project: Path, before: str, after: str, sentence: str
+) -> None:
+    template = project / "template.yaml"
+    assert before in template.read_text("utf-8")
+    template.write_text(template.read_text("utf-8").replace(before, after), "utf-8")
+    given = {"AuthMode": "bearer", "TokenIssuer": "https://issuer.example"}
+    with pytest.raises(Refused) as refused:
+        Deployment.of(project, "default").with_changes(given).check()
+    [problem] = refused.value.problems
+    assert sentence in problem
+
+
+WRITE_THE_LINE = "LogRetentionDays is no parameter of template.yaml: write its line under Platform."
+OF_COMMAND_LINE = {
+    "LogRetentionDays": WRITE_THE_LINE,
+    "Platform.LogRetentionDays": WRITE_THE_LINE,
+    "LogRetentionDay": "has no parameter LogRetentionDay; did you mean Platform.LogRetentionDays?",
+    "TokenIsuer": "has no parameter TokenIsuer; did you mean TokenIssuer?",
+    "Wxyz": "has no parameter Wxyz; it has AuthMode, TokenIssuer",
+}
+
+
+@pytest.mark.parametrize(("name", "sentence"), OF_COMMAND_LINE.items(), ids=OF_COMMAND_LINE)
+def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
+    project: Path, name: str, sentence: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        Deployment.of(project, "default").with_changes({name: "90"})
+    [problem] = refused.value.problems
+    assert sentence in problem
+    if "." not in name:  # no name of a parameter
+        given = f'[default.deploy.parameters]\nparameter_overrides = ["{name}=90"]\n'
+        (project / "samconfig.local.toml").write_text(given)
+        with pytest.raises(Refused) as refused:
+            Deployment.of(project, "default").check()
+        [problem] = [each for each in refused.value.problems if sentence in each]
+        assert "samconfig.local.toml sets it: change or delete that line." in problem
+
+
+@pytest.mark.parametrize(
+    ("parameter", "problem"), [("AuthMode", "is not installed"), ("AuthMod", "AuthMode?")]
+)
+def test_a_misspelt_parameter_is_refused_without_sam(
+    project: Path,
+    parameter: str,
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(project)
+    assert deploy(["--sam", "no-such-sam", "--parameters", f"{parameter}=none"]) == 2
+    assert problem in capsys.readouterr().err

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, Refused, read_environment, save, toml_text
-from support.project import ROOT
+from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, Refused, read_environment, save
 
 TEAM = """
 version = 0.1
@@ -80,13 +78,3 @@ def test_a_file_that_is_not_toml_is_refused_by_name(folder: Path) -> None:
     (folder / LOCAL).write_text("AuthMode: bearer")
     with pytest.raises(Refused, match=LOCAL):
         read_environment(folder, "default")
-
-
-def test_this_project_has_one_stack_for_each_environment() -> None:
-    assert read_environment(ROOT, "default").option("stack_name") == "mcp-roundtrip"
-    assert read_environment(ROOT, "prod").option("confirm_changeset") == "True"
-
-
-def test_written_toml_is_read_back() -> None:
-    document = {"a": True, "b": {"c": {"d e": 'x"\\\n\x7fü', "f": ["g", "h"]}, "i": 1.5}}
-    assert tomllib.loads(toml_text(document)) == document

@@ -57,16 +57,6 @@ def test_a_first_deployment_asks_at_most_four_questions_and_never_again(mode: st
     assert again.asked == []
 
 
-def test_options_of_the_command_line_replace_no_question() -> None:
-    person = Person({**ANSWERS, "AuthMode": "none"})
-    person.interview(first().with_parameters({"Architecture": "x86_64"}))
-    assert [question.split()[0].rstrip(":") for question in person.asked][:3] == [
-        "Name",
-        "Region",
-        "AuthMode",
-    ]
-
-
 @pytest.mark.parametrize("template", TEMPLATES, ids=["repository", "application"])
 def test_sam_deploy_guided_asks_at_most_six_parameters(template: str) -> None:
     """sam asks for every parameter of the template, also for those with a default."""

@@ -70,13 +70,6 @@ def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(t
         releases.previous_release(tmp_path, "default", SECOND)
 
 
-def test_a_file_that_is_no_release_is_named(tmp_path: Path) -> None:
-    path = releases.save_release(tmp_path, "default", FIRST)
-    path.write_text("{}")
-    with pytest.raises(Refused, match=path.name):
-        releases.previous_release(tmp_path, "default", None)
-
-
 def test_the_url_is_an_output_of_a_deployed_stack() -> None:
     output = {"OutputKey": "McpUrl", "OutputValue": "https://t.example/mcp"}
     assert releases.endpoint(account({"Outputs": [output]}), "s") == "https://t.example/mcp"

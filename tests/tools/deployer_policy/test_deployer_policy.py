@@ -90,11 +90,6 @@ def test_a_type_without_an_entry_is_named() -> None:
         statements([*types(), "AWS::SNS::Topic"])
 
 
-def test_a_type_that_the_template_does_not_use_gets_no_permissions() -> None:
-    fewer = statements(types() - {"AWS::DynamoDB::Table"})
-    assert not [action for each in fewer for action in each.actions if action.startswith("dynamodb:")]
-
-
 def test_no_action_has_a_wildcard() -> None:
     assert [action for each in needed() for action in each.actions if "*" in action] == []
 

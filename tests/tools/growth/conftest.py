@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,3 +18,10 @@ def assert_refused(
     found = contents(project)
     assert command([*arguments, "--project", str(project)]) == 2
     assert contents(project) == found
+
+
+def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+    """Return the lines of the one text that are not in the other, and the reverse."""
+    lines = [*difflib.ndiff(before.splitlines(), after.splitlines())]
+    removed, added = ([line[2:] for line in lines if line.startswith(sign)] for sign in ("- ", "+ "))
+    return removed, added

@@ -14,10 +14,14 @@ from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import main, plan_tool
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, TOOL, contents, copy_project
-from tools.growth.conftest import assert_refused
+from tools.growth.conftest import assert_refused, changed_lines
 
 SERVER = "functions/server/app.py"
+POLICIES = [f"!GetAtt Platform.Outputs.{name}Policy" for name in ("Function", "State", "ParkedCalls")]
+FLOW = ("".join(f"\n        - {each}" for each in POLICIES), f" [{', '.join(POLICIES)}]")
+"""The policies of the role of the function, and the same in one line."""
 
 
 def changes(project: Path, *arguments: str) -> set[str]:
@@ -57,6 +61,31 @@ def test_only_the_first_tool_with_tasks_changes_the_template(project: Path) -> N
     assert (project / SERVER).read_text("utf-8").count("worker = server.worker_handler") == 1
 
 
+def test_a_worker_has_the_variables_and_properties_of_its_function(project: Path) -> None:
+    template, code = project / "template.yaml", "      CodeUri: functions/server/\n"
+    written = template.read_text("utf-8").replace(
+        code,
+        f"{code}      MemorySize: 2048\n      Timeout: 10\n      Environment:\n        Variables:\n"
+        "          ORDERS_URL: !Sub https://${AWS::StackName}.example\n",
+    )
+    template.write_text(written, "utf-8")
+    write(plan_tool(project, "count_parts", tasks=True))
+    removed, added = changed_lines(written, template.read_text("utf-8"))
+    assert removed == []
+    assert max(map(len, added)) <= 110
+    resources = load(template)["Resources"]
+    worker, server = (resources[f"{each}Function"]["Properties"] for each in ("ServerWorker", "Server"))
+    assert (worker["MemorySize"], worker["Timeout"], worker["Handler"]) == (2048, 900, "app.worker")
+    orders = {"Fn::Sub": "https://${AWS::StackName}.example"}
+    assert worker["Environment"]["Variables"]["ORDERS_URL"] == orders
+    assert worker["Environment"]["Variables"].keys() == {"ORDERS_URL", "MCP_TASK_QUEUE"}
+    own = server["Environment"]["Variables"].keys()
+    assert own == {"ORDERS_URL", "MCP_TASK_QUEUE", "MCP_TASK_WORKER"}
+    policies = [each["Fn::GetAtt"][1] for each in resources["ServerRole"]["Properties"]["ManagedPolicyArns"]]
+    assert policies[-1] == "Outputs.TaskPolicy"
+    assert len({*policies}) == len(policies) == 4
+
+
 def test_what_the_author_wrote_stays(project: Path) -> None:
     app = project / SERVER
     written = app.read_text("utf-8").replace("server = Server", "mcp = Server").replace("server.", "mcp.")
@@ -81,6 +110,9 @@ def test_what_the_author_wrote_stays(project: Path) -> None:
         ((SERVER, "def order_status", "def find_parts"), "find_parts"),
         (("template.yaml", "CodeUri: functions/server/", "CodeUri: nowhere/"), "no function"),
         (("template.yaml", "Role: !GetAtt ServerRole.Arn", "Role: arn:aws:iam::1:role/r"), "Role: !GetAtt"),
+        (("template.yaml", "!Sub ${AWS::StackName}_server", "server"), "FunctionName"),
+        (("template.yaml", "Outputs:\n", "  ServerTasks: {Type: T}\nOutputs:\n"), "ServerTasks"),
+        (("template.yaml", FLOW[0], FLOW[1]), "block style"),
     ],
 )
 def test_an_application_that_cannot_get_a_tool_is_not_changed(

@@ -11,8 +11,9 @@ from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import main, plan_function
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import contents
-from tools.growth.conftest import assert_refused
+from tools.growth.conftest import assert_refused, changed_lines
 
 SERVER = "functions/server/app.py"
 
@@ -36,6 +37,26 @@ def test_the_second_function_adds_the_front_door_and_the_third_does_not(project:
     }
     files = {path.relative_to(project).as_posix() for path in plan_function(project, "summarize")}
     assert files & front_door == {"functions/front_door/catalog.json"}
+
+
+def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of_the_others(
+    project: Path,
+) -> None:
+    rules = (
+        "      Path: /tools/\n      PermissionsBoundary: !Sub arn:aws:iam::${AWS::AccountId}:policy/limits\n"
+    )
+    template, role = project / "template.yaml", "  ServerRole:\n    Type: AWS::IAM::Role\n    Properties:\n"
+    written = template.read_text("utf-8").replace(role, role + rules)
+    template.write_text(written, "utf-8")
+    write(plan_function(project, "translate", tasks=True))
+    removed, _ = changed_lines(written, template.read_text("utf-8"))
+    assert removed == ["        Function: !Ref ServerFunction.Alias"]
+    resources = load(template)["Resources"]
+    for name in ("Translate", "FrontDoor"):
+        properties = resources[f"{name}Role"]["Properties"]
+        assert properties["Path"] == "/tools/"
+        assert "PermissionsBoundary" in properties
+    assert "Metadata" not in resources["TranslateFunction"], "sam builds it without a Makefile of functions"
 
 
 def test_the_front_door_has_the_options_of_the_server_that_clients_see(project: Path) -> None:

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 import pytest
 
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
-from mcp_roundtrip_tools.invoke.rounds import next_event, task_of
+from mcp_roundtrip_tools.invoke.rounds import next_event
 
 MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "_meta": {"a": "é"}}}
 ASKS = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": "S"}}
@@ -85,9 +85,3 @@ def test_a_response_that_asks_nothing_is_refused_with_the_reason(response, reaso
 def test_an_event_without_a_call_has_no_next_round(event):
     with pytest.raises(CallFailed, match="the event of a call"):
         next_event(event, ASKS_SIZE, answer)
-
-
-def test_a_task_is_recognized_by_its_response():
-    task = {"result": {"resultType": "task", "taskId": "T"}}
-    assert task_of(task) == task_of(http(task)) == "T"
-    assert task_of(ASKS) is None

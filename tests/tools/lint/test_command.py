@@ -57,16 +57,6 @@ def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[1] == "MRT001  Time or randomness outside the context"
 
 
-def test_a_folder_of_the_application_may_have_no_modules(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "functions").mkdir()
-    (folder / "src").mkdir()
-    (folder / "src/app.py").touch()
-    assert main([]) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_without_an_argument_some_folder_has_to_have_modules(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -94,13 +94,6 @@ def test_an_imported_module_that_cannot_be_read_is_not_followed(tmp_path: Path, 
     assert rules_of(tmp_path / "app.py", "from helpers import now", *tool) == []
 
 
-def test_modules_that_import_each_other_are_checked(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("import b\ndef f():\n    return b.f()\n")
-    (tmp_path / "b.py").write_text("import a\ndef f():\n    return a.f()\n")
-    tool = ["def ask(ctx: Context):", '    ctx.confirm("sure", a.f())']
-    assert rules_of(tmp_path / "app.py", "import a", *tool) == []
-
-
 def test_a_tool_of_a_server_that_another_module_creates_needs_a_docstring(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text('from mcp_roundtrip import Server\nserver = Server("shop")\n')
     (tmp_path / "other.py").write_text('from fastmcp import FastMCP\nserver = FastMCP("shop")\n')

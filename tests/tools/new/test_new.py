@@ -40,12 +40,6 @@ def wheel(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_template_is_short_and_its_lines_are_not_long() -> None:
-    lines = (APPLICATION / "template.yaml").read_text("utf-8").splitlines()
-    assert len(lines) <= 100
-    assert max(map(len, lines)) <= 110
-
-
 def test_the_template_has_parameters_a_role_and_globals_of_this_application() -> None:
     template = NEW[Path("template.yaml")]
     assert (template.count("python3.12"), template.count("x86_64")) == (1, 2)

@@ -15,7 +15,7 @@ from mcp_roundtrip.aws.dynamodb import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip_tools.prune.__main__ import main
 from mcp_roundtrip_tools.prune.account import WORKER as SUFFIX
-from mcp_roundtrip_tools.prune.account import Use, Version, Workers, plan
+from mcp_roundtrip_tools.prune.account import Workers
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
@@ -128,21 +128,6 @@ def test_only_versions_that_nothing_needs_are_deleted(
         "kept: an alias",
         "kept: the newest version",
     ]
-
-
-def version(number: int) -> Version:
-    arn = f"arn:aws:lambda:eu-west-1:123456789012:function:{WORKER}:{number}"
-    return Version(WORKER, arn, number, "2026-11-23", 1_000)
-
-
-def test_a_version_that_gets_part_of_the_traffic_or_new_tasks_is_kept() -> None:
-    old, shifting, named, newest = versions = [version(number) for number in (2, 3, 10, 11)]
-    use = Use(frozenset({shifting.arn}), frozenset({named.arn}), {})
-    rows = plan(reversed(versions), use)
-    assert [version for version, _ in rows] == versions
-    assert [version for version, reason in rows if reason is None] == [old]
-    [(_, reason)] = plan([newest], Use(frozenset(), frozenset(), {}))
-    assert reason == "the newest version"
 
 
 def test_an_account_that_cannot_be_read_is_an_error(

@@ -112,9 +112,3 @@ def test_a_connection_ends_if_the_server_has_stopped():
         client.sendall(b"hello")
         assert client.recv(1) == b""
     network.end()
-
-
-def test_both_sides_end_with_their_input():
-    network = Network(connect_here)
-    network.end()
-    assert not any(thread.is_alive() for thread in network.threads)

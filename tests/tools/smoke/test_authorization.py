@@ -8,25 +8,27 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.smoke.findings import Finding, Findings
-from mcp_roundtrip_tools.smoke.run import Call, Settings, check
+from mcp_roundtrip_tools.smoke.findings import Finding
+from mcp_roundtrip_tools.smoke.run import Call, Settings
 from support.scripted_server import Reply, respond, scripted
 from support.served_application import ServedWithIssuer, serve_with_issuer
+from tools.smoke.conftest import findings_of
 
 WEATHER = Call("get_weather", {"location": "Hyderabad"})
 METADATA = "/.well-known/oauth-authorization-server/tenant"
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[ServedWithIssuer]:
-    with serve_with_issuer() as served:
-        yield served
+def served() -> Iterator[ServedWithIssuer]:
+    with serve_with_issuer() as found:
+        yield found
 
 
-def findings_of(settings: Settings) -> dict[str, Finding]:
-    findings = Findings()
-    check(settings, findings)
-    return {each.check: each for each in findings.found}
+@pytest.fixture
+def running(served: ServedWithIssuer) -> ServedWithIssuer:
+    """Return the application, whose issuer has no documents of earlier tests."""
+    served.issuer.documents.clear()
+    return served
 
 
 def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: ServedWithIssuer) -> None:
@@ -76,10 +78,7 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
     if document.body == b"{}":
         document = Response(200, body=json.dumps({"issuer": running.issuer.issuer}).encode())
     running.issuer.documents[METADATA] = document
-    try:
-        found = findings_of(Settings(running.url))
-    finally:
-        running.issuer.documents.clear()
+    found = findings_of(Settings(running.url))
     assert found["issuer"].status == status
     assert text in found["issuer"].text
 
@@ -88,10 +87,7 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
 def test_the_secret_of_a_client_is_only_sent_over_https(running: ServedWithIssuer, url: str) -> None:
     document = {"issuer": running.issuer.issuer, "token_endpoint": url}
     running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
-    try:
-        found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
-    finally:
-        running.issuer.documents.clear()
+    found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
     assert found["sign-in"].status == "wrong"
     assert "does not begin with https://" in found["sign-in"].text
 

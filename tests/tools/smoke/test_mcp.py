@@ -11,19 +11,13 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip_tools.smoke.__main__ import main, read_settings
-from mcp_roundtrip_tools.smoke.findings import Finding, Findings
-from mcp_roundtrip_tools.smoke.run import Call, Settings, check
+from mcp_roundtrip_tools.smoke.run import Call, Settings
 from support.scripted_server import Reply, respond, scripted
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
+from tools.smoke.conftest import findings_of
 
 WEATHER = Call("get_weather", {"location": "Hyderabad"})
 ASK = "0123456789"
-
-
-def findings_of(settings: Settings) -> dict[str, Finding]:
-    findings = Findings()
-    check(settings, findings)
-    return {each.check: each for each in findings.found}
 
 
 @contextmanager

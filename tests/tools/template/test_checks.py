@@ -98,16 +98,6 @@ def test_parameters_that_a_deployment_accepts_are_accepted(parameters: dict[str,
     assert application(**parameters).functions
 
 
-def test_functions_without_the_layer_have_no_settings(tmp_path: Path) -> None:
-    template = """
-        Resources:
-          F:
-            Type: AWS::Serverless::Function
-            Properties: {Handler: a.b, CodeUri: f, Environment: {Variables: {AUTH_MODE: nonsense}}}
-        """
-    assert application(write_application(tmp_path, template, {"f/a.py": ""})).functions
-
-
 def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path: Path) -> None:
     rule = """
         Parameters: {{Size: {{Type: String, Default: s}}}}

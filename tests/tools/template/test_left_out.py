@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,6 @@ from mcp_roundtrip_tools.template.model import Application
 from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import http, write_application
 from support.served_application import serve
-
-WITHIN_S = 20
 
 TEMPLATE = """
     Parameters:
@@ -197,15 +194,6 @@ def test_an_event_that_cannot_be_read_leaves_its_function(event: str, reason: st
     assert [note for note in found.notes if note.startswith(reason)] == list(found.notes) != []
 
 
-def test_a_key_that_is_not_emulated_leaves_out_the_functions_that_name_it(tmp_path: Path) -> None:
-    key = "Key: {Type: AWS::KMS::Key, Properties: {KeySpec: RSA_2048}}"
-    with serve(write(tmp_path, variable("!GetAtt Key.Arn"), key), log=None) as app:
-        assert http(app.url("/good")).body == b"good"
-        refused = http(app.url("/bad"))
-        assert refused.status == 501
-        assert "Key is not emulated" in refused.json()["message"]
-
-
 def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path: Path) -> None:
     rest = """
       Proxy:
@@ -245,9 +233,6 @@ CALLER = """
             client.invoke(FunctionName="Bad", InvocationType=event["type"], Payload=b"{}")
         except ClientError as error:
             return error.response["Error"], error.response["ResponseMetadata"]["HTTPStatusCode"]
-
-    def sender(event, context):
-        boto3.client("sqs").send_message(QueueUrl=event["queue"], MessageBody="hello")
     """
 
 
@@ -266,38 +251,6 @@ def test_an_invocation_of_a_function_that_cannot_run_gets_the_reason(tmp_path: P
     assert sum("[Bad]" in line and "Bad.PackageType" in line for line in log) == 3
 
 
-def test_a_message_for_a_function_that_cannot_run_is_reported(tmp_path: Path) -> None:
-    rest = """
-      Jobs: {Type: AWS::SQS::Queue}
-      Reads:
-        Type: AWS::Lambda::EventSourceMapping
-        Properties: {EventSourceArn: !GetAtt Jobs.Arn, FunctionName: !Ref Bad}
-      Sender: {Type: AWS::Serverless::Function, Properties: {CodeUri: caller, Handler: app.sender}}
-      """.strip()
-    path = write(tmp_path, "PackageType: Image", rest)
-    write_application(tmp_path, path.read_text(), {"caller/app.py": CALLER})
-    reported = threading.Event()
-
-    def log(line: str) -> None:
-        if "[Bad]" in line and "Bad.PackageType" in line:
-            reported.set()
-
-    with serve(path, log=log) as app:
-        url = f"{app.endpoints['AWS_ENDPOINT_URL']}/000000000000/Jobs"
-        app.invoke("Sender", {"queue": url})
-        assert reported.wait(WITHIN_S)
-
-
-def test_requirements_that_cannot_be_installed_leave_out_their_function(tmp_path: Path) -> None:
-    path = write(tmp_path, "CodeUri: other")
-    write_application(
-        tmp_path, path.read_text(), {"other/app.py": GOOD, "other/requirements.txt": "./no-such.whl\n"}
-    )
-    with serve(path, log=None) as app:
-        assert http(app.url("/good")).body == b"good"
-        assert "requirements.txt" in http(app.url("/bad")).json()["message"]
-
-
 def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(tmp_path: Path) -> None:
     text = write(tmp_path, "PackageType: Image").read_text().replace("python3.13", "nodejs22.x")
     path = write_application(tmp_path, text, {})
@@ -305,20 +258,6 @@ def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(
         pass
     command = [sys.executable, "-m", "mcp_roundtrip_tools.run", f"--template={path}", "--port=0"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
-
-
-def test_a_change_of_what_runs_is_printed(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    log: list[str] = []
-    with serve(path, watch_interval_s=0, log=log.append) as app:
-        assert http(app.url("/bad")).body == b"good"
-        correct = path.read_text()
-        path.write_text(correct.replace(ROUTE, f"Runtime: java21, {ROUTE}"))
-        assert http(app.url("/bad")).status == 501
-        assert http(app.url("/bad")).status == 501
-        path.write_text(correct)
-        assert http(app.url("/bad")).body == b"good"
-    assert log.count("Bad.Runtime: java21 is not Python (ANY /bad)") == 1
 
 
 def test_with_json_the_first_line_has_what_is_left_out(tmp_path: Path) -> None:

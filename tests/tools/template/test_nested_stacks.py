@@ -304,27 +304,6 @@ def test_a_function_of_a_nested_stack_has_the_globals_and_the_folder_of_its_temp
     assert Route("GET", "/more", "More-ServerFunction") in found.routes
 
 
-def test_a_stack_of_a_nested_stack_has_the_names_of_both(tmp_path: Path) -> None:
-    inner = """
-        Parameters: {Size: {Type: String, Default: s}}
-        Resources: {Table: {Type: AWS::DynamoDB::Table}}
-        Outputs: {Table: {Value: !Sub "${AWS::StackName}/${Table}/${Size}"}}
-        """
-    path = write(
-        tmp_path,
-        Platform=(
-            "    Outputs:",
-            "      Inner: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: inner.yaml}}\n"
-            "    Outputs:\n      Inner: {Value: !GetAtt Inner.Outputs.Table}",
-        ),
-        root=("SETTINGS: !GetAtt Platform.Outputs.Settings", "SETTINGS: !GetAtt Platform.Outputs.Inner"),
-    )
-    write_application(tmp_path, path.read_text(), {"platform/inner.yaml": inner})
-    for given, size in (({}, "s"), ({"Platform.Inner.Size": "m"}, "m")):
-        text = read(path, given).functions["local_server"].environment["SETTINGS"]
-        assert text == f"local-Platform-LOCAL-Inner-LOCAL/Platform-Inner-Table/{size}"
-
-
 # -- Parameters -----------------------------------------------------------------------------------------
 
 
@@ -387,52 +366,6 @@ def test_a_value_that_the_parent_must_pass_is_missed(tmp_path: Path) -> None:
         TemplateError, match=r"Endpoint.Parameters: platform/endpoint.yaml needs a value of Api"
     ):
         read(path)
-
-
-def test_a_url_of_this_computer_is_allowed_where_a_deployment_passes_an_https_url(tmp_path: Path) -> None:
-    api = "\n      Other: {Type: AWS::ApiGatewayV2::Api}\n      Layer: {"
-    path = write(tmp_path, root=("\n      Layer: {", api))
-    path.write_text(
-        path.read_text().replace("DeadLetterName: !Ref AWS::NoValue", "Url: !GetAtt Other.ApiEndpoint")
-    )
-    assert read(path).functions
-
-
-def test_what_depends_on_a_value_of_a_deployment_is_left_out(tmp_path: Path) -> None:
-    path = write(tmp_path, root=("DeadLetterName: !Ref AWS::NoValue", "DeadLetterName: !ImportValue name"))
-    found = read(path)
-    assert settings(found)["MODE"] == "none"
-    assert any("DeadLetters.QueueName: Platform.Parameters.DeadLetterName" in note for note in found.notes)
-
-
-def test_a_shared_setting_that_the_layer_refuses_is_refused(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        root=("SETTINGS: !GetAtt Platform.Outputs.Settings", "MCP_SETTINGS: !GetAtt Platform.Outputs.All"),
-        Platform=(
-            "    Outputs:",
-            "    Outputs:\n"
-            '      All: {Value: !Sub "MCP_AUTH_MODE=${AuthMode}\\nMCP_MAX_ROUNDS=${MaxRounds}"}',
-        ),
-    )
-    platform = tmp_path / "platform/template.yaml"
-    platform.write_text(
-        platform.read_text().replace(
-            "Parameters:", 'Parameters:\n  MaxRounds: {Type: String, Default: "9"}', 1
-        )
-    )
-    environment = read(path).functions["local_server"].environment
-    assert environment["MCP_SETTINGS"] == "MCP_AUTH_MODE=none\nMCP_MAX_ROUNDS=9"
-    assert environment["MCP_AUDIENCE"] == API  # no setting has it, and the layer would derive it
-    with pytest.raises(TemplateError, match="MCP_MAX_ROUNDS"):
-        read(path, {"Platform.MaxRounds": "many"})
-
-
-def test_a_value_that_depends_on_itself_is_left_out_with_the_reason(tmp_path: Path) -> None:
-    own = "DeadLetterName: !GetAtt Platform.Outputs.DeadLetters"
-    found = read(write(tmp_path, root=("DeadLetterName: !Ref AWS::NoValue", own)))
-    assert any("DeadLetters.QueueName" in note and "depends on itself" in note for note in found.notes)
-    assert settings(found)["MODE"] == "none"
 
 
 # -- Files ----------------------------------------------------------------------------------------------

@@ -35,11 +35,6 @@ def test_a_platform_of_another_version_is_refused_with_the_remedy(
         check_platform(application(written), installed)
 
 
-def test_a_platform_of_the_installed_version_and_other_nested_stacks_are_accepted() -> None:
-    check_platform(application("0.2.0"), "0.2.0")
-    check_platform(application(None), "0.2.0")
-
-
 def test_make_run_refuses_a_platform_of_another_version(tmp_path: Path) -> None:
     (tmp_path / "platform.yaml").write_text("Metadata: {McpRoundtrip: {Version: 0.0.1}}\nResources: {}\n")
     nested = "{Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,9 +16,10 @@ from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
 from mcp_roundtrip_tools.template.reader import Template, TemplateKey
 from support.messages import META
-from support.sam_applications import rpc
+from support.sam_applications import http, rpc
 from support.served_application import TEMPLATE, serve, with_options
 
+CONSOLE = {"x-console": "1", "content-type": "application/json"}
 HYDERABAD = {"location": "Hyderabad"}
 PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
 
@@ -81,10 +83,8 @@ def test_only_keys_whose_condition_holds_are_created(
 @pytest.mark.parametrize(
     ("signing", "encryption", "keys"),
     [
-        # Pairwise combinations: half of all.
-        pytest.param("direct", "enabled", OWN, id="direct-enabled-own"),
-        pytest.param("delegated", "disabled", OWN, id="delegated-disabled-own"),
-        pytest.param("direct", "disabled", GIVEN, id="direct-disabled-given"),
+        # All combinations of signing and encryption.
+        pytest.param("direct", "disabled", OWN, id="direct-disabled-own"),
         pytest.param("delegated", "enabled", GIVEN, id="delegated-enabled-given"),
         pytest.param("direct", "enabled", PINNED, id="direct-enabled-pinned"),
         pytest.param("delegated", "disabled", PINNED, id="delegated-disabled-pinned"),
@@ -100,7 +100,10 @@ def test_a_question_of_one_process_is_answered_in_another(
         state = ask(app)
         assert answer(app, state)["result"]["resultType"] == "complete"
         used = app.kms.calls - before
+        url, sent = f"{app.console_url}console/api/states", json.dumps({"requestState": state})
+        shown = http(url, method="POST", body=sent.encode(), headers=CONSOLE).json()
 
+    assert (shown["round"], shown["isEncrypted"]) == (1, encryption == "enabled")
     assert state.count(".") == {"enabled": 4, "disabled": 2}[encryption]  # a JWE, a JWS
     assert used["Sign"] == 1
     assert set(used) == {"Sign"} | ({"GetPublicKey"} if "StatePublicKeys" not in keys else set()) | (

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.template.model import Application, Route, TemplateError
-from mcp_roundtrip_tools.template.parameters import parameters_without_default
-from mcp_roundtrip_tools.template.reader import Template, TemplateKey
+from mcp_roundtrip_tools.template.model import Application, TemplateError
+from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 
 TEMPLATE = """
@@ -117,34 +115,10 @@ def test_globals_are_merged_into_every_function(tmp_path: Path) -> None:
     assert front.code == tmp_path / "front"
 
 
-def test_routes_come_from_http_api_events(tmp_path: Path) -> None:
-    assert application(tmp_path).routes == (Route("POST", "/mcp", "Front"), Route("ANY", "$default", "Front"))
-
-
 def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path: Path) -> None:
     assert set(application(tmp_path).functions) == {"Front", "tool-dev"}
     assert not application(tmp_path).left_out
     assert "OnlyInProd.CodeUri" in application(tmp_path, Stage="prod").left_out["OnlyInProd"]
-
-
-def test_keys_are_listed_with_their_aliases(template: Path) -> None:
-    key = TemplateKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",))
-    assert Template(template, {"Stage": "dev"}).keys() == (key,)
-
-
-def test_all_files_of_an_application_are_sources(tmp_path: Path) -> None:
-    expected = {"template.yaml", "front", "tool", "layers/base", "layers/built/python"}
-    assert set(application(tmp_path).sources) == {tmp_path / name for name in expected}
-
-
-def test_parameters_without_default_are_listed(template: Path) -> None:
-    assert parameters_without_default(template) == {"Stage"}
-
-
-@pytest.mark.parametrize("parameters", [{"Stage": "moon"}, {"Stage": "dev", "Nobody": "1"}])
-def test_invalid_parameters_are_refused(template: Path, parameters: Mapping[str, str]) -> None:
-    with pytest.raises(TemplateError, match=r"Stage|Nobody"):
-        Template(template, parameters)
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: ["])

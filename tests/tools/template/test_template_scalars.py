@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
@@ -116,18 +115,6 @@ def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value: str, 
     path.write_text(path.read_text().replace("Default: a", f"Default: {value}"))
     with pytest.raises(TemplateError, match="P"):
         Template(path, {})
-
-
-def test_variables_of_local_runs_are_read_alike(tmp_path: Path) -> None:
-    written = "{DEBUG: true, PORT: 3000, on: 1.0}"
-    path = write_application(
-        tmp_path, f"Metadata: {{LocalRun: {{Variables: {written}}}}}\nResources: {{}}\n", {}
-    )
-    with serve_stand_ins(path) as given:
-        assert given == {"DEBUG": "true", "PORT": "3000", "true": "1.0"}
-    path.write_text(path.read_text().replace("3000", "[3000]"))
-    with pytest.raises(TemplateError, match=r"Variables\.PORT"), serve_stand_ins(path):
-        pass
 
 
 def test_a_name_is_a_string(tmp_path: Path) -> None:
