@@ -53,7 +53,6 @@ LONGEST_FIRST = (
     "artefact/test_deployed.py",
     "sam/test_build.py",
     "tools/run/test_main.py",
-    "tools/run/test_start_checks.py",
     "tools/growth/test_new_function.py",
     "sam/test_least_privilege.py",
     "test_benchmarks.py",

@@ -14,7 +14,7 @@ from mcp_roundtrip_tools.run.issuer.clients import OAuthError
 from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
 from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import Function, short_name
+from mcp_roundtrip_tools.template.model import Function
 
 
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
@@ -33,13 +33,6 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "template": app.template.name,
         "hasStandIns": has_stand_ins(app.template),
         "sourcesDigest": _sources_digest(app),
-        "problems": [{"name": short_name(name), "text": text} for name, text in app.problems().items()],
-        "warnings": [
-            f"{short_name(name)}: {text}"
-            for name, finding in app.checks.findings().items()
-            for text in finding.warnings
-        ],
-        "isChecking": app.checks.are_running(),
         "leftOut": describe_left_out(app.current()),
     }
 

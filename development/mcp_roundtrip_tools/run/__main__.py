@@ -74,7 +74,6 @@ def _serve(options: argparse.Namespace) -> None:
             retry_delay_scale=options.retry_delay_scale,
             users=users,
             console=not options.no_console,
-            checks=True,
             log=None,
             listeners=[json_lines if options.json else Terminal(put, styles)],
         ) as app,

@@ -20,11 +20,7 @@ from mcp_roundtrip_tools.run.edited_sources import EditedSources
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult, process_variables
 from mcp_roundtrip_tools.run.execution.pools import Pools, affected_functions
-from mcp_roundtrip_tools.run.execution.recorded_environment import (
-    NO_ENVIRONMENT,
-    Environments,
-    RecordedEnvironment,
-)
+from mcp_roundtrip_tools.run.execution.recorded_environment import Environments, RecordedEnvironment
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
@@ -37,7 +33,6 @@ from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
-from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
 from mcp_roundtrip_tools.template.functions import has_settings
 from mcp_roundtrip_tools.template.model import (
     REGION,
@@ -57,9 +52,8 @@ class LocalApp:
     """A running template, after `open`.
 
     `kms` and `emulator` are the services that its functions call, `credentials` is the access key that these
-    require, and `writes` has the writes of tasks. `recorder` has the requests and the invocations of this
-    run, `environments` has its processes, and `checks` what keeps functions from running. `edited` has edited
-    copies of its code, which `edit` runs. `addresses` says where its servers listen.
+    require. `recorder` has the requests and the invocations of this run, and `environments` its processes.
+    `edited` has edited copies of its code, which `edit` runs. `addresses` says where its servers listen.
     """
 
     def __init__(self, template: Path, options: Options, listeners: Sequence[Listener], copies: Path) -> None:
@@ -75,9 +69,7 @@ class LocalApp:
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
-        self._changed: set[Path] = set()
-        self.checks = StartChecks(self._check_start, self.recorder.note)
-        self._catalogs = FreshCatalogs(copies, self.recorder.note, self._problem)
+        self._catalogs = FreshCatalogs(copies, self.recorder.note)
         self._pools = Pools(self._launch, fresh=options.fresh)
 
     def open(self, addresses: Addresses) -> None:
@@ -88,7 +80,6 @@ class LocalApp:
             parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": addresses.issuer.url}
         interval_s, note = self._options.watch_interval_s, self.recorder.note
         self._project = Project(self.template, parameters, self._read, interval_s, note, self.edited)
-        self._check(self._project.application.functions.values())
         self._catalogs.build(self._project.application)
 
     def audience(self) -> str:
@@ -227,10 +218,6 @@ class LocalApp:
         found = application.functions.get(function)
         if found is None:  # the template has just changed
             return _failed_result("the function was removed from the template")
-        if (problem := self._problem(found)) is not None:
-            refused = self.recorder.begin_invocation(function, payload, request_id)
-            self.recorder.end_invocation(refused, b"", error=problem, init_ms=None)
-            return _failed_result(problem)
         try:
             code = self._catalogs.code_folder(found)
             with self._lock:
@@ -248,14 +235,12 @@ class LocalApp:
         with self._lock:
             self._pools.close()
             self._catalogs.close()
-            self.checks.close()
 
     def current(self) -> Application:
         """Return the application, reloaded if its sources have changed and are valid."""
         with self._lock:
             before = self._project.application
             if changed := self._project.reload():
-                self._changed |= changed
                 names = self._restart(before, changed)
                 self.recorder.note(
                     f"{min(changed)} changed: {', '.join(map(short_name, names)) or 'no function'} restarted"
@@ -267,30 +252,8 @@ class LocalApp:
         after = self._project.application
         names = affected_functions(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
-        self._check(after.functions[name] for name in names)
         self._catalogs.build(after)
         return names
-
-    def problems(self) -> Mapping[str, str]:
-        """Return what keeps functions from running, by their names, and the template, by that of its file."""
-        error = self._project.error
-        found = {name: finding.problem for name, finding in self.checks.findings().items()}
-        problems = {self.template.name: error, **found}
-        return {name: problem for name, problem in problems.items() if problem is not None}
-
-    def _check(self, functions: Iterable[Function]) -> None:
-        """Check functions in the background. The caller holds the lock."""
-        if self._options.checks:
-            self.checks.keep(self._project.application.functions)
-            self.checks.check(functions)
-
-    def _problem(self, function: Function) -> str | None:
-        """Return what keeps a function from running as its sources and the template are now."""
-        return (self._project.error or self.checks.problem(function)) if self._options.checks else None
-
-    def _check_start(self, function: Function) -> Finding:
-        variables = self._variables(function, NO_ENVIRONMENT)
-        return check_start(function, variables, self._options.python, self.folder, self._changed.copy())
 
     def _read(self, template: Template) -> Application:
         """Return the application of a template, with the requirements of its functions installed.

@@ -29,17 +29,11 @@ _catalog_texts: dict[str, str] = {}
 
 
 class FreshCatalogs:
-    """Builds catalogs in a background thread, one at a time, and copies of front doors in `folder`.
+    """Builds catalogs in a background thread, one at a time, and copies of front doors in `folder`."""
 
-    `problem` returns the problem of a function that is reported elsewhere, or None.
-    """
-
-    def __init__(
-        self, folder: Path, log: Callable[[str], None], problem: Callable[[Function], str | None]
-    ) -> None:
+    def __init__(self, folder: Path, log: Callable[[str], None]) -> None:
         self._folder = folder
         self._log = log
-        self._problem = problem
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="catalog")
         self._builds: dict[str, Future[Path]] = {}
 
@@ -72,11 +66,10 @@ class FreshCatalogs:
         try:
             text = self._catalog_text(owners)
         except subprocess.CalledProcessError as error:
-            if not any(self._problem(owner) for owner in owners.values()):
-                self._log(
-                    f"[{function.name}] {error.stderr.strip()}\n"
-                    "The previous catalog is used until this is corrected."
-                )
+            self._log(
+                f"[{function.name}] {error.stderr.strip()}\n"
+                "The previous catalog is used until this is corrected."
+            )
             return function.code if before is None else before.result()
         present = written.read_text(encoding="utf-8")
         if present == text:

@@ -32,9 +32,6 @@ class Options:
     """Whether each invocation gets a new process."""
     debug: bool = False
     """Whether `breakpoint()` in a function stops at the terminal: one event at a time, without timeouts."""
-    checks: bool = False
-    """Whether functions are imported when their sources are saved, and callers of one that cannot run get the
-    reason."""
     development_keys: bool = False
     """Whether the KMS keys are the same in each run (`services.template_keys`)."""
 

@@ -34,9 +34,6 @@ const ROUTES = [
   [/^$|^#\/$/, homePage],
 ];
 
-/** How soon to ask again while changed sources are checked. */
-const CHECK_MS = 500;
-
 const part = (id) => document.getElementById(id);
 let leave = new AbortController();
 
@@ -74,7 +71,6 @@ async function start() {
   part("menu").prepend(icon("menu"));
   part("menu").addEventListener("click", () => setMenu(part("menu").getAttribute("aria-expanded") !== "true"));
   watchNews(part("main"));
-  store.follow("application", showProblems);
   store.follow("profile", showProfile);
   window.addEventListener("hashchange", () => show());
   window.addEventListener("keydown", focusSearch);
@@ -85,7 +81,6 @@ async function start() {
   });
   const application = await api.application().catch(() => null);
   store.update({ application, profile: withUser(store.state.profile, application) });
-  if (application?.isChecking) setTimeout(refresh, CHECK_MS);
   await loadFeatures(context);
   showServer();
   show({ movesFocus: false });
@@ -95,9 +90,8 @@ async function start() {
 async function refresh() {
   const before = store.state.application;
   const application = await api.application().catch(() => before);
-  if (application?.isChecking) setTimeout(refresh, CHECK_MS);
   const isSame = (...names) => names.every((name) => sameJson(application?.[name], before?.[name]));
-  if (isSame("sourcesDigest", "run", "problems", "users") && store.state.featuresError === null) return;
+  if (isSame("sourcesDigest", "run", "users") && store.state.featuresError === null) return;
   store.update({ application });
   const anonymous = { ...store.state.profile, user: null, scopes: null };
   if (!isSame("users")) store.update({ profile: withUser(anonymous, application) });
@@ -111,13 +105,6 @@ function showServer() {
   const { serverInfo, application } = store.state;
   part("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";
   part("endpoint").textContent = application?.mcpUrl ?? "";
-}
-
-/** Show what keeps functions of the application from running, above every page. */
-function showProblems() {
-  const card = ({ name, text }) => h("section.card.problem",
-    h("h2", h("code", name), " does not run until this is corrected"), h("pre", { tabindex: 0 }, text));
-  fill(part("problems"), (store.state.application?.problems ?? []).map(card));
 }
 
 function showProfile() {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_tools.run.execution.log_text import library_events
+from mcp_roundtrip_tools.run.execution.log_text import author_traceback, library_events
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 from mcp_roundtrip_tools.run.observation.records import (
@@ -17,7 +17,6 @@ from mcp_roundtrip_tools.run.observation.records import (
     member,
     walk,
 )
-from mcp_roundtrip_tools.run.start_checks import author_traceback
 from mcp_roundtrip_tools.template.model import Route
 
 
@@ -153,6 +152,11 @@ def _texts(value: Any) -> tuple[str, ...]:
 _EVENTS: Final = frozenset({"misconfigured", "definition_failed"})
 """The library's events for what only the author can correct."""
 
+_IMPORT_ERRORS: Final = (
+    *("Runtime.ImportModuleError", "Runtime.UserCodeSyntaxError", "Runtime.HandlerNotFound"),
+)
+"""The errors of Lambda's runtime client for a function that cannot be imported."""
+
 
 def explain_fault(request: Request, response: Response, exchange: HttpExchange, folder: Path) -> Response:
     """Return the response with the problem of the function instead of a neutral text.
@@ -175,7 +179,7 @@ def explain_fault(request: Request, response: Response, exchange: HttpExchange, 
 
 def _problem(exchange: HttpExchange, folder: Path) -> str | None:
     """Return why a function could not run, or what its definitions or settings lack."""
-    refused = (each.error for each in walk(exchange) if each.failed and not each.environment_id)
+    refused = (each.error for each in walk(exchange) if (each.error or "").startswith(_IMPORT_ERRORS))
     logged = (
         author_traceback(str(event.get("exception", "")), folder, folder)
         for event in library_events(exchange)

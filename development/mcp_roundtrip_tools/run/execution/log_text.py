@@ -1,4 +1,4 @@
-"""The lines that functions print, as a person reads them.
+"""The lines that functions print, and tracebacks, as a person reads them.
 
 A line is text, a JSON object of the library, of a `Logger` of Powertools or of Lambda's LogFormat JSON, or
 the text format of Lambda's own handler of `logging`.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.observation.records import Root, json_object, walk
-from mcp_roundtrip_tools.run.start_checks import without_layer
 
 _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
 """Level, time, request id and message, as awslambdaric writes them; for its own errors without the others."""
@@ -21,8 +21,8 @@ _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.D
 _SHOWN_LEVELS: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
 """The levels of the library's events that are shown. The line of the request has what others say."""
 
-_IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized", "misconfigured", "definition_failed"})
-"""Events whose reason is in the line of the request, or was printed when the source was saved."""
+_IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized", "misconfigured"})
+"""Events whose reason is in the line of the request."""
 
 _OF_EVERY_LINE: Final = frozenset(
     {
@@ -113,3 +113,59 @@ def _compact(value: Any) -> str:
     if isinstance(value, str):
         return value if value and not re.search(r"\s", value) else json.dumps(value, ensure_ascii=False)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+MAX_TEXT: Final = 4_000
+"""The characters of a traceback that are kept; the message is at its end."""
+
+_FRAME: Final = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+, in ')
+_LAYER_MODULE: Final = re.compile(r"^mcp_roundtrip\.[a-z_.]+\.(?=\w+: )")
+"""Before the name of an exception."""
+
+_HEADERS: Final = ("Traceback (most recent call last):", "  [Previous line repeated")
+_ANY_FRAME: Final = re.compile(r'^ +File "', re.MULTILINE)
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages", "mcp_roundtrip"})
+
+
+def author_traceback(text: str, folder: Path, code: Path) -> str:
+    """Return a traceback without the frames of Python, of installed packages and of the layer.
+
+    `folder` is that of the template, and `code` that of the function. Paths below them are relative.
+    """
+    kept = _kept_lines(text, lambda path: _is_author_s(path, folder, code))
+    lines = "\n".join(_LAYER_MODULE.sub("", line) for line in kept)
+    for root in (folder, code):
+        lines = lines.replace(f'File "{root}/', 'File "')
+    return lines if len(lines) <= MAX_TEXT else f"…{lines[-MAX_TEXT:]}"
+
+
+def without_layer(text: str) -> str:
+    """Return a traceback that a function logged without the frames of the layer and of packages."""
+    lines = _kept_lines(text, lambda path: not _INSTALLED.intersection(path.parts))
+    return "\n".join(_LAYER_MODULE.sub("", line) for line in lines)
+
+
+def message_of(text: str) -> str:
+    """Return a traceback without its frames; another text as it is."""
+    lines = [line for line in text.splitlines() if not line.startswith("  ")]
+    return "\n".join(lines) if lines and _ANY_FRAME.search(text) else text
+
+
+def _kept_lines(text: str, is_shown: Callable[[Path], bool]) -> Iterator[str]:
+    """Yield the lines of a traceback without headers and without the frames of files that are not shown."""
+    is_hidden = False
+    for line in text.splitlines():
+        if found := _FRAME.match(line):
+            is_hidden = not is_shown(Path(found["path"]))
+        elif not line.startswith("    "):  # not the source of a frame
+            is_hidden = False
+        if not is_hidden and line.strip() and not line.startswith(_HEADERS):
+            yield line
+
+
+def _is_author_s(path: Path, folder: Path, code: Path) -> bool:
+    root = next((each for each in (code, folder) if path.is_relative_to(each)), None)
+    if root is None:
+        return False
+    parts = path.relative_to(root).parts
+    return not _INSTALLED.intersection(parts) and not any(part.startswith(".") for part in parts)

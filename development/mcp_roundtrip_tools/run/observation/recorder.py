@@ -24,15 +24,7 @@ from mcp_roundtrip_tools.run.observation.records import (
     walk,
 )
 
-MAX_ROOTS: Final = 1_000
-MAX_BYTES: Final = 64 * 1024 * 1024
-"""The bodies, headers, lines and calls that are kept, in bytes."""
-
-MAX_LINES: Final = 1_000
-"""The log lines that an invocation keeps, the newest."""
-
-CALL_BYTES: Final = 400
-"""About what a call of a service takes in memory."""
+MAX_ROOTS: Final = 500
 
 Listener = Callable[[Event], None]
 
@@ -43,25 +35,22 @@ _WAITED_FOR: Final = ("http", "invoke")
 class RunRecorder:
     """Keeps the newest roots, and passes events to its listeners. Thread-safe.
 
-    The oldest roots are dropped when there are more than `max_roots`, or when they exceed `max_bytes`; those
-    that have ended first. `run_id` is another one in each run.
+    The oldest roots are dropped when there are more than `max_roots`; those that have ended first. `run_id`
+    is another one in each run.
     """
 
     def __init__(
         self,
         *listeners: Listener,
         max_roots: int = MAX_ROOTS,
-        max_bytes: int = MAX_BYTES,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
     ) -> None:
         self.run_id = str(uuid4())
         self.now_ms = now_ms
         self._listeners = listeners
         self._max_roots = max_roots
-        self._max_bytes = max_bytes
         self._changed = threading.Condition()
         self._sequence = 0
-        self._size = 0
         self._roots: dict[str, Root] = {}
         self._invocations: dict[str, RecordedInvocation] = {}
 
@@ -71,14 +60,14 @@ class RunRecorder:
         """Record a request."""
         with self._changed:
             self._roots[exchange.id] = exchange
-            self._touch(exchange, len(exchange.request_body) + _size(exchange.request_headers))
+            self._touch(exchange)
 
     def end_exchange(self, exchange: HttpExchange, status: int, headers: Headers, body: bytes) -> None:
         """Record the response to a request."""
         with self._changed:
             exchange.status, exchange.response_headers, exchange.response_body = status, headers, body
             exchange.duration_ms = self.now_ms() - exchange.started_at_ms
-            self._touch(exchange, len(body) + _size(headers))
+            self._touch(exchange)
         self._tell(Ended(exchange))
 
     def begin_invocation(
@@ -87,10 +76,10 @@ class RunRecorder:
         payload: bytes,
         request_id: str | None = None,
         *,
-        environment_id: str = "",
-        is_new_environment: bool = False,
+        environment_id: str,
+        is_new_environment: bool,
     ) -> RecordedInvocation:
-        """Record the start of an invocation; without an environment, of one that none can serve.
+        """Record the start of an invocation.
 
         It belongs to its caller if that waits for its result.
         """
@@ -114,7 +103,7 @@ class RunRecorder:
             else:
                 invocation.root = caller.root
                 caller.invocations.append(invocation)
-            self._touch(invocation, len(payload))
+            self._touch(invocation)
         return invocation
 
     def end_invocation(
@@ -124,7 +113,7 @@ class RunRecorder:
         with self._changed:
             invocation.init_ms, invocation.response, invocation.error = init_ms, response, error
             invocation.duration_ms = self.now_ms() - invocation.started_at_ms
-            self._touch(invocation, len(response))
+            self._touch(invocation)
         if invocation.root is invocation:
             self._tell(Ended(invocation))
 
@@ -132,15 +121,14 @@ class RunRecorder:
         """Record a call of an invocation to an AWS service."""
         with self._changed:
             invocation.service_calls.append(call)
-            self._touch(invocation, CALL_BYTES)
+            self._touch(invocation)
 
     def add_line(self, invocation: RecordedInvocation, text: str) -> None:
         """Record a line that a function printed during an invocation."""
         line = LogLine(self.now_ms(), text)
         with self._changed:
             invocation.log_lines.append(line)
-            dropped = invocation.log_lines.pop(0).text if len(invocation.log_lines) > MAX_LINES else ""
-            self._touch(invocation, len(text) - len(dropped))
+            self._touch(invocation)
         self._tell(Printed(invocation, line))
 
     def note(self, text: str) -> None:
@@ -192,16 +180,14 @@ class RunRecorder:
             found = f"{wanted}#{number}"
         return found
 
-    def _touch(self, record: Root, size: int) -> None:
-        """Note a change that adds `size` bytes. What happens below a dropped root is not counted."""
+    def _touch(self, record: Root) -> None:
+        """Note a change. What happens below a dropped root is none."""
         root = record.root
         if root.id not in self._roots:
             return
-        root.size += size
-        self._size += size
         self._sequence += 1
         root.changed = self._sequence
-        while len(self._roots) > 1 and (len(self._roots) > self._max_roots or self._size > self._max_bytes):
+        if len(self._roots) > self._max_roots:
             self._drop()
         self._changed.notify_all()
 
@@ -209,7 +195,6 @@ class RunRecorder:
         """Drop the oldest root that has ended; if none has, the oldest."""
         ended = (root for root in self._roots.values() if root.duration_ms is not None)
         root = self._roots.pop(next(ended, next(iter(self._roots.values()))).id)
-        self._size -= root.size
         for invocation in walk(root):
             self._invocations.pop(invocation.id, None)
 
@@ -219,7 +204,3 @@ class RunRecorder:
                 listener(event)
             except Exception:  # a defect of a listener must not fail the request
                 traceback.print_exc()
-
-
-def _size(headers: Headers) -> int:
-    return sum(len(name) + len(value) for name, value in headers)

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Headers = tuple[tuple[str, str], ...]
+
+MAX_LINES: Final = 1_000
+"""The log lines that an invocation keeps, the newest."""
 
 Trigger = Literal["http", "invoke", "async", "retry", "queue", "direct"]
 """What starts an invocation: a request to the HTTP API, a function that waits for the result, an asynchronous
@@ -80,8 +84,8 @@ class RecordedInvocation:
     request id, add ``#2`` and ``#3``. `caller` is the id of the request or invocation that caused it, or
     None. `init_ms` is the duration of the initialization in a new execution environment, else None. While the
     function runs, `duration_ms` and `response` are None. `error` is the error type and message if it failed.
-    `invocations` are those for whose result it waited. A function that cannot run has no environment: its id
-    is empty, and `error` is the reason. `root` is the request or invocation that led to it, or itself.
+    `invocations` are those for whose result it waited. `root` is the request or invocation that led to it, or
+    itself.
     """
 
     request_id: str
@@ -98,10 +102,9 @@ class RecordedInvocation:
     response: bytes | None = None
     error: str | None = None
     service_calls: list[ServiceCall] = field(default_factory=list)
-    log_lines: list[LogLine] = field(default_factory=list)
+    log_lines: deque[LogLine] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
     invocations: list[RecordedInvocation] = field(default_factory=list)
     root: Root = field(init=False, repr=False)
-    size: int = 0
     changed: int = 0
 
     def __post_init__(self) -> None:
@@ -133,7 +136,6 @@ class HttpExchange:
     response_headers: Headers = ()
     response_body: bytes = b""
     invocations: list[RecordedInvocation] = field(default_factory=list)
-    size: int = 0
     changed: int = 0
 
     @property
@@ -144,8 +146,7 @@ class HttpExchange:
 Root = HttpExchange | RecordedInvocation
 """A request, or an invocation for whose result neither a request nor a function waits.
 
-`size` is that of the bodies, headers, lines and calls below it in bytes. `changed` is the sequence number of
-the last change (`RunRecorder.wait_after`).
+`changed` is the sequence number of the last change (`RunRecorder.wait_after`).
 """
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip_tools.run.execution.log_text import library_events
+from mcp_roundtrip_tools.run.execution.log_text import library_events, message_of
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
@@ -21,7 +21,6 @@ from mcp_roundtrip_tools.run.observation.records import (
     response_message,
     walk,
 )
-from mcp_roundtrip_tools.run.start_checks import message_of
 from mcp_roundtrip_tools.template.model import short_name
 
 MAX_REASON: Final = 200
@@ -148,7 +147,6 @@ def _environments(root: Root) -> tuple[str, ...]:
     """Return the environment that did the work, and the new ones."""
     found = [*walk(root)]
     shown = [each for each in found[:-1] if each.is_new_environment] + found[-1:]
-    shown = [each for each in shown if each.environment_id]
     return tuple(
         each.environment_id + (" (new)" if each.is_new_environment else "") for each in reversed(shown)
     )

@@ -16,7 +16,7 @@ export function homePage({ store, api }, signal) {
     const { application } = store.state;
     fill(place, application && [
       section("Functions", application.functions.length, h("ul.rows", application.functions.map(functionRow))),
-      lines("Warnings", application.warnings), lines("Not served here", application.leftOut),
+      notServed(application.leftOut),
     ]);
   };
   store.follow("application", update, signal);
@@ -29,7 +29,7 @@ export function homePage({ store, api }, signal) {
       h("p.eyebrow", "MCP server on this computer"),
       h("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
       instructions && h("p.description.prose", instructions)),
-    !application?.problems.length && featuresError && h("p.card.error", featuresError),
+    featuresError && h("p.card.error", featuresError),
     url && h("p.endpoint", "Endpoint ", h("code", url), copyButton(url, "Copy the URL")),
     tools.length > 0 && [firstCall(tools, application?.asking ?? []), tileSection(tools)],
     place);
@@ -67,7 +67,7 @@ function functionRow({ name, kind, file, environments }) {
     h("span.hint", { title: meaningOf("environment") }, running));
 }
 
-/** Return sentences with their heading: the settings that functions may need, or what is left out, with its reasons. */
-function lines(title, listed) {
-  return listed.length > 0 && section(title, listed.length, h("ul.left-out", listed.map((line) => h("li", line))));
+/** Return what is left out, with its reasons. */
+function notServed(listed) {
+  return listed.length > 0 && section("Not served here", listed.length, h("ul.left-out", listed.map((line) => h("li", line))));
 }

@@ -33,14 +33,14 @@ export function featureList({ store }) {
   function render() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (entry) => words.every((word) => searchText(entry).includes(word));
-    const { features, application, featuresError } = store.state;
+    const { features, featuresError } = store.state;
     const groups = GROUPS.map((group) => ({ ...group, entries: features[group.name].filter(matches) }));
     const total = groups.reduce((sum, group) => sum + group.entries.length, 0);
     const isSearch = words.length > 0;
     fill(list,
       groups.filter((group) => group.entries.length > 0).map(groupView),
       isSearch && total === 0 && h("p.hint.empty", "Nothing has these words in its name or description."),
-      !application?.problems.length && featuresError && h("p.error", featuresError),
+      featuresError && h("p.error", featuresError),
       !isSearch && h("section", h("h2", "Runner"), h("ul", PAGES.map(([href, title, name]) =>
         h("li", h("a", { href, tabindex: -1 }, icon(name), title))))));
     found.textContent = isSearch ? `${total} found` : "";
