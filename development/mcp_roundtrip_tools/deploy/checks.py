@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
-from mcp_roundtrip_tools.deploy.identity import refused_identity
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.resources import FUNCTION
 from mcp_roundtrip_tools.template.stacks import Stack
@@ -49,11 +48,8 @@ def refusals(tree: TemplateTree, environment: Environment, region: str | None) -
             command = f'make deploy{selected} PARAMETERS="{name}=…"'
             yield f"{name} has no value. Set it with {command}"
     root = stack_of(tree, given, stack_name)
-    known, problems = known_values(root), [*root.problems()]
-    yield from problems
-    if not problems:
-        yield from refused_identity(known)
-    yield from _other_regions(known, region)
+    yield from root.problems()
+    yield from _other_regions(known_values(root), region)
     if stack_name is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."
     else:
