@@ -3,7 +3,7 @@
 `__main__` is the command ``mcp-roundtrip``. Each of its subcommands has a folder, as has each command of the
 Makefile:
 
-- `new`: writes an application; `growth`: adds tools, functions and more to it; `upgrade`: replaces platform/
+- `new`: writes an application, and replaces its platform/; `growth`: adds tools, functions and more to it
 - `run`: serves template.yaml on this computer, with the `console`
 - `call`: calls a tool; `smoke`: checks a deployed endpoint
 - `catalog`: writes the front door's catalog; `events`: writes sample events

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Command] = {
         "mcp_roundtrip_tools.growth.new_function", "add a function with a role of its own"
     ),
     "add": Command("mcp_roundtrip_tools.growth.add", "add a GitHub workflow that deploys, or CloudFront"),
-    "upgrade": Command("mcp_roundtrip_tools.upgrade.__main__", "replace platform/ by that of the package"),
+    "upgrade": Command("mcp_roundtrip_tools.new.upgrade", "replace platform/ by that of the package"),
     "lint": Command("mcp_roundtrip_tools.lint.__main__", "find code that differs when a tool is replayed"),
     "catalog": Command(
         "mcp_roundtrip_tools.catalog.__main__", "write the front door's catalog, manifests of skills"

@@ -42,30 +42,21 @@ def local_token(url: str, refusal: httpx2.Response, user: str | None, scopes: st
     `scopes`, with the user's scopes. Raises CallFailed and Unreachable.
     """
     metadata = challenge_parameter(refusal, "resource_metadata")
-    if metadata is not None and _is_local(metadata) and not _is_local(url):
+    if metadata is None or (_is_local(metadata) and not _is_local(url)):
         raise _needs_token(None)
-    resource = _document(metadata)
-    issuer = next(iter(_strings(resource, "authorization_servers")), None)
-    if issuer is None or not _is_local(issuer) or not _is_same(url, resource.get("resource")):
-        raise _needs_token(issuer)
-    server = _document(f"{issuer.rstrip('/')}/.well-known/oauth-authorization-server")
-    token_endpoint = server.get("token_endpoint")
-    if LOCAL_USER not in _strings(server, "grant_types_supported") or not _is_local(token_endpoint):
+    resource = parse_object(request("GET", metadata, {"accept": "application/json"}).text)
+    issuers = resource.get("authorization_servers")
+    issuer = issuers[0] if isinstance(issuers, list) and issuers else None
+    if not _is_local(issuer) or not _is_same(url, resource.get("resource")):
         raise _needs_token(issuer)
     form = {"grant_type": LOCAL_USER, "user": user, "scope": scopes, "resource": resource.get("resource")}
     body = urlencode({name: value for name, value in form.items() if value is not None}).encode()
-    response = request("POST", token_endpoint, FORM, body)
+    response = request("POST", f"{issuer.rstrip('/')}/token", FORM, body)
     token, name = member(response, "access_token"), member(response, "user")
     if not isinstance(token, str):
         reason = member(response, "error_description") or response.status_code
         raise CallFailed(Status.USAGE, f"The local issuer gives no token: {reason}.")
     return token, str(name)
-
-
-def _strings(document: dict[str, Any], name: str) -> list[str]:
-    """Return the strings in a member that should be a list of them."""
-    found = document.get(name)
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _is_local(url: Any) -> TypeGuard[str]:
@@ -88,13 +79,7 @@ def _is_same(url: str, resource: Any) -> bool:
     return (one.scheme, one.port) == (other.scheme, other.port) and is_below
 
 
-def _document(url: str | None) -> dict[str, Any]:
-    if url is None:
-        return {}
-    return parse_object(request("GET", url, {"accept": "application/json"}).text)
-
-
-def _needs_token(issuer: str | None) -> CallFailed:
+def _needs_token(issuer: Any) -> CallFailed:
     named = f" of {issuer}" if issuer else ""
     return CallFailed(
         Status.USAGE, f"The endpoint needs an access token{named}. Pass it in the environment: TOKEN=…."

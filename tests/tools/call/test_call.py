@@ -24,7 +24,6 @@ from mcp_roundtrip_tools.call import server as sign_in
 from mcp_roundtrip_tools.call.__main__ import main
 from mcp_roundtrip_tools.call.errors import CallFailed
 from mcp_roundtrip_tools.call.terminal import Terminal
-from mcp_roundtrip_tools.client.http import LOCAL_USER
 from mcp_roundtrip_tools.client.terminal_text import printable_json
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response
@@ -219,10 +218,6 @@ def test_a_token_is_for_the_resource_and_the_paths_below_it(
     issuer = "http://127.0.0.1:3002"
     documents = {
         "http://127.0.0.1:3000/metadata": {"resource": resource, "authorization_servers": [issuer]},
-        f"{issuer}/.well-known/oauth-authorization-server": {
-            "token_endpoint": f"{issuer}/token",
-            "grant_types_supported": [LOCAL_USER],
-        },
         f"{issuer}/token": {"access_token": "a token", "user": "ada"},
     }
     monkeypatch.setattr(

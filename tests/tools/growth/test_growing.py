@@ -16,7 +16,7 @@ from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.lint.__main__ import main as lint
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.upgrade.__main__ import main as upgrade
+from mcp_roundtrip_tools.new.upgrade import main as upgrade
 from support.clients import Person, official
 from support.served_application import serve
 

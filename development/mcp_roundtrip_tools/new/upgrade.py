@@ -1,4 +1,4 @@
-"""Replace the files in platform/ by those of the installed package, and print what changes.
+"""Replace the files in platform/ by those of the installed package, and print which.
 
 Edited files and a platform that is newer than the package are refused.
 """
@@ -6,11 +6,9 @@ Edited files and a platform that is newer than the package are refused.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.growth.change import write
@@ -24,39 +22,6 @@ from mcp_roundtrip_tools.new.package_source import (
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import PACKAGE, platform_version, release
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
-
-CHANGELOG = Path(__file__).with_name("CHANGELOG.md")
-
-_SECTION = re.compile(r"^## \[(\d[^\]]*)\].*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-
-
-def parameter_changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], passed: Mapping[str, Any]
-) -> Iterator[str]:
-    """Yield a line for each parameter that differs. `passed` are those that template.yaml sets."""
-    for name in sorted(before.keys() | after.keys()):
-        if name not in before:
-            default = after[name].get("Default")
-            how = "template.yaml must pass it" if default is None else f"its default is {default!r}"
-            yield f"parameter {name}: new; {how}"
-        elif name not in after:
-            remedy = ": delete its line in template.yaml" if name in passed else ""
-            yield f"parameter {name}: removed{remedy}"
-        else:
-            members = sorted((before[name].keys() | after[name].keys()) - {"Description"})
-            for member in members:
-                old, new = before[name].get(member), after[name].get(member)
-                if old != new:
-                    yield f"parameter {name}: {member} {old!r} -> {new!r}"
-
-
-def changelog_between(changelog: str, before: str, after: str) -> str:
-    """Return the sections of the versions after `before`, up to `after`."""
-    return "".join(
-        found[0]
-        for found in _SECTION.finditer(changelog)
-        if release(before) < release(found[1]) <= release(after)
-    ).strip()
 
 
 class UpgradeError(McpRoundtripError):
@@ -84,7 +49,7 @@ def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> 
     Raises UpgradeError and TemplateError before anything is written, and OSError.
     """
     platform = project / PLATFORM
-    root, before = load(project / "template.yaml"), load(platform / "template.yaml")
+    before = load(platform / "template.yaml")
     after = parse(files["template.yaml"])
     old, new = platform_version(before), platform_version(after)
     if old is None or new is None:
@@ -106,22 +71,7 @@ def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> 
     write({**{platform / name: text for name, text in files.items()}, platform / CHECKSUMS: checksums(files)})
     yield f"{PLATFORM}/: version {old} -> {new}"
     yield from (f"  {PLATFORM / name}" for name in changed)
-    yield from parameter_changes(before.get("Parameters", {}), after.get("Parameters", {}), _passed(root))
-    if CHANGELOG.is_file() and (text := changelog_between(CHANGELOG.read_text("utf-8"), old, new)):
-        yield f"\n{text}"
-
-
-def _passed(root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters that template.yaml passes to the platform."""
-    match root["Resources"].get("Platform"):
-        case {"Properties": {"Parameters": dict(passed)}}:
-            return passed
-    return {}
 
 
 def _text(path: Path) -> str | None:
     return path.read_text("utf-8") if path.is_file() else None
-
-
-if __name__ == "__main__":
-    sys.exit(main())

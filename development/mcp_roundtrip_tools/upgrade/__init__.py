@@ -1,1 +1,0 @@
-"""Replace platform/ by that of the installed package: `mcp-roundtrip upgrade`."""
