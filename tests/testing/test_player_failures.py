@@ -172,8 +172,6 @@ def test_an_answer_to_a_question_of_the_task_is_given_to_the_task():
         play.call("becomes_a_task").task.answer(kep=True)
 
 
-
-
 # -- results and errors ---------------------------------------------------------------------
 
 
@@ -230,13 +228,9 @@ def test_a_changed_question_causes_a_warning_with_both_texts():
     assert heard[0].filename == __file__
 
 
-
-
 def test_a_replay_with_another_question_shows_both_questions():
     with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
         Player(changing(), always_replay=True).call("dial")
-
-
 
 
 def test_a_replay_that_raises_has_the_exception_as_its_cause():
