@@ -18,7 +18,6 @@ from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE, file_contents, manifest_path
-from mcp_roundtrip_tools.template.yaml_reader import without_dates
 
 MAX_FRONTMATTER: Final = 16_384
 """Characters of the frontmatter, as YAML and as JSON."""
@@ -27,12 +26,26 @@ _BLOCK: Final = re.compile(
     rf"\A---[ \t]*\r?\n(.{{0,{MAX_FRONTMATTER}}}?\r?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
 
+_PLAIN: Final = (
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+)
+"""The plain scalars of the core schema that are no text: tag, pattern, first characters."""
 
-class _Loader(yaml.SafeLoader):
-    """A loader that refuses anchors and aliases.
+
+class _CoreLoader(yaml.SafeLoader):
+    """A loader with the core schema that refuses duplicate keys, anchors and aliases.
 
     A few aliases of aliases are a document of any size, and JSON has none.
     """
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class attribute
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs have no type
@@ -42,9 +55,28 @@ class _Loader(yaml.SafeLoader):
             )
         return super().compose_node(parent, index)
 
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        if len(set(map(str, keys))) != len(keys) or not all(isinstance(key, str) for key in keys):
+            raise yaml.constructor.ConstructorError(
+                None, None, "keys must be different texts", node.start_mark
+            )
+        return super().construct_mapping(node, deep=True)
 
-# JSON has no dates: an unquoted 2026-07-28 is a text.
-_Loader.yaml_implicit_resolvers = without_dates(yaml.SafeLoader.yaml_implicit_resolvers)
+
+for _tag, _pattern, _first in _PLAIN:
+    _CoreLoader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first, *([""] * (_tag == "null"))]
+    )
+
+
+def _integer(loader: _CoreLoader, node: yaml.ScalarNode) -> int:
+    text = node.value
+    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+
+
+_CoreLoader.add_constructor("tag:yaml.org,2002:int", _integer)
+
 
 # PyYAML raises the last two for a text that its tag does not fit, such as `!!bool x`.
 _MALFORMED: Final = (yaml.YAMLError, TypeError, ValueError, RecursionError, KeyError, AttributeError)
@@ -59,7 +91,7 @@ def read_frontmatter(text: str) -> dict[str, Any]:
             "lines ---; move longer texts below it"
         )
     try:
-        members = yaml.load(found[1], _Loader)  # noqa: S506 - a subclass of SafeLoader
+        members = yaml.load(found[1], _CoreLoader)  # noqa: S506 - a subclass of SafeLoader
         json.dumps(members, allow_nan=False, ensure_ascii=False).encode()
     except _MALFORMED as error:
         reason = " ".join(str(error).split())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import yaml
 
 from mcp_roundtrip_tools.template.model import TemplateError
 
-__all__ = ["SafeLoader", "load", "parse", "scalar_text", "without_dates"]
+__all__ = ["SafeLoader", "load", "parse", "scalar_text"]
 
 try:
     from yaml import CSafeLoader as SafeLoader  # the C implementation takes a tenth of the time
@@ -62,16 +61,11 @@ class _Loader(SafeLoader):
         }
 
 
-def without_dates(resolvers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the resolvers of plain scalars without that of dates."""
-    return {
-        first: [(tag, pattern) for tag, pattern in given if tag != "tag:yaml.org,2002:timestamp"]
-        for first, given in resolvers.items()
-    }
-
-
 # CloudFormation has no dates: an unquoted 2026-07-28 is a string.
-_Loader.yaml_implicit_resolvers = without_dates(yaml.SafeLoader.yaml_implicit_resolvers)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:

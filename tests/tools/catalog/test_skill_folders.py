@@ -188,17 +188,18 @@ def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path: Pa
     assert problems(tmp_path) == ["one/SKILL.md: the skill has 16,777,217 bytes; clients accept 16,777,216"]
 
 
-def test_the_frontmatter_is_yaml_without_dates() -> None:
-    lines = ["a: 2026-01-02", "b: 12", "c: true", "d: ~", "e: 1.50", "f: [x, 'y']"]
-    assert read_frontmatter("\n".join(["---", *lines, "---", ""])) == {
-        **{"a": "2026-01-02", "b": 12, "c": True, "d": None, "e": 1.5, "f": ["x", "y"]},
+def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2() -> None:
+    lines = ["a: no", "b: 2026-01-02", "c: 012", "d: 0o17", "e: true", "f: ~", "g: 1.50", "h: [x, 'y']"]
+    assert read_frontmatter("\n".join(["---", *lines, "i: 1_0", "---", ""])) == {
+        **{"a": "no", "b": "2026-01-02", "c": 12, "d": 15, "e": True},
+        **{"f": None, "g": 1.5, "h": ["x", "y"], "i": "1_0"},
     }
     # Line ends and a byte order mark do not matter.
     assert read_frontmatter("\ufeff---\r\nname: a\r\n---\r\nText") == {"name": "a"}
 
 
 NO_JSON = (
-    *("", "- a", "text", "a: .nan", "a: .inf", "a: !!python/object:os.system x"),
+    *("", "- a", "text", "a: 1\na: 2", "a: .nan", "a: .inf", "1: a", "a: !!python/object:os.system x"),
     *("a: &x [*x]", "a: &x 1", "a: &x\nb: *x", "<<: &x {a: 1}", "? &x a\n: 1", "&x a: 1", "&x\na: 1"),
     *("a: [b, &x c]", LAUGHS, "a: !!bool x", "a: !!timestamp x", 'a: "\\uD800"', "{"),
 )

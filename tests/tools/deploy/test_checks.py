@@ -133,9 +133,8 @@ ISSUER = "TokenIssuer: !Ref TokenIssuer\n"
     [
         (ISSUER, f"{ISSUER}        LogRetentionDay: 90\n", "did you mean LogRetentionDays?"),
         ("        Application: !Ref AWS::StackName\n", "", "needs a value of Application"),
-        (ISSUER, "TokenIssuer: https://example.auth0.com\n", "https://example.auth0.com/, with the slash"),
     ],
-    ids=["misspelt", "missing", "issuer"],
+    ids=["misspelt", "missing"],
 )
 def test_what_the_template_passes_to_the_platform_is_checked(
     project: Path, before: str, after: str, sentence: str
