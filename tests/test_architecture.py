@@ -33,9 +33,9 @@ MAY_IMPORT = {
     "auth": {"errors", "internal_errors", "protocol.canonical"},
     "adapters": {"errors", "protocol"},
     "observing": {"errors"},
-    "observing.tracer": set[str](),
+    "observing.tracer": {"aws.services"},
     "observing.audit_records": {"engine.journal", "auth.callers"},
-    "aws": {"errors", "internal_errors", "protocol.canonical", "state", "tasks", "observing.tracer"},
+    "aws": {"errors", "internal_errors", "protocol.canonical", "state", "tasks"},
     "s3": {"errors", "content", "aws"},
     "server": {
         *("errors", "internal_errors", "deployment.ports", "auth"),

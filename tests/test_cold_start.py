@@ -35,7 +35,6 @@ NEVER_LOADED = {
     "opentelemetry": "for deployments that trace",
     "mcp_roundtrip.observing.tracer": "for deployments that trace",
     "mcp_roundtrip.server.spans": "for deployments that trace",
-    "mcp_roundtrip.aws.traced_clients": "for deployments that trace",
     "mcp_roundtrip.aws.clients": "for calls to AWS",
     "mcp_roundtrip.s3": "for large results",
     "mcp_roundtrip.tasks": "for tasks",

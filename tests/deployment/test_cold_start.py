@@ -148,7 +148,7 @@ def test_environments_of_one_snapshot_have_different_random_numbers(first_answer
 
 
 OFF_BY_DEFAULT = """
-    aws.audit_log aws.traced_clients observing.audit_records observing.tracer server.auditing server.spans
+    observing.tracer server.auditing server.spans
 """
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {

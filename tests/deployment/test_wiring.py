@@ -12,6 +12,7 @@ import pytest
 from mcp_roundtrip import Context, Principal, Server
 from mcp_roundtrip.aws.clients import kernel_random
 from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.aws_ports import owner_function
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
@@ -180,11 +181,11 @@ def test_the_environment_is_read_once(monkeypatch):
 def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_is_a_missing_setting():
     pattern = "arn:aws:lambda:eu-west-1:123456789012:function:stack_*:live"
     settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": pattern})
-    found = [wiring._owner_function(settings, owner) for owner in ("weather", "work_items")]
+    found = [owner_function(settings, owner) for owner in ("weather", "work_items")]
     assert found == [pattern.replace("*", owner) for owner in ("weather", "work_items")]
     named = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'})
     with pytest.raises(SettingsError) as refused:
-        wiring._owner_function(named, "tides")
+        owner_function(named, "tides")
     assert refused.value.setting == "MCP_OWNERS"
 
 

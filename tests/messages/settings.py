@@ -8,10 +8,11 @@ import pytest
 
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import pinned_key
+from mcp_roundtrip.deployment.aws_ports import owner_function
 from mcp_roundtrip.deployment.missing_settings import missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import key_arns
-from mcp_roundtrip.deployment.wiring import _owner_function, _tracer
+from mcp_roundtrip.deployment.wiring import make_ports
 from mcp_roundtrip.internal_errors import SettingsError
 from messages.cases import mistake, mistakes
 
@@ -44,7 +45,7 @@ def a_setting_that_a_feature_needs() -> None:
 def traces_without_opentelemetry() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "mcp_roundtrip.observing.tracer", None)
-        _tracer(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
+        make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
 
 
 mistakes(
@@ -108,7 +109,7 @@ mistakes(
         "an owner with several functions": lambda: given(OWNERS='{"find": ["Find"]}'),
         "a key without its public half": lambda: pinned_key(KEY, {}),
         "a public key of another kind": lambda: pinned_key(KEY, {KEY.rpartition("/")[2]: b"MFkw"}),
-        "an owner without a function": lambda: _owner_function(
+        "an owner without a function": lambda: owner_function(
             load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find"
         ),
     },

@@ -81,7 +81,7 @@ class Deployment:
                 **encryption,
             }
         )
-        protection = StateProtection(settings, lambda: OneClient(kms), clock, secrets.token_bytes, on_issued)
+        protection = StateProtection(settings, OneClient(kms), clock, secrets.token_bytes, on_issued)
         with patch.object(state_codec_factory, "kernel_random", random):
             return protection.codec
 

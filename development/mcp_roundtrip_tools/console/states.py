@@ -92,7 +92,7 @@ def state_protections(
             continue
         if name not in seen:
             seen.add(name)
-            yield StateProtection(settings, lambda: clients, time.time, os.urandom, _ignore_certificate)
+            yield StateProtection(settings, clients, time.time, os.urandom, _ignore_certificate)
 
 
 def _ignore_certificate(certificate: str, expires_at: int) -> None:

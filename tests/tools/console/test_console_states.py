@@ -81,7 +81,7 @@ def deployment(kms):
         }
         protection = StateProtection(
             load_settings(environment),
-            lambda: clients,
+            clients,
             lambda: NOW - age_s,
             os.urandom,
             lambda certificate, expires_at: None,

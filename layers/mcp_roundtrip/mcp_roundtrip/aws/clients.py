@@ -133,7 +133,7 @@ _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
 
 
 class AwsClients:
-    """Creates clients, which sign their requests themselves.
+    """A `ClientFactory` whose clients sign their requests themselves.
 
     The Region, the endpoint and the credentials come from the environment, as for every AWS SDK.
     `time_left_s` returns the seconds that the invocation has left, `clock` returns epoch seconds.
@@ -153,17 +153,11 @@ class AwsClients:
         self._environment = os.environ if environment is None else environment
 
     def client(self, service: str) -> AwsClient:
-        """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
         first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
         retries = StandardRetries(first_pause_s, self._time_left_s)
         return self._signed_client(service, retries, MAX_IDLE_S)
 
     def invoke_client(self) -> AwsClient:
-        """Create a client that invokes a function at most once. Raises SettingsError.
-
-        Only a connection that could not be opened is tried again, because then nothing was sent. After every
-        other failure a second attempt could run a tool twice.
-        """
         return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
 
     def _signed_client(self, service: str, retries: Retries, max_idle_s: float) -> SignedClient:

@@ -18,8 +18,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
+from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError, ClientFactory
 from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 
@@ -28,7 +27,7 @@ MAX_DELAY_S: Final = 900
 
 
 class LambdaForwarder(Struct, frozen=True):
-    """Invokes a function synchronously, and at most once: `client` is an `AwsClients.invoke_client`."""
+    """Invokes a function synchronously, and at most once: `client` is a `ClientFactory.invoke_client`."""
 
     client: AwsClient
 
@@ -84,7 +83,7 @@ class AwsDispatcher:
     StoreError.
     """
 
-    def __init__(self, clients: AwsClients, clock_ms: Callable[[], int], queue: str | None = None) -> None:
+    def __init__(self, clients: ClientFactory, clock_ms: Callable[[], int], queue: str | None = None) -> None:
         self._clients = clients
         self._clock_ms = clock_ms
         self._queue = queue

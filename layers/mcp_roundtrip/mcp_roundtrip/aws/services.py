@@ -46,6 +46,22 @@ class AwsClient(Protocol):
         ...
 
 
+class ClientFactory(Protocol):
+    """Creates clients: `AwsClients`, `Boto3Clients`, or `TracedClients` around one of these."""
+
+    def client(self, service: str) -> AwsClient:
+        """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
+        ...
+
+    def invoke_client(self) -> AwsClient:
+        """Create a client that invokes a function at most once. Raises SettingsError.
+
+        Only a connection that could not be opened is tried again, because then nothing was sent. After every
+        other failure a second attempt could run a tool twice.
+        """
+        ...
+
+
 class AwsError(Exception):
     """A call failed. Only the code is part of the text, because AWS's messages may quote the request.
 

@@ -36,7 +36,7 @@ _EVERY_FUNCTION: Final = (
     # skills
     "server.skills",
     # tasks
-    *("aws.clients", "aws.dynamodb", "aws.invocation", "server.task_methods", "tasks.service"),
+    *("deployment.aws_ports", "deployment.aws_stores", "server.task_methods"),
 )
 _SERVER: Final = (
     # arguments, results and steps

@@ -9,9 +9,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.clients import AwsClients, kernel_random
+from mcp_roundtrip.aws.clients import kernel_random
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
-from mcp_roundtrip.aws.services import AwsClient
+from mcp_roundtrip.aws.services import AwsClient, ClientFactory
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
@@ -31,7 +31,7 @@ class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
     """
 
     settings: Settings
-    clients: Callable[[], AwsClients]
+    clients: ClientFactory
     clock: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     on_certificate_issued: Callable[[str, int], None]
@@ -59,7 +59,7 @@ class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
 
     @cached_property
     def _kms(self) -> AwsClient:
-        return self.clients().client("kms")
+        return self.clients.client("kms")
 
     @cached_property
     def _renewals(self) -> Backoff:

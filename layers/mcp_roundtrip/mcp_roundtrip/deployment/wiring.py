@@ -1,7 +1,7 @@
 """The composition root: create the ports from the environment, at the first request.
 
-Only this module uses the clocks, the randomness and the environment variables of the process and, through
-`aws`, the AWS account.
+Only this module and those with `aws` in their names use the clocks, the randomness and the environment
+variables of the process and, through `aws`, the AWS account.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
 from mcp_roundtrip.auth.scopes import PrefixedScopes
 from mcp_roundtrip.deployment.cold_start import ON_DEMAND, SNAP_START, initialization_type
-from mcp_roundtrip.deployment.ports import AuditLog, Observer, Ports, TaskPort
-from mcp_roundtrip.deployment.settings import VARIABLES, Audit, Settings, load_settings, read_variables
-from mcp_roundtrip.engine.deadline import retries_end_at_ms
+from mcp_roundtrip.deployment.ports import Observer, Ports
+from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys
-    from mcp_roundtrip.aws.clients import AwsClients
-    from mcp_roundtrip.aws.invocation import LambdaForwarder
-    from mcp_roundtrip.deployment.state_codec_factory import StateProtection
+    from mcp_roundtrip.deployment.aws_ports import AwsPorts
     from mcp_roundtrip.observing.tracer import Tracer
 
 CATALOG_DIGEST: Final = "catalog.digest"
@@ -81,12 +78,16 @@ def ports() -> Ports:
 
 def make_ports(settings: Settings) -> Ports:
     """Create ports on AWS for these settings, or for each audience that events tell."""
-    clients = cache(lambda: _aws_clients(settings))
-    base = _make_ports(settings, clients)
+    tracer = _tracer(settings)
+    aws = cache(lambda: _aws_ports(settings, tracer))
+    base = _make_ports(settings, aws, tracer)
     if not settings.derives_audience:
         return base
 
-    make_for = lru_cache(MAX_ENDPOINTS)(lambda uri: _make_ports(replace(settings, audience=uri), clients))
+    @lru_cache(MAX_ENDPOINTS)
+    def make_for(uri: str) -> Ports:
+        own = replace(settings, audience=uri)
+        return _make_ports(own, cache(lambda: replace(aws(), settings=own)), tracer)
 
     def for_endpoint(uri: str | None) -> Ports:
         if uri is not None and _is_in_own_region(uri):
@@ -106,10 +107,7 @@ def _is_in_own_region(uri: str) -> bool:
     return uri.split(".")[2:3] == [os.environ.get("AWS_REGION")]
 
 
-def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
-    protection = cache(lambda: _state_protection(settings, clients))
-    forward = cache(lambda: _forwarder(clients()))
-    tasks = cache(lambda: _task_port(settings, clients()))
+def _make_ports(settings: Settings, aws: Callable[[], AwsPorts], tracer: Tracer | None) -> Ports:
     return Ports(
         settings=settings,
         authenticator=make_authenticator(settings),
@@ -119,12 +117,12 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
         wait_ms=lambda event, duration_ms: event.wait(duration_ms / 1000),
         random_bytes=os.urandom,
-        state_codec=lambda: protection().codec,
-        links=lambda: protection().links,
-        forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
-        tasks=tasks,
-        audit=None if settings.audit is None else _audit_log(settings, settings.audit, clients),
-        tracer=_tracer(settings),
+        state_codec=lambda: aws().protection.codec,
+        links=lambda: aws().protection.links,
+        forward=lambda *forwarded: aws().forward(*forwarded),
+        tasks=lambda: aws().stores.tasks,
+        audit=None if settings.audit is None else aws().stores.audit_log(settings.audit),
+        tracer=tracer,
         catalog_digest=_catalog_digest,
     )
 
@@ -137,13 +135,10 @@ def _catalog_digest() -> str | None:
     return None
 
 
-def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> StateProtection:
-    from mcp_roundtrip.deployment.state_codec_factory import StateProtection
+def _aws_ports(settings: Settings, tracer: Tracer | None) -> AwsPorts:
+    from mcp_roundtrip.deployment.aws_ports import AwsPorts, make_clients  # imports socket
 
-    def log_certificate(certificate: str, expires_at: int) -> None:
-        observer().record("certificate_issued", certificate=certificate, expires_at=expires_at)
-
-    return StateProtection(settings, clients, time.time, os.urandom, log_certificate)
+    return AwsPorts(settings, observer(), make_clients(settings, observer(), tracer))
 
 
 def _tracer(settings: Settings) -> Tracer | None:
@@ -159,82 +154,6 @@ def _tracer(settings: Settings) -> Tracer | None:
         )
         problem = f"is on, and OpenTelemetry is not installed ({error}); {remedy}"
         raise SettingsError("MCP_TRACES", problem) from error
-
-
-def _aws_clients(settings: Settings) -> AwsClients:
-    from mcp_roundtrip.aws.clients import AwsClients  # imports socket
-
-    make = AwsClients
-    if settings.aws_client == "boto3":
-        from mcp_roundtrip.aws.boto3_client import Boto3Clients  # 130 ms
-
-        make = Boto3Clients
-    clients = make(
-        environment=os.environ,
-        on_request=lambda service, operation: observer().count_aws_call(service),
-        time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
-    )
-    if (tracer := _tracer(settings)) is None:
-        return clients
-    from mcp_roundtrip.aws.traced_clients import TracedAwsClients  # off by default
-
-    return TracedAwsClients(clients, tracer)
-
-
-def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
-    from mcp_roundtrip.aws import dynamodb, invocation  # most requests need no table
-    from mcp_roundtrip.tasks.service import Tasks
-
-    table = settings.required("task_table")
-    store = dynamodb.DynamoStore(clients.client("dynamodb"), table)
-    clock_ms = lambda: int(time.time() * 1000)  # noqa: E731 - as short as its use
-    dispatcher = invocation.AwsDispatcher(clients, clock_ms, settings.task_queue)
-    tasks = Tasks(
-        store,
-        dispatcher,
-        clock_ms=clock_ms,
-        on_abandoned=lambda task_id: observer().record("task_abandoned", task=task_id),
-        on_dispatch_failed=lambda task_id, error: observer().record_failure(
-            "dispatch_failed", error, task=task_id
-        ),
-        max_open=settings.max_open_tasks,
-    )
-    return TaskPort(tasks, settings.worker_address, settings.task_lease_s * 1000, dispatcher.hide_message)
-
-
-def _audit_log(settings: Settings, audit: Audit, clients: Callable[[], AwsClients]) -> AuditLog:
-    """Create the audit log; it makes its clients at the first record.
-
-    In mode `hash`, the KMS key `alias/<issuer>-audit` derives the key of the hashes.
-    """
-    from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog  # off by default
-    from mcp_roundtrip.observing.audit_records import hashed_caller, plain_caller
-
-    issuer = settings.issuer or ""
-    function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
-    # Versions of a function, and functions with one log group, have different streams.
-    stream = os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{function}/{os.urandom(16).hex()}"
-    log = CloudWatchAuditLog(lambda: clients().client("logs"), audit.log_group, stream.replace(":", "_"))
-    key = AuditKey(lambda: clients().client("kms"), f"alias/{issuer}-audit", issuer)
-    identify = plain_caller if audit.mode == "principal" else lambda who: hashed_caller(who, key.secret)
-    source = {"stack": issuer, "function": function.removeprefix(f"{issuer}_") if issuer else function}
-    return AuditLog(log.write, identify, source, lambda: os.environ.get("_X_AMZN_TRACE_ID"))
-
-
-def _forwarder(clients: AwsClients) -> LambdaForwarder:
-    from mcp_roundtrip.aws.invocation import LambdaForwarder
-
-    return LambdaForwarder(clients.invoke_client())
-
-
-def _owner_function(settings: Settings, owner: str) -> str:
-    owners = settings.owners or {}
-    if isinstance(owners, str):
-        return owners.replace("*", owner)
-    function = owners.get(owner)
-    if function is None:
-        raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}; add it, or run `make catalog`")
-    return function
 
 
 def make_authenticator(settings: Settings) -> Authenticator:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 
+from msgspec import Struct
 from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.trace import (
@@ -27,6 +28,8 @@ from opentelemetry.trace import (
     format_trace_id,
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from mcp_roundtrip.aws.services import AwsClient, AwsError, ClientFactory
 
 SCOPE: Final = "mcp_roundtrip"
 """The instrumentation scope of the spans."""
@@ -129,6 +132,10 @@ class Tracer:
                 on_error(span, error)
                 raise
 
+    def traced(self, clients: ClientFactory) -> TracedClients:
+        """Return clients of AWS services whose calls are client spans."""
+        return TracedClients(clients, self)
+
     def current(self) -> str | None:
         """Return the context of the current span as text; None if there is none."""
         return traceparent_of(trace.get_current_span())
@@ -182,3 +189,70 @@ def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str
     created = make_provider(environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip"))
     trace.set_tracer_provider(created)
     return Tracer(created, x_ray_header)
+
+
+# -- calls of AWS services: OpenTelemetry's semantic conventions, "AWS SDK" ---------------------------------
+
+
+_SERVICES: Final[Mapping[str, str]] = {
+    "dynamodb": "DynamoDB",
+    "kms": "KMS",
+    "lambda": "Lambda",
+    "logs": "CloudWatch Logs",
+    "sqs": "SQS",
+}
+"""Name in endpoints -> name in spans, which is the `sdkId` of the service's model."""
+
+_EXPECTED: Final = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
+"""How DynamoDB says that a conditional write came too late, which is no failure."""
+
+
+class TracedClients(Struct, frozen=True):
+    """Traces the calls of other clients, but those outside of a span, such as the renewal of a lease."""
+
+    clients: ClientFactory
+    tracer: Tracer
+
+    def client(self, service: str) -> AwsClient:
+        return TracedClient(self.clients.client(service), service, self.tracer)
+
+    def invoke_client(self) -> AwsClient:
+        return TracedClient(self.clients.invoke_client(), "lambda", self.tracer)
+
+
+class TracedClient:
+    """Makes a span of each call of another client. The span covers all attempts."""
+
+    def __init__(self, client: AwsClient, service: str, tracer: Tracer) -> None:
+        self._client = client
+        self._service = _SERVICES.get(service, service)
+        self._tracer = tracer
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        if self._tracer.current() is None:
+            return self._client.call(operation, timeout_s=timeout_s, **parameters)
+        name = f"{self._service}.{operation}"
+        attributes = self._attributes(operation)
+        with self._tracer.span(name, SpanKind.CLIENT, attributes, on_error=_describe_error):
+            return self._client.call(operation, timeout_s=timeout_s, **parameters)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _attributes(self, operation: str) -> dict[str, Attribute]:
+        attributes: dict[str, Attribute] = {
+            "rpc.system.name": "aws-api",
+            "rpc.method": f"{self._service}/{operation}",
+        }
+        if self._service == "DynamoDB":
+            attributes |= {"db.system.name": "aws.dynamodb", "db.operation.name": operation}
+        return attributes
+
+
+def _describe_error(span: Span, error: Exception) -> None:
+    if not isinstance(error, AwsError):
+        fail_with_class(span, error)
+    elif error.code in _EXPECTED:
+        span.set_attribute("db.response.status_code", error.code)
+    else:
+        fail(span, error.code)

@@ -14,17 +14,23 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.services import AwsClient, AwsError
-from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.observing.tracer import Tracer, fail, make_tracer
+from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError, StoreError
+from mcp_roundtrip.observing.tracer import TracedClient, Tracer, fail, make_tracer
 from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
 
 SECRET = "arn-of-a-key"
+
+UNREACHABLE = {
+    "AWS_DEFAULT_REGION": "eu-west-1",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+    "AWS_ACCESS_KEY_ID": "a",
+    "AWS_SECRET_ACCESS_KEY": "b",
+}
+"""The variables of a function whose endpoints of AWS refuse connections."""
 
 
 def traced(tracer: MemoryTracer, service: str, error: AwsError | None = None) -> TracedClient:
@@ -74,24 +80,23 @@ def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(trace
     assert SECRET not in span.to_json()
 
 
-def test_all_clients_of_a_deployment_that_traces_make_spans(tracer):
-    given = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    clients = TracedAwsClients(AwsClients(environment=given), tracer)
-    for client in (clients.client("kms"), clients.invoke_client()):
-        assert isinstance(client, TracedClient)
-
-
 def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provider(tracer, monkeypatch):
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: tracer.provider)
+    for name, value in UNREACHABLE.items():
+        monkeypatch.setenv(name, value)
     settings = load_settings(
-        {"MCP_AUTH_MODE": "none", "MCP_TRACES": "on", "MCP_AUDIENCE": "https://a.example"}
+        {"MCP_AUTH_MODE": "none", "MCP_TRACES": "on", "MCP_TASK_TABLE": "tasks", "MCP_OWNERS": "shop_*"}
+        | {"MCP_AUDIENCE": "https://a.example"}
     )
-    made = wiring.make_ports(settings).tracer
-    assert made is not None
-    with made.span("tools/call", SpanKind.SERVER, {}):
-        pass
-    assert [span.name for span in tracer.exporter.get_finished_spans()] == ["tools/call"]
-    assert isinstance(wiring._aws_clients(settings), TracedAwsClients)
+    ports = wiring.make_ports(settings)
+    assert ports.tracer is not None
+    with ports.tracer.span("tools/call", SpanKind.SERVER, {}):
+        with pytest.raises(StoreError):
+            ports.tasks().tasks.get(None, "a" * 32)
+        with pytest.raises(ForwardingFailed):
+            ports.forward("orders", {}, {}, 1)
+    names = [span.name for span in tracer.exporter.get_finished_spans()]
+    assert names == ["DynamoDB.GetItem", "Lambda.Invoke", "tools/call"]
     assert wiring.make_ports(replace(settings, traces="off")).tracer is None
 
 
@@ -112,7 +117,7 @@ def test_the_script_of_a_layer_turns_traces_on(variables, expected):
 def test_a_deployment_without_the_exporter_of_opentelemetry_is_told_to_add_the_layer(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp_roundtrip.observing.otlp", None)
     with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
-        wiring._tracer(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
+        wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
 
 
 @pytest.fixture

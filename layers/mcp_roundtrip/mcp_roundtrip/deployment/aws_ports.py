@@ -1,0 +1,81 @@
+"""Create the ports that call AWS, each at its first use. Most requests need none, and do not import this."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.invocation import LambdaForwarder
+from mcp_roundtrip.deployment.ports import Observer
+from mcp_roundtrip.deployment.settings import Settings
+from mcp_roundtrip.engine.deadline import retries_end_at_ms
+from mcp_roundtrip.internal_errors import SettingsError
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.aws.services import ClientFactory
+    from mcp_roundtrip.deployment.aws_stores import AwsStores
+    from mcp_roundtrip.deployment.state_codec_factory import StateProtection
+    from mcp_roundtrip.observing.tracer import Tracer
+
+
+def make_clients(settings: Settings, observer: Observer, tracer: Tracer | None) -> ClientFactory:
+    """Create what makes the clients of AWS services."""
+    make = AwsClients
+    if settings.aws_client == "boto3":
+        from mcp_roundtrip.aws.boto3_client import Boto3Clients  # 130 ms
+
+        make = Boto3Clients
+    clients = make(
+        environment=os.environ,
+        on_request=lambda service, operation: observer.count_aws_call(service),
+        time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
+    )
+    return clients if tracer is None else tracer.traced(clients)
+
+
+class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
+    """The ports that call AWS for one endpoint. All endpoints share `clients`, which have the credentials."""
+
+    settings: Settings
+    observer: Observer
+    clients: ClientFactory
+
+    @cached_property
+    def protection(self) -> StateProtection:
+        from mcp_roundtrip.deployment.state_codec_factory import StateProtection  # imports cryptography
+
+        return StateProtection(self.settings, self.clients, time.time, os.urandom, self._log_certificate)
+
+    def _log_certificate(self, certificate: str, expires_at: int) -> None:
+        self.observer.record("certificate_issued", certificate=certificate, expires_at=expires_at)
+
+    @cached_property
+    def stores(self) -> AwsStores:
+        from mcp_roundtrip.deployment.aws_stores import AwsStores  # most requests need no tasks
+
+        return AwsStores(self.settings, self.observer, self.clients)
+
+    def forward(self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
+        """Forward an event to the function of an owner (see `Ports.forward`)."""
+        return self._forwarder(owner_function(self.settings, owner), event, custom, timeout_s)
+
+    @cached_property
+    def _forwarder(self) -> LambdaForwarder:
+        return LambdaForwarder(self.clients.invoke_client())
+
+
+def owner_function(settings: Settings, owner: str) -> str:
+    """Return the name or ARN of the function of an owner. Raises SettingsError."""
+    owners = settings.owners or {}
+    if isinstance(owners, str):
+        return owners.replace("*", owner)
+    function = owners.get(owner)
+    if function is None:
+        raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}; add it, or run `make catalog`")
+    return function
