@@ -10,9 +10,9 @@ from msgspec import structs
 
 from mcp_roundtrip.auth import issuer_keys
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
-from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip.deployment.wiring import make_authenticator
+from mcp_roundtrip.server.public_documents import ProtectedResource
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from support.identity_pages import PROVIDERS, ROOT, Token, first_settings, page, settings

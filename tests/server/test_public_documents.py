@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.auth.protected_resource import MAX_AGE_S
 from mcp_roundtrip.protocol.http import HttpRequest
+from mcp_roundtrip.server.public_documents import METADATA_MAX_AGE_S
 from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment
@@ -72,7 +72,7 @@ DOCUMENTS = {
         "access-control-expose-headers": "ETag",
         "cache-control": "public, max-age=3600",
     },
-    METADATA: {"content-type": "application/json", "cache-control": f"public, max-age={MAX_AGE_S}"},
+    METADATA: {"content-type": "application/json", "cache-control": f"public, max-age={METADATA_MAX_AGE_S}"},
     f"{METADATA}/mcp": {"content-type": "application/json"},
 }
 """Paths of documents, and some of their headers."""

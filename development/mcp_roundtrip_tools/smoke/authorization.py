@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_roundtrip.auth.protected_resource import WELL_KNOWN
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.server.public_documents import WELL_KNOWN
 from mcp_roundtrip_tools.client.http import (
     RENAMED,
     Unreachable,

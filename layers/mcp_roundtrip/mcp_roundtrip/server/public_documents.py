@@ -7,7 +7,8 @@ tools, because a card is public. The resource metadata (RFC 9728) is also in cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,7 +16,6 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
-from mcp_roundtrip.auth.protected_resource import MAX_AGE_S, ProtectedResource
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
@@ -44,12 +44,20 @@ _CARD_CORS: Final[Mapping[str, str]] = {
 
 _CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
 
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+
+OPENID_SCOPES: Final = frozenset({"openid", "profile", "email", "address", "phone"})
+"""Scopes of the issuer itself, which have no prefix (OpenID Connect Core 3.1.2.1 and 5.4)."""
+
+METADATA_MAX_AGE_S: Final = 3_600
+"""How long clients may cache the resource metadata."""
+
 _METADATA_PREFLIGHT: Final[Mapping[str, str]] = {
     **_CORS,
     "access-control-allow-methods": "GET",
     # Clients in browsers send their MCP-Protocol-Version here, too.
     "access-control-allow-headers": "*",
-    "access-control-max-age": str(MAX_AGE_S),
+    "access-control-max-age": str(METADATA_MAX_AGE_S),
 }
 
 
@@ -124,7 +132,7 @@ class PublicDocuments(Struct, frozen=True):
         if request.method == "OPTIONS":
             response = HttpResponse(204, headers=_METADATA_PREFLIGHT)
         elif request.method in ("GET", "HEAD"):
-            headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
+            headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={METADATA_MAX_AGE_S}"}
             body = compact_json(metadata.document()) if request.method == "GET" else ""
             response = HttpResponse(200, body, headers)
         else:
@@ -180,3 +188,61 @@ def _matches(if_none_match: str, etag: str) -> bool:
     """Return whether the client has this version already (RFC 9110 §13.1.2, weak comparison)."""
     given = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
     return etag in given or given == ["*"]
+
+
+# -- resource metadata -------------------------------------------------------------------------------------
+
+
+class ProtectedResource(Struct, frozen=True):
+    """The metadata of a protected resource.
+
+    `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should
+    request first; a challenge tells them which others a request needs. Clients are shown scopes after
+    `scope_prefix`, except OPENID_SCOPES.
+    """
+
+    resource: str
+    authorization_servers: Sequence[str]
+    scopes: Sequence[str] = ()
+    name: str | None = None
+    scope_prefix: str = ""
+
+    @property
+    def url(self) -> str:
+        """The URL of the document, with the well-known path before the resource's (RFC 9728 §3.1)."""
+        parts = urlsplit(self.resource)
+        return f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path.rstrip('/')}"
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the document: its own, and the root's for clients that only try that one."""
+        return frozenset({WELL_KNOWN, urlsplit(self.url).path})
+
+    def document(self) -> dict[str, Any]:
+        """Return the document (RFC 9728 §2)."""
+        optional = {"scopes_supported": self._prefixed(self.scopes), "resource_name": self.name}
+        return {
+            "resource": self.resource,
+            "authorization_servers": list(self.authorization_servers),
+            "bearer_methods_supported": ["header"],
+            **{name: value for name, value in optional.items() if value},
+        }
+
+    def challenge(self, error: str | None = None, scopes: Iterable[str] | None = None) -> str:
+        """Return a value for WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
+
+        `error` is the code of RFC 6750, None if the request had no token. `scopes` are all that the request
+        needs; None means those to request first.
+        """
+        scope = " ".join(self._prefixed(self.scopes if scopes is None else scopes))
+        given = {"error": error, "scope": scope, "resource_metadata": self.url}
+        return "Bearer " + ", ".join(f"{name}={_quoted(text)}" for name, text in given.items() if text)
+
+    def _prefixed(self, scopes: Iterable[str]) -> list[str]:
+        return [scope if scope in OPENID_SCOPES else self.scope_prefix + scope for scope in scopes]
+
+
+def _quoted(text: str) -> str:
+    """Return a quoted-string (RFC 9110 §5.6.4) without the characters that it cannot contain."""
+    plain = re.sub(r"[^\x20-\x7e]", "", text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{plain}"'
