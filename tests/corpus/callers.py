@@ -28,7 +28,8 @@ ISSUER: Final = "https://issuer.example.com"
 SCOPES: Final = "db:read db:write"
 
 
-def settings(mode: str, world: World) -> dict[str, str]:
+def settings_of(mode: str, world: World) -> dict[str, str]:
+    """Return the settings of an AuthMode. The issuer of access tokens is served if it needs one."""
     chosen = {"MCP_AUTH_MODE": mode}
     if mode == "bearer":
         serve_issuer(world)

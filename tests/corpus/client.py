@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from corpus.callers import access_token, described, event_of
+from corpus.callers import access_token, described, event_of, settings_of
 from corpus.client_kinds import KINDS, Kind
-from corpus.deployment import Function, World
+from corpus.deployment import STACK, Function, MakeServer, World
 
 META = "io.modelcontextprotocol/"
 NAMES = {
@@ -26,12 +26,12 @@ class Client:
 
     world: World
     function: Function
-    kind: Kind = KINDS["shows forms and URLs"]
-    mode: str = "none"
-    source: str = "http_api"
-    person: str | None = "alice"
+    kind: Kind
+    mode: str
+    source: str
+    person: str | None
+    meta: Mapping[str, Any]
     path: str = "/mcp"
-    meta: Mapping[str, Any] = field(default_factory=dict)
     session: str | None = None
     _ids: Any = field(default_factory=lambda: count(1))
 
@@ -111,6 +111,28 @@ class Client:
             headers["mcp-name"] = params.get(NAMES.get(method, ""))
         headers |= {name.replace("_", "-"): value for name, value in changes.items()}
         return {name: value for name, value in headers.items() if value is not None}
+
+
+def deployed(
+    world: World,
+    make: MakeServer,
+    name: str = f"{STACK}_play",
+    *,
+    client: str = "shows forms and URLs",
+    mode: str = "none",
+    source: str = "http_api",
+    person: str | None = "alice",
+    settings: Mapping[str, str] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    opens: bool = True,
+) -> Client:
+    """Deploy a function, and return a client of this kind, which has sent its first request if it `opens`."""
+    function = world.function(make, name, **{**settings_of(mode, world), **(settings or {})})
+    caller = None if mode == "none" else person
+    found = Client(world, function, KINDS[client], mode, source, caller, meta or {})
+    if opens:
+        found.open()
+    return found
 
 
 def read_message(response: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from corpus import callers
 from corpus.answers import ANSWERS
-from corpus.client import Client
+from corpus.client import Client, deployed
 from corpus.client_kinds import KINDS
 from corpus.deployment import WORKER, Function, World
 from corpus.features import Feature, make_server
@@ -259,15 +259,11 @@ def talk(
     `is_notified`: the client asks for notifications. `options` are those of Feature.
     """
     feature = Feature(body, kind=kind, **{"dialect": KINDS[client].augments_tasks, **options})
-    make = make_server(feature, world)
-    given = {**callers.settings(mode, world), **(settings or {})}
-    function = world.function(make, **given)
-    worker = world.function(make, WORKER, **given) if "MCP_TASK_TABLE" in given else None
-    asked_for = {"progressToken": "p1", "io.modelcontextprotocol/logLevel": "debug"}
-    person = None if mode == "none" else "alice"
-    meta = asked_for if is_notified else {}
-    opened = Client(world, function, KINDS[client], mode, source, person, meta=meta)
-    opened.open()
+    make = partial(make_server, feature, world)
+    meta = {"progressToken": "p1", "io.modelcontextprotocol/logLevel": "debug"} if is_notified else None
+    opened = deployed(world, make, client=client, mode=mode, source=source, settings=settings, meta=meta)
+    has_table = "MCP_TASK_TABLE" in (settings or {})
+    worker = Function(world, make, WORKER, opened.function.environment) if has_table else None
     return Conversation(opened, kind, answer, worker, deviation)
 
 

@@ -34,8 +34,6 @@ from corpus.clock import Clock
 from mcp_roundtrip.aws import clients
 from mcp_roundtrip.aws.clients import SignedClient
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.deployment.settings import load_settings
 
 AUDIENCE = "https://mcp.example.com/mcp"
 STACK = "corpus"
@@ -65,11 +63,8 @@ REQUEST_TIME_S, WORKER_TIME_S = 30.0, 900.0
 OWN = ("MCP_TASK_QUEUE", "MCP_TASK_WORKER")
 """Settings that each function has in a variable of its own."""
 
-GetPorts = Callable[[], Ports]
-"""Returns what connects a Server or a FrontDoor with its execution environment: its parameter `ports`."""
-
-MakeServer = Callable[[GetPorts], Any]
-"""Returns a Server or a FrontDoor."""
+MakeServer = Callable[[], Any]
+"""Returns a new Server or FrontDoor."""
 
 
 @dataclass
@@ -158,7 +153,9 @@ class Function:
 
     @cached_property
     def server(self) -> Any:
-        return self.make(cache(lambda: wiring.make_ports(load_settings(os.environ))))
+        server = self.make()
+        server._ports = cache(wiring.ports.__wrapped__)
+        return server
 
     @cached_property
     def _observer(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from corpus.clock import START
-from corpus.deployment import GetPorts, World
+from corpus.deployment import World
 from mcp_roundtrip import AsyncContext, Context, Elicit, Retry, Server, ToolError
 
 URL = "https://pay.example.com/order"
@@ -38,20 +38,12 @@ class Feature:
     dialect: bool = False
 
 
-def make_server(feature: Feature, world: World) -> Callable[[GetPorts], Server]:
-    """Return what makes a server with the feature."""
-
-    def make(ports: GetPorts) -> Server:
-        server = Server(
-            "corpus",
-            ports=ports,
-            namespaced_requests=True,
-            legacy_tasks="sep-2322" if feature.dialect else None,
-        )
-        register(server, feature, world)
-        return server
-
-    return make
+def make_server(feature: Feature, world: World) -> Server:
+    """Return a server with the feature."""
+    dialect: Literal["sep-2322"] | None = "sep-2322" if feature.dialect else None
+    server = Server("corpus", namespaced_requests=True, legacy_tasks=dialect)
+    register(server, feature, world)
+    return server
 
 
 def register(server: Server, feature: Feature, world: World) -> None:

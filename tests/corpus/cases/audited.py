@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from corpus.aws_account import Fault
 from corpus.cases import tasks
-from corpus.cases.front_door import FLOW, TASK_FLOW, deployed
+from corpus.cases.front_door import FLOW, TASK_FLOW, deployed_door
 from corpus.cases.parked import call as call_again
 from corpus.cases.parked import in_view, page, play_acts, submit
 from corpus.conversation import Conversation, talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
-from corpus.full_server import ADD, Step, ask, call, complete
-from corpus.full_server import deployed as deployed_full
+from corpus.full_server import ADD, Step, ask, call, complete, deployed_full
 from corpus.recording import Case
 
 MODES: Final = {
@@ -118,7 +117,7 @@ def _without_key(world: World) -> None:
 
 
 def _front_door(feature: Any, audit: Mapping[str, str], world: World) -> None:
-    client = deployed(world, feature, settings=audit, client="answers everything, follows tasks")
+    client = deployed_door(world, feature, settings=audit, client="answers everything, follows tasks")
     Conversation(client).run()
     ADD(client)
     call("none")(client)

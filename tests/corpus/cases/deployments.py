@@ -8,7 +8,7 @@ from typing import Any
 from corpus import callers
 from corpus.client import Client
 from corpus.deployment import World
-from corpus.full_server import ADD, Step, ask, call, case, deployed
+from corpus.full_server import ADD, Step, ask, call, case, deployed_full
 from corpus.recording import Case
 
 
@@ -55,8 +55,7 @@ def _event(client: Client) -> dict[str, Any]:
 
 
 def _unknown_event(event: Any, world: World) -> None:
-    client = deployed(world)
-    client.function.request(event, {"event": event})
+    deployed_full(world).function.request(event, {"event": event})
 
 
 def _authorization() -> Iterator[Case]:
@@ -66,7 +65,7 @@ def _authorization() -> Iterator[Case]:
         yield case(f"no caller with {mode}", ADD, ask("tools/list"), mode=mode, person=None)
         for hides in (False, True):
             name = f"scopes with {mode}{', hidden' if hides else ''}"
-            yield case(name, *steps, mode=mode, scopes=scopes, hide_unauthorized=hides)
+            yield case(name, *steps, mode=mode, server={"scopes": scopes, "hide_unauthorized": hides})
     wrong: dict[str, dict[str, Any]] = {
         "of another issuer": {"iss": "https://other.example"},
         "for another audience": {"aud": "https://other.example"},

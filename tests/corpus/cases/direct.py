@@ -62,7 +62,11 @@ def cases() -> Iterator[Case]:
         if not KINDS[name].is_legacy:
             steps = ask("tools/list"), ADD
             yield case(
-                f"direct invocation of the client {name}", *steps, kind=name, source="direct", settings=TASKS
+                f"direct invocation of the client {name}",
+                *steps,
+                client=name,
+                source="direct",
+                settings=TASKS,
             )
     for deviation in DEVIATIONS:
         if "another caller" not in deviation:

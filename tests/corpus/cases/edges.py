@@ -64,7 +64,7 @@ def _spellings() -> Iterator[Case]:
     for accept in ("text/event-stream;Q=0, */*", "TEXT/EVENT-STREAM", "text/*;q=0.5", "*/*;q=0"):
         yield Case(f"request: notifications for a client that accepts {accept}", _accepting, accept)
     for kind in LEGACY:
-        yield case(f"no version after the session of a client of {kind}", _without_version, kind=kind)
+        yield case(f"no version after the session of a client of {kind}", _without_version, client=kind)
         yield Case(f"request: a log level with initialize, client {kind}", _initial_level, kind)
     yield Case("request: a URL in sessions of each version, with and without the version", _versions)
     for uri in ("play://a%2F..%2Fb", "play://a/%2E%2E/b", "play://../b", "play://a%2Fb"):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from corpus import callers
-from corpus.client import Client
+from corpus.client import Client, deployed
 from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation
-from corpus.deployment import TASKS, WORKER, Function, GetPorts, MakeServer, World
+from corpus.deployment import TASKS, WORKER, Function, World
 from corpus.features import Feature, make_server
 from corpus.full_server import ADD, Step, ask, call, complete, full_server
 from corpus.recording import Case
@@ -37,54 +37,39 @@ def catalog(feature: Feature, changed: bool = False, hides: bool = False) -> Pat
 
 def _catalog_text(feature: Feature, changed: bool, hides: bool) -> str:
     world: Any = None
-    play = make_server(feature, world)(_no_ports)
-    full = with_skills(full_server(world, hide_unauthorized=hides))(_no_ports)
+    play, full = make_server(feature, world), _full_server(world, hides)
     del full.tools["play"], full.prompts["play"]
     text = render_servers({"play": play, "full": full})
     return text.replace("Plays.", "Played.").replace("Add two", "Adds two") if changed else text
 
 
-def _no_ports() -> NoReturn:
-    raise AssertionError("a catalog calls nothing")
+def _full_server(world: World, hides: bool) -> Server:
+    server = full_server(world, hide_unauthorized=hides)
+    server.skills(SKILLS)
+    return server
 
 
-def with_skills(make: MakeServer) -> MakeServer:
-    """Return what makes the server with skills."""
-
-    def made(ports: GetPorts) -> Server:
-        server: Server = make(ports)
-        server.skills(SKILLS)
-        return server
-
-    return made
-
-
-def deployed(
+def deployed_door(
     world: World,
     feature: Feature = FLOW,
     *,
-    client: str = "shows forms and URLs",
-    mode: str = "jwt",
     changed: bool = False,
     hides: bool = False,
     settings: Mapping[str, str] | None = None,
     owners: str = "corpus_*",
+    **options: Any,
 ) -> Client:
-    """Deploy the owners and the front door, and return a client of the front door that has opened."""
-    given = {**callers.settings(mode, world), **TASKS, **(settings or {})}
-    path = catalog(feature, changed, hides)
-    world.function(make_server(feature, world), "corpus_play", **given)
-    full = with_skills(full_server(world, hide_unauthorized=hides))
-    world.function(full, "corpus_full", **given)
-    front = world.function(
-        lambda ports: FrontDoor("front", path, title="The front door", ports=ports),
-        "corpus_front_door",
-        **given,
-        MCP_OWNERS=owners,
-    )
-    opened = Client(world, front, KINDS[client], mode, person=None if mode == "none" else "alice")
-    opened.open()
-    return opened
+    """Deploy the owners and the front door, and return a client of the front door that has opened.
+
+    `options` are those of `deployed`.
+    """
+    options = {"mode": "jwt", "settings": {**TASKS, **(settings or {})}, **options}
+    unopened = {**options, "opens": False}
+    deployed(world, partial(make_server, feature, world), "corpus_play", **unopened)
+    deployed(world, partial(_full_server, world, hides), "corpus_full", **unopened)
+    door = partial(FrontDoor, "front", catalog(feature, changed, hides), title="The front door")
+    options["settings"] = {**options["settings"], "MCP_OWNERS": owners}
+    return deployed(world, door, "corpus_front_door", **options)
 
 
 def cases() -> Iterator[Case]:
@@ -165,13 +150,13 @@ STEPS: Final[Mapping[str, Step]] = {
 
 
 def _converse(feature: Feature, client: str, world: World) -> None:
-    opened = deployed(world, feature, client=client)
-    worker: Function = world.function(make_server(feature, world), WORKER, **opened.function.environment)
+    opened = deployed_door(world, feature, client=client)
+    worker = Function(world, partial(make_server, feature, world), WORKER, opened.function.environment)
     Conversation(opened, worker=worker).run()
 
 
 def _send(steps: tuple[Step, ...], world: World, *, person: str | None = "alice", **options: Any) -> None:
-    client = deployed(world, **options)
+    client = deployed_door(world, **options)
     if person is None:
         client.person = None
     for step in steps:
@@ -202,7 +187,7 @@ OWNER_FAULTS: Final[Mapping[str, Any]] = {
 
 
 def _failing(fault: Any, world: World) -> None:
-    client = deployed(world)
+    client = deployed_door(world)
     if callable(fault):
         world.account.functions["corpus_full"] = fault
     else:

@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 from corpus import author
 from corpus.author import FUNCTIONS, HOOKS
-from corpus.client import Client
-from corpus.client_kinds import KINDS
+from corpus.client import Client, deployed
 from corpus.conversation import PARKED, Conversation, form_fields, talk
-from corpus.deployment import TASKS, WORKER, GetPorts, World
+from corpus.deployment import TASKS, World
 from corpus.recording import Case
 from mcp_roundtrip import Server
 
@@ -79,26 +78,17 @@ def cases() -> Iterator[Case]:
     yield Case("function: another answer type", _drift, ("form", "choice"), ("two forms", "choice"), 1)
 
 
-def _make(register: Register, world: World, **options: Any) -> Callable[[GetPorts], Server]:
-    def make(ports: GetPorts) -> Server:
-        server = Server("corpus", ports=ports, namespaced_requests=True, **options)
-        register(server, world)
-        return server
-
-    return make
+def _make(register: Register, world: World) -> Server:
+    server = Server("corpus", namespaced_requests=True)
+    register(server, world)
+    return server
 
 
-def connected(
-    register: Register, client: str, settings: Mapping[str, str], world: World, **options: Any
-) -> Client:
+def connected(register: Register, client: str, settings: Mapping[str, str], world: World) -> Client:
     """Deploy a server with a feature, and return a client that has opened."""
-    make = _make(register, world, **options)
-    function = world.function(make, **{"MCP_AUTH_MODE": "jwt", **settings})
-    world.function(make, WORKER, **{"MCP_AUTH_MODE": "jwt", **settings})
     meta = {"progressToken": 7, "io.modelcontextprotocol/logLevel": "info"}
-    opened = Client(world, function, KINDS[client], "jwt", meta=meta)
-    opened.open()
-    return opened
+    make = partial(_make, register, world)
+    return deployed(world, make, client=client, mode="jwt", settings=settings, meta=meta)
 
 
 def converse(register: Register, client: str, settings: Mapping[str, str], world: World) -> None:

@@ -8,10 +8,11 @@ from typing import Any, Final
 from corpus.client import META, Client
 from corpus.client_kinds import KINDS
 from corpus.deployment import TASKS
-from corpus.full_server import ADD, FORMS, Step, ask, call, case
+from corpus.full_server import ADD, Step, ask, call, case
 from corpus.recording import Case
 
 LEGACY: Final = "2025-11-25, declares nothing"
+INFO: Final = KINDS["shows forms and URLs"].info
 
 
 def raw(body: Any, headers: Mapping[str, str] | None = None, method: str = "POST") -> Step:
@@ -24,7 +25,7 @@ def body_of(client_meta: Mapping[str, Any] | None = None, **changes: Any) -> dic
     """Return the body of a conforming call of `add`, with changes; None removes a member."""
     meta = {
         f"{META}protocolVersion": "2026-07-28",
-        f"{META}clientInfo": FORMS.info,
+        f"{META}clientInfo": INFO,
         f"{META}clientCapabilities": {},
         **(client_meta or {}),
     }
@@ -106,7 +107,9 @@ def _limits() -> Iterator[Case]:
     long = {"name": "add", "arguments": {"a": 1, "text": "x" * 300}}
     few = {"MCP_MAX_BODY_BYTES": "400"}
     yield case("body over the limit", ask("tools/call", **long), settings=few)
-    yield case("body over the limit of a legacy client", ask("tools/call", **long), settings=few, kind=LEGACY)
+    yield case(
+        "body over the limit of a legacy client", ask("tools/call", **long), settings=few, client=LEGACY
+    )
     values = {"MCP_MAX_JSON_VALUES": "20"}
     yield case("JSON values over the limit", call("add", a=1, b=[*range(30)]), settings=values)
     yield case("long URI", ask("resources/read", uri="docs://" + "x" * 9_000))
@@ -124,8 +127,8 @@ def _methods() -> Iterator[Case]:
     ):
         yield case(f"method {method}", ask(method))
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
-        yield case(f"method {method} in pages", ask(method), ask(method, cursor="x"), page_size=2)
-    yield case("the second page", _follow_cursor("tools/list"), page_size=2)
+        yield case(f"method {method} in pages", ask(method), ask(method, cursor="x"), server={"page_size": 2})
+    yield case("the second page", _follow_cursor("tools/list"), server={"page_size": 2})
     yield case("a call", ADD)
     wrong: dict[str, dict[str, Any]] = {
         "a missing argument": {},
@@ -154,7 +157,7 @@ def _methods() -> Iterator[Case]:
         "play://a%20b",
     ):
         yield case(f"read {uri}", ask("resources/read", uri=uri))
-        yield case(f"legacy read {uri}", ask("resources/read", uri=uri), kind=LEGACY)
+        yield case(f"legacy read {uri}", ask("resources/read", uri=uri), client=LEGACY)
     yield case("read without a URI", ask("resources/read"))
     completions: dict[str, dict[str, Any]] = {
         "of a prompt": {"ref": {"type": "ref/prompt", "name": "play"}},
@@ -171,10 +174,10 @@ def _methods() -> Iterator[Case]:
     yield case("a prompt without arguments", ask("prompts/get", name="play"))
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         for task in ("x" * 32, "short", 7):
-            step, kind = ask(method, taskId=task, inputResponses={}), "shows forms and URLs, follows tasks"
-            yield case(f"{method} of the unknown task {task!r}", step, kind=kind, settings=TASKS)
+            step, client = ask(method, taskId=task, inputResponses={}), "shows forms and URLs, follows tasks"
+            yield case(f"{method} of the unknown task {task!r}", step, client=client, settings=TASKS)
         yield case(f"{method} of a client without tasks", ask(method, taskId="x" * 32), settings=TASKS)
-        yield case(f"{method} without a table", ask(method, taskId="x" * 32), kind="only follows tasks")
+        yield case(f"{method} without a table", ask(method, taskId="x" * 32), client="only follows tasks")
 
 
 def _follow_cursor(method: str) -> Step:
@@ -196,28 +199,34 @@ def _per_client() -> Iterator[Case]:
                 ask("prompts/list"),
                 ask("resources/list"),
                 ADD,
-                kind=name,
+                client=name,
                 settings=table,
-                channels=("app", "page", "model", "default"),
+                server={"channels": ("app", "page", "model", "default")},
             )
     for version in ("2025-03-26", "2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28", "x"):
         step = _initialize(version)
         yield case(f"initialize with {version}", step, opens=False)
         name = f"initialize with {version}, legacy clients are not served"
-        yield case(name, step, opens=False, legacy_clients=False)
+        yield case(name, step, opens=False, server={"legacy_clients": False})
     for member in ("protocolVersion", "capabilities", "clientInfo"):
         yield case(f"initialize without {member}", _initialize("2025-11-25", member), opens=False)
-    yield case("ping of a legacy client", ask("ping"), kind=LEGACY)
-    yield case("a foreign session id", _with_session("x"), kind=LEGACY)
-    yield case("notification of a legacy client", _initialized, kind=LEGACY)
-    yield case("unknown tool of a legacy client", call("nothing"), kind="2025-06-18, declares nothing")
-    step, kind = ask("tasks/get", taskId="x"), "2025-06-18, declares nothing"
-    yield case("task methods of a legacy client", step, kind=kind, settings=TASKS, legacy_tasks="sep-2322")
+    yield case("ping of a legacy client", ask("ping"), client=LEGACY)
+    yield case("a foreign session id", _with_session("x"), client=LEGACY)
+    yield case("notification of a legacy client", _initialized, client=LEGACY)
+    yield case("unknown tool of a legacy client", call("nothing"), client="2025-06-18, declares nothing")
+    step, client = ask("tasks/get", taskId="x"), "2025-06-18, declares nothing"
+    yield case(
+        "task methods of a legacy client",
+        step,
+        client=client,
+        settings=TASKS,
+        server={"legacy_tasks": "sep-2322"},
+    )
 
 
 def _initialize(version: str, missing: str = "") -> Step:
     def step(client: Client) -> None:
-        params = {"protocolVersion": version, "capabilities": {"roots": {}}, "clientInfo": FORMS.info}
+        params = {"protocolVersion": version, "capabilities": {"roots": {}}, "clientInfo": INFO}
         client.post("initialize", {k: v for k, v in params.items() if k != missing}, {})
 
     return step

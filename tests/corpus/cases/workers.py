@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from corpus.cases.tasks import SIZE, Act, Running, answer, cancel, fail, play_acts, poll, wait, work
-from corpus.deployment import QUEUE, QUEUED_TASKS, TASKS, WORKER, World
+from corpus.deployment import QUEUE, QUEUED_TASKS, TASKS, WORKER, Function, World
 from corpus.features import Feature, make_server
 from corpus.recording import Case
 
@@ -128,8 +128,9 @@ def _new_version(body: tuple[str, ...] | None, world: World) -> None:
     running = Running(world, ("task", "form", "step"), TASKS)
     running.work()
     kind = "tool" if body else "prompt"
-    make = make_server(Feature(body or (), kind=kind, task="required" if body else None), world)
-    running.worker = world.function(make, WORKER, **running.worker.environment)
+    feature = Feature(body or (), kind=kind, task="required" if body else None)
+    make = partial(make_server, feature, world)
+    running.worker = Function(world, make, WORKER, running.worker.environment)
     running.answer(size=SIZE)
     running.work()
     running.poll()
