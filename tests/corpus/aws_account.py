@@ -10,16 +10,17 @@ import json
 import socket
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import unquote
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from corpus.dynamodb import Refusal, Table, spelled_out
-from mcp_roundtrip_tools.run.services.kms import FakeKms, KmsFault, call_operation
+from corpus.dynamodb import Table, spelled_out
+from mcp_roundtrip_tools.run.http.messages import Response
+from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
+from mcp_roundtrip_tools.run.services.kms import FakeKms, call_operation
 
 REGION, ACCOUNT = "eu-west-1", "000000000000"
 TABLE = "corpus-tasks"
@@ -27,8 +28,6 @@ SIGNING_KEY, MAC_KEY, NEXT_SIGNING_KEY = "corpus-signing", "corpus-mac", "corpus
 MAC_SECRET, AUDIT_SECRET = bytes(range(32)), bytes(range(32, 64))
 URL = "http://127.0.0.1:8000"
 ARN = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/"
-
-Answer = tuple[int, dict[str, str], bytes]
 
 
 @cache
@@ -88,14 +87,14 @@ class Account:
         """Return the items of the table."""
         return list(self.table.items.values())
 
-    def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
+    def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response | None:
         """Answer a request; None for no answer."""
         if self.is_cut_off:
             return None
         if method == "GET":
             document = self.documents.get(target)
             self.calls.append({"issuer": target})
-            return (503 if document is None else 200), {}, json.dumps(document).encode()
+            return Response(503 if document is None else 200, body=json.dumps(document).encode())
         service, operation, parameters = _read(target, headers, body)
         shown = spelled_out(parameters) if service == "dynamodb" else parameters
         self.calls.append({"aws": f"{service}:{operation}", **shown})
@@ -105,12 +104,11 @@ class Account:
             if fault.is_done:
                 self._answer(service, operation, parameters, body)
             self.calls[-1]["fails"] = fault.code
-            document = {"__type": fault.code, "message": "the corpus asked for it"}
-            return None if not fault.status else (fault.status, {}, json.dumps(document).encode())
+            refusal = ServiceFault(fault.code, "the corpus asked for it", fault.status)
+            return refusal.response() if fault.status else None
         answer = self._answer(service, operation, parameters, body)
-        if answer[0] >= 400:
-            with suppress(ValueError):
-                self.calls[-1]["fails"] = json.loads(answer[2]).get("__type", answer[0])
+        if answer.status >= 400:
+            self.calls[-1]["fails"] = json.loads(answer.body).get("__type", answer.status)
         return answer
 
     def _next_fault(self, service: str, operation: str) -> Fault | None:
@@ -123,44 +121,32 @@ class Account:
                 return fault
         return None
 
-    def _answer(self, service: str, operation: str, parameters: dict[str, Any], body: bytes) -> Answer:
+    def _answer(self, service: str, operation: str, parameters: dict[str, Any], body: bytes) -> Response:
         match service:
             case "kms":
-                return self._kms(operation, body)
+                return respond_json(partial(call_operation, self.kms, f"TrentService.{operation}", body))
             case "dynamodb":
-                return self._dynamodb(operation, json.loads(body))
+                return respond_json(partial(self.table.call, operation, json.loads(body)))
             case "lambda":
                 return self._invoke(parameters)
             case "sqs" if operation == "SendMessage":
                 message = json.loads(body)
                 self.messages.append((message["QueueUrl"], message["DelaySeconds"], message["MessageBody"]))
-        return 200, {}, b"{}"
+        return Response(200, body=b"{}")
 
-    def _kms(self, operation: str, body: bytes) -> Answer:
-        try:
-            return 200, {}, json.dumps(call_operation(self.kms, f"TrentService.{operation}", body)).encode()
-        except KmsFault as fault:
-            return 400, {}, json.dumps({"__type": fault.code, "message": fault.message}).encode()
-
-    def _dynamodb(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
-        try:
-            return 200, {}, json.dumps(self.table.call(operation, parameters)).encode()
-        except Refusal as refusal:
-            return 400, {}, json.dumps(refusal.members).encode()
-
-    def _invoke(self, parameters: dict[str, Any]) -> Answer:
+    def _invoke(self, parameters: dict[str, Any]) -> Response:
         function, event = parameters["FunctionName"], parameters["Payload"]
         if function not in self.functions:
-            return 404, {"x-amzn-errortype": "ResourceNotFoundException"}, b"{}"
+            return Response(404, (("x-amzn-errortype", "ResourceNotFoundException"),), b"{}")
         if parameters.get("InvocationType") == "Event":
             self.invocations.append((function, event))
-            return 202, {}, b""
+            return Response(202)
         try:
             answer = self.functions[function](event, parameters.get("ClientContext"))
         except Exception as error:
             failure = {"errorType": type(error).__name__, "errorMessage": str(error)}
-            return 200, {"x-amz-function-error": "Unhandled"}, json.dumps(failure).encode()
-        return 200, {}, json.dumps(answer).encode()
+            return Response(200, (("x-amz-function-error", "Unhandled"),), json.dumps(failure).encode())
+        return Response(200, body=json.dumps(answer).encode())
 
 
 def _read(target: str, headers: Mapping[str, str], body: bytes) -> tuple[str, str, dict[str, Any]]:
@@ -198,7 +184,7 @@ class Connection:
             return
         method, target, _ = first.split(" ")
         answer = self._account.respond(method, target, headers, body)
-        self._received, self._answers = b"", io.BytesIO(b"" if answer is None else _as_http(*answer))
+        self._received, self._answers = b"", io.BytesIO(b"" if answer is None else _as_http(answer))
 
     def makefile(self, mode: str) -> io.BufferedReader:
         return io.BufferedReader(_Received(self._answers))
@@ -231,6 +217,7 @@ class _Received(io.RawIOBase):
         return self._answers.readinto(buffer)
 
 
-def _as_http(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    lines = (f"HTTP/1.1 {status} OK", f"Content-Length: {len(body)}", *map(": ".join, headers.items()))
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + body
+def _as_http(answer: Response) -> bytes:
+    length = ("Content-Length", str(len(answer.body)))
+    lines = (f"HTTP/1.1 {answer.status} OK", *map(": ".join, (length, *answer.headers)))
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + answer.body

@@ -4,14 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import jwt
-
-from corpus.aws_account import private_key
 from corpus.deployment import AUDIENCE, World
 from mcp_roundtrip_tools.events.of_application import Event
 from mcp_roundtrip_tools.events.of_application import event as http_api_event
 from support.event_formats import FORMATS
 from support.event_sources import GATEWAYS, flat_context, with_context
+from support.token_issuer import Key, claims
 
 SOURCES: Final = ("http_api", "http_api_1_0", "rest_api", "function_url", "alb", "alb_multi_value", "direct")
 
@@ -25,6 +23,7 @@ MODES: Final[Mapping[str, tuple[str, ...]]] = {
 """AuthMode -> the event sources that can identify a caller in this way, or need not."""
 
 ISSUER: Final = "https://issuer.example.com"
+ISSUER_KEY: Final = Key("issuer-1")
 SCOPES: Final = "db:read db:write"
 
 
@@ -40,32 +39,26 @@ def settings_of(mode: str, world: World) -> dict[str, str]:
 
 def serve_issuer(world: World) -> None:
     """Serve the metadata and the keys of the issuer."""
-    numbers = private_key(9).public_key().public_numbers()
-    x, y = (jwt.utils.base64url_encode(each.to_bytes(32, "big")).decode() for each in (numbers.x, numbers.y))
-    key = {"kty": "EC", "crv": "P-256", "kid": "issuer-1", "use": "sig", "alg": "ES256", "x": x, "y": y}
     metadata = {"issuer": world.url, "jwks_uri": f"{world.url}/keys"}
     world.account.documents |= {
         "/.well-known/oauth-authorization-server": metadata,
         "/.well-known/openid-configuration": metadata,
-        "/keys": {"keys": [key]},
+        "/keys": {"keys": [ISSUER_KEY.jwk()]},
     }
 
 
-def access_token(world: World, person: str, **claims: Any) -> str:
-    now = int(world.clock.now)
-    members = {
-        **{"iss": ISSUER, "sub": person, "aud": AUDIENCE, "client_id": "client-1", "scope": SCOPES},
-        **{"iat": now, "exp": now + 86_400},
-    }
-    given = {name: value for name, value in {**members, **claims}.items() if value is not None}
-    return jwt.encode(given, private_key(9), "ES256", {"kid": "issuer-1", "typ": "at+jwt"})
+def access_token(world: World, person: str, **changes: Any) -> str:
+    """Return an access token of a person with changed claims. None removes one."""
+    now = world.clock.now
+    members = {"iss": ISSUER, "aud": AUDIENCE, "client_id": "client-1", "exp": int(now) + 86_400}
+    return ISSUER_KEY.sign(claims(now, **{**members, "sub": person, **changes}), typ="at+jwt")
 
 
 def authorizer(mode: str, person: str) -> dict[str, Any]:
     """Return the authorizer context in payload format 2.0."""
     if mode == "jwt":
-        claims = {"iss": ISSUER, "sub": person, "client_id": "client-1", "scope": SCOPES}
-        return {"jwt": {"claims": claims, "scopes": None}}
+        given = {"iss": ISSUER, "sub": person, "client_id": "client-1", "scope": SCOPES}
+        return {"jwt": {"claims": given, "scopes": None}}
     if mode == "lambda":
         return {"lambda": {"principalId": person, "scope": SCOPES}}
     if mode == "iam":

@@ -11,13 +11,11 @@ from typing import Any
 from corpus.callers import access_token, described, event_of, settings_of
 from corpus.client_kinds import KINDS, Kind
 from corpus.deployment import STACK, Function, MakeServer, World
+from mcp_roundtrip.protocol.constants import NAME_PARAMETER
+from mcp_roundtrip_testing.http_requests import read_messages
+from support.event_sources import response_of
 
 META = "io.modelcontextprotocol/"
-NAMES = {
-    **{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
-    **{"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"},
-}
-"""Method -> the parameter that the header `Mcp-Name` repeats."""
 
 
 @dataclass
@@ -51,11 +49,8 @@ class Client:
             "capabilities": self.kind.capabilities,
             "clientInfo": self.kind.info,
         }
-        response = self.post("initialize", params, {})
-        headers = {name.lower(): value for name, value in (response.get("headers") or {}).items()}
-        lists = response.get("multiValueHeaders") or {}
-        headers |= {name.lower(): values[0] for name, values in lists.items()}
-        self.session = headers.get("mcp-session-id") if self.kind.keeps_session else None
+        response = response_of(self.post("initialize", params, {}))
+        self.session = response.headers.get("mcp-session-id") if self.kind.keeps_session else None
 
     def request(self, method: str, params: Mapping[str, Any], **changes: str | None) -> dict[str, Any]:
         """Send a request, and return the JSON-RPC response; empty if there is none."""
@@ -108,7 +103,7 @@ class Client:
             headers["mcp-session-id"] = self.session
         else:
             headers["mcp-method"] = method
-            headers["mcp-name"] = params.get(NAMES.get(method, ""))
+            headers["mcp-name"] = params.get(NAME_PARAMETER.get(method, ""))
         headers |= {name.replace("_", "-"): value for name, value in changes.items()}
         return {name: value for name, value in headers.items() if value is not None}
 
@@ -137,12 +132,9 @@ def deployed(
 
 def read_message(response: Any) -> dict[str, Any]:
     """Return the JSON-RPC response in what a function returned; empty if there is none."""
-    body = response.get("body", response) if isinstance(response, dict) else None
-    if isinstance(body, str) and "data: " in body[:40]:
-        body = [line for line in body.splitlines() if line.startswith("data: ")][-1][6:]
-    if isinstance(body, str):
-        try:
-            body = json.loads(body)
-        except ValueError:
-            return {}
-    return body if isinstance(body, dict) else {}
+    if not isinstance(response, dict) or "statusCode" not in response:
+        return response or {}
+    try:
+        return dict(read_messages(response_of(response))[-1])
+    except ValueError:
+        return {}

@@ -39,6 +39,8 @@ class Conversation:
     model_answers: dict[str, Any] = field(default_factory=dict)
     code: Mapping[str, Any] = field(default_factory=dict)
     """The argument with which a caller without an identity continues a call that waits."""
+    view: Mapping[str, Any] = field(default_factory=dict)
+    """What the view knows of its call."""
     requests: int = 0
 
     @property
@@ -173,12 +175,16 @@ class Conversation:
     def _use_view(self, questions: Mapping[str, Any]) -> dict[str, Any] | None:
         if questions["status"] in ("complete", "ended"):
             return None
-        self._view = {**getattr(self, "_view", {}), **questions}
+        self.view = {**self.view, **questions}
         self.world.clock.sleep(questions.get("retryAfterMs", 0) / 1000)
-        asked = questions.get("requests", {}) if questions["status"] == "asking" else {}
-        arguments = {name: self._view[name] for name in ("tool", "arguments", "state")}
-        arguments["answers"] = self.respond(asked)
-        return self.client.request("tools/call", {"name": "answer_questions", "arguments": arguments})
+        return self.answer_in_view(questions.get("requests", {}) if questions["status"] == "asking" else {})
+
+    def answer_in_view(self, asked: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+        """Answer through the tool of the view, with changed arguments. None removes one."""
+        arguments = {name: self.view.get(name) for name in ("tool", "arguments", "state")}
+        changed = {**arguments, "answers": self.respond(asked), **changes}
+        given = {name: value for name, value in changed.items() if value is not None}
+        return self.client.request("tools/call", {"name": "answer_questions", "arguments": given})
 
     def _continue_parked(self, parked: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
         if "url" in parked:

@@ -7,8 +7,11 @@ with moto.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from mcp_roundtrip_tools.run.http.messages import Response
+from mcp_roundtrip_tools.run.services.faults import ServiceFault
 
 Item = dict[str, Any]
 
@@ -27,12 +30,16 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-class Refusal(Exception):
-    """An error response."""
+class Refusal(ServiceFault):
+    """An error response with further members."""
 
-    def __init__(self, code: str, message: str = "", **members: Any) -> None:
-        super().__init__(code)
-        self.members = {"__type": code, "message": message, **members}
+    def __init__(self, code: str, message: str, **members: Any) -> None:
+        super().__init__(code, message)
+        self.members = members
+
+    def response(self, content_type: str = "application/json") -> Response:
+        plain = super().response(content_type)
+        return replace(plain, body=json.dumps({**json.loads(plain.body), **self.members}).encode())
 
 
 @dataclass
@@ -44,7 +51,7 @@ class Table:
     _tokens: set[str] = field(default_factory=set)
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Execute an operation. Raises Refusal."""
+        """Execute an operation. Raises ServiceFault."""
         known = {
             "GetItem": self._get,
             "PutItem": self._put,
@@ -53,7 +60,7 @@ class Table:
             "TransactWriteItems": self._transact,
         }
         if operation not in known:
-            raise Refusal("UnknownOperationException", f"the table of the corpus has no {operation}")
+            raise ServiceFault("UnknownOperationException", f"the table of the corpus has no {operation}")
         return known[operation](request)
 
     def _found(self, key: Mapping[str, Any]) -> Item | None:
@@ -76,7 +83,7 @@ class Table:
 
     def _store(self, item: Item) -> Item:
         if _size(item) > MAX_ITEM:
-            raise Refusal("ValidationException", "Item size has exceeded the maximum allowed size")
+            raise ServiceFault("ValidationException", "Item size has exceeded the maximum allowed size")
         self.items[item["pk"]["S"], item["sk"]["S"]] = item
         return item
 
@@ -213,7 +220,7 @@ def _holds(expression: str, request: Mapping[str, Any], item: Item) -> bool:
             return (operand(name) is None) is (token == "attribute_not_exists")
         sign, other = tokens.pop(0), tokens.pop(0)
         if sign not in _COMPARE:
-            raise Refusal("ValidationException", f"the table of the corpus cannot read {expression!r}")
+            raise ServiceFault("ValidationException", f"the table of the corpus cannot read {expression!r}")
         first, second = operand(token), operand(other)
         return (
             first is not None

@@ -12,6 +12,8 @@ from corpus.aws_account import TABLE
 from corpus.catalog import all_cases
 from corpus.recording import record
 from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.services.faults import ServiceFault
+from support.dynamodb_clients import client, new_table
 from support.moto_server import answer
 
 CASES = (
@@ -26,14 +28,6 @@ def call_moto(operation: str, request: Mapping[str, Any]) -> tuple[int, Any]:
     headers = (("X-Amz-Target", target), ("Content-Type", "application/x-amz-json-1.0"))
     answered = answer("dynamodb", Request("POST", "/", headers, json.dumps(request).encode()))
     return answered.status, json.loads(answered.body)
-
-
-def create_table() -> None:
-    keys = [("pk", "HASH"), ("sk", "RANGE")]
-    schema = [{"AttributeName": name, "KeyType": kind} for name, kind in keys]
-    attributes = [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys]
-    request = {"TableName": TABLE, "BillingMode": "PAY_PER_REQUEST", "KeySchema": schema}
-    call_moto("CreateTable", {**request, "AttributeDefinitions": attributes})
 
 
 def compared(operation: str, status: int, answer: Any) -> Any:
@@ -52,8 +46,8 @@ def test_each_call_gets_the_answer_of_moto(name: str, monkeypatch: pytest.Monkey
     def call(table: dynamodb.Table, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         try:
             answer = own(table, operation, request)
-        except dynamodb.Refusal as refusal:
-            calls.append((operation, request, 400, refusal.members))
+        except ServiceFault as refusal:
+            calls.append((operation, request, 400, json.loads(refusal.response().body)))
             raise
         calls.append((operation, request, 200, answer))
         return answer
@@ -62,6 +56,6 @@ def test_each_call_gets_the_answer_of_moto(name: str, monkeypatch: pytest.Monkey
     record(next(case for case in all_cases() if case.name == name))
     assert {operation for operation, *_ in calls} > {"GetItem", "UpdateItem"}
     with mock_aws():
-        create_table()
+        new_table(client(), TABLE)
         for operation, request, status, answer in calls:
             assert compared(operation, status, answer) == compared(operation, *call_moto(operation, request))

@@ -20,9 +20,9 @@ JSON = "application/x-amz-json-1.0"
 client: Callable[..., Any] = partial(EmulatedService, "dynamodb")
 
 
-def new_table(dynamodb: Any) -> str:
-    """Create a table as in the template, and return its name."""
-    name = f"tasks-{secrets.token_hex(8)}"
+def new_table(dynamodb: Any, name: str = "") -> str:
+    """Create a table as in the template, and return its name, which is a new one unless it is given."""
+    name = name or f"tasks-{secrets.token_hex(8)}"
     dynamodb.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",

@@ -51,11 +51,8 @@ class Waiting:
 
     def answer_in_view(self, **changes: Any) -> None:
         """Answer through the tool of the view."""
-        asked = self.view.get("requests", {})
-        arguments = {name: self.view.get(name) for name in ("tool", "arguments", "state")}
-        arguments["answers"] = self.talk.respond(asked)
-        given = {name: value for name, value in {**arguments, **changes}.items() if value is not None}
-        result = self.talk.client.request("tools/call", {"name": "answer_questions", "arguments": given})
+        self.talk.view = self.view
+        result = self.talk.answer_in_view(self.view.get("requests", {}), **changes)
         self.view |= result.get("result", {}).get("_meta", {}).get(QUESTIONS, {})
 
 
