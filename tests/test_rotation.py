@@ -9,7 +9,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.client_requests import next_round, text
-from support.configured import Configured
+from support.deployment import Deployment
 from support.fake_kms import mac_key, signing_key
 from support.transformed_template import variables, with_values
 
@@ -40,7 +40,7 @@ class Rotation:
         self.parameter = parameter
         self.signing = signing
 
-    def environment(self, used: str, trusted: str) -> Configured:
+    def environment(self, used: str, trusted: str) -> Deployment:
         """Return a new execution environment of a deployment."""
         environment = variables(
             "WeatherFunction",
@@ -54,7 +54,7 @@ class Rotation:
         settings = {
             name: with_values(value, self.own) for name, value in environment.items() if "MCP_" in name
         }
-        return Configured(server, settings=settings, user=None)
+        return Deployment(server, settings=settings, user=None)
 
 
 server = Server("greeting")
@@ -65,7 +65,7 @@ def greet(ctx: Context) -> str:
     return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
 
 
-def resumes(environment: Configured, asked: Any) -> bool:
+def resumes(environment: Deployment, asked: Any) -> bool:
     answer = environment.post_call("greet", **next_round(asked, name="Ada"))
     return "result" in answer and text(answer["result"]) == "Hello, Ada!"
 

@@ -19,7 +19,7 @@ import pytest
 
 from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from support import aws_account
-from support.deploying import BUILT_TEMPLATE, Answer, Deployer
+from support.deploying import BUILT_TEMPLATE, Deployer
 from support.layers import (
     LAYER,
     OTHER_ARCHITECTURE,
@@ -28,6 +28,7 @@ from support.layers import (
     share_layers,
 )
 from support.project import ROOT, copy_project
+from support.sam_applications import Response
 from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime, sam_build
 from support.source_template import functions
 
@@ -72,8 +73,8 @@ class History:
         """Run `make deploy` with these arguments."""
         return self.deployer.make("deploy", *arguments, **variables)
 
-    def works(self, mode: str, *arguments: str, **variables: str) -> Answer:
-        """Deploy, and return the answer of the endpoint, which is that of `mode` in every function."""
+    def works(self, mode: str, *arguments: str, **variables: str) -> Response:
+        """Deploy, and return the response of the endpoint, which is that of `mode` in every function."""
         done = self.type(*arguments, **variables)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         answer = self.deployer.ask_endpoint()
@@ -133,7 +134,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
         assert begun.deployer.stack.description["StackStatus"] == "ROLLBACK_COMPLETE"
         begun.edit_templates(without_the_broken_queue)
         begun.deployer.keep_artefact()
-        assert "request_approval" in begun.works("none", "BUILD=0").tools
+        assert b'"request_approval"' in begun.works("none", "BUILD=0").body
         yield begun
 
 
@@ -259,7 +260,7 @@ def test_an_artefact_for_another_target_is_refused(history: History) -> None:
 def test_the_first_artefact_works_again(history: History) -> None:
     history.deployer.restore_artefact()
     native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
-    assert history.works("none", "BUILD=0", f"PARAMETERS={MODES['none']}", *native).tools
+    assert history.works("none", "BUILD=0", f"PARAMETERS={MODES['none']}", *native).json()["result"]["tools"]
     assert_layer_fits(history.deployer, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
 
 

@@ -19,7 +19,7 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import REGION
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.aws_clients import FUNCTION
-from support.configured import Configured
+from support.deployment import Deployment
 from support.event_formats import FORMATS, URL_ID
 from support.event_sources import with_context, with_header
 from support.fake_kms import mac_key, serve, signing_key
@@ -88,14 +88,14 @@ def body(response: Any) -> Any:
     return json.loads(response["body"])
 
 
-def invoke(deployment: Configured, send: Send, token: str | None, **params: Any) -> Any:
+def invoke(deployment: Deployment, send: Send, token: str | None, **params: Any) -> Any:
     event = send(call("greet", **params))
     if token is not None:
         event = with_header(event, "authorization", f"Bearer {token}")
     return deployment.invoke(event)
 
 
-def result(deployment: Configured, send: Send, token: str | None, **params: Any) -> Any:
+def result(deployment: Deployment, send: Send, token: str | None, **params: Any) -> Any:
     answer = body(invoke(deployment, send, token, **params))
     assert "result" in answer, answer
     return answer["result"]
@@ -110,13 +110,13 @@ def token_for(services):
 def bearer(services):
     """Return a deployment with three settings, whose callers have tokens."""
     issuer, keys = services
-    return Configured(server, settings={"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
+    return Deployment(server, settings={"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
 
 
 @pytest.fixture(scope="module")
 def anonymous(services):
     """Return a deployment with three settings, whose callers are anonymous."""
-    return Configured(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
+    return Deployment(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
@@ -150,7 +150,7 @@ def test_a_state_of_every_other_endpoint_is_refused(name, anonymous):
 def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(services):
     """The issuer decides about the keys of encryption; the audience is a claim of its own."""
     _, keys = services
-    deployment = Configured(server, settings={"MCP_AUTH_MODE": "none", "MCP_ISSUER": "shop", **keys})
+    deployment = Deployment(server, settings={"MCP_AUTH_MODE": "none", "MCP_ISSUER": "shop", **keys})
     (_, here), (_, there) = ENDPOINTS["a route"], ENDPOINTS["another route"]
     state = result(deployment, here, None)["requestState"]
     for send, accepted in ((there, False), (here, True)):
@@ -207,7 +207,7 @@ def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous):
     assert anonymous.invoke(call("greet"))["error"]["code"] == -32603
 
 
-def ports_of(deployment: Configured, uri: str | None) -> Ports:
+def ports_of(deployment: Deployment, uri: str | None) -> Ports:
     for_endpoint = deployment.ports().for_endpoint
     assert for_endpoint is not None
     return for_endpoint(uri)
@@ -225,7 +225,7 @@ def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous
 def test_a_configured_audience_is_the_only_one(services):
     issuer, keys = services
     settings = {"MCP_TOKEN_ISSUER": issuer.issuer, "MCP_AUDIENCE": "https://x.test/mcp", **keys}
-    deployment = Configured(server, settings=settings)
+    deployment = Deployment(server, settings=settings)
     for _, send in ENDPOINTS.values():
         assert "requestState" in result(deployment, send, issuer.token("https://x.test/mcp"))
         assert invoke(deployment, send, issuer.token(f"https://{HOST}/mcp"))["statusCode"] == 401

@@ -21,7 +21,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.client_requests import next_round, text
-from support.configured import Configured
+from support.deployment import Deployment
 from support.fake_kms import mac_key, signing_key
 from support.setting_examples import QUEUE, WORKER
 
@@ -48,12 +48,12 @@ def link(ctx: Context) -> str:
     return ctx.signed_link("login", "https://x.test/go")
 
 
-def deploy(**changes: str) -> Configured:
+def deploy(**changes: str) -> Deployment:
     """Return a new execution environment with these settings."""
-    return Configured(server, settings=environment(**changes), source="http_api")
+    return Deployment(server, settings=environment(**changes), source="http_api")
 
 
-def wrong_setting(deployment: Configured) -> str:
+def wrong_setting(deployment: Deployment) -> str:
     """Return the setting on which a call fails."""
     assert deployment.call_error("greet")["code"] == -32603
     error = deployment.observer.failures[0][1]
@@ -61,7 +61,7 @@ def wrong_setting(deployment: Configured) -> str:
     return error.setting
 
 
-def resumes(deployment: Configured, asked: Any) -> bool:
+def resumes(deployment: Deployment, asked: Any) -> bool:
     """Return whether a call with the state of a result that asked is completed."""
     answer = deployment.post_call("greet", **next_round(asked, name="Ada"))
     assert "result" in answer or answer["error"]["code"] == -32602

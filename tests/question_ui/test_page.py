@@ -12,8 +12,8 @@ from mcp_roundtrip.question_ui.controls import escape
 from mcp_roundtrip.question_ui.form import Answers, initial_values, make_questions, parse_form, read_answers
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE, FormPage, render_form, render_notice
 from support.html_form import BrowserForm, Element, parse
-from support.question_links import form as form_request
-from support.question_links import url as url_request
+from support.stored_tasks import form as form_request
+from support.stored_tasks import url as url_request
 
 Requests = dict[str, Any]
 

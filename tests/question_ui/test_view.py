@@ -9,7 +9,7 @@ from mcp_roundtrip import Context, Server
 from support.client_requests import APPS
 from support.deployment import Deployment
 from support.question_app import META, Show, asking, complete, form
-from support.question_links import url as url_question
+from support.stored_tasks import url as url_question
 
 pytest_plugins = ["support.question_app"]
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -205,9 +204,7 @@ def test_of_a_long_table_the_function_has_what_fits() -> None:
 
 def routed(*requests: dict[str, Any], code: str = CODE) -> list[dict[str, Any]]:
     """Return what the function returns for requests, run by Node.js."""
-    node = shutil.which("node")
-    if node is None:
-        skips.skip(skips.NODE, "CloudFront's function")
+    node = skips.find_node("CloudFront's function")
     program = f"{code}\nconst requests = {json.dumps(requests)};\n" + (
         "console.log(JSON.stringify(requests.map(request => handler({request: request}))));"
     )

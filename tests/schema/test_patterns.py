@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -65,9 +64,7 @@ REFUSED_BY_CHOICE = re.compile(r"&&|~~|--|\(\?i:|\[[^\]]*\[")
 
 def in_ecmascript(patterns: list[str]) -> list[bool]:
     """Return for each pattern whether a JavaScript engine compiles it."""
-    node = shutil.which("node")
-    if node is None:
-        skips.skip(skips.NODE, "the syntax of patterns")
+    node = skips.find_node("the syntax of patterns")
     done = subprocess.run([node, "-e", PROGRAM], input=json.dumps(patterns), capture_output=True, text=True)
     found: list[bool] = json.loads(done.stdout)
     return found

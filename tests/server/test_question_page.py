@@ -17,8 +17,8 @@ from support.event_sources import HTTP_SOURCES, event_of
 from support.faulty_store import FaultyStore, Operation
 from support.html_form import BrowserForm
 from support.page_user import HEADERS
-from support.question_links import form
 from support.question_page import PATH, QuestionPage
+from support.stored_tasks import form
 
 SIZE = {
     "type": "object",
@@ -154,7 +154,7 @@ def failing(page, error, *, at_writes=False):
         raise error
 
     def matches(operation: Operation) -> bool:
-        return not at_writes or operation.name not in ("get", "query")
+        return not at_writes or not operation.is_read
 
     return page.by(store=FaultyStore(page.calls.store, matches, before=fail))
 

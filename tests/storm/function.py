@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from secrets import token_hex
+from types import FrameType
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,10 +29,10 @@ from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.lease import Lease
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore
-from support.lease_lock import holds_lease_lock
 from support.three_steps import take_three_steps
 
 STEPS = {"first": 50.0, "once": 5.0, "last": 50.0}
@@ -159,6 +161,18 @@ def exhaust_memory() -> None:
             blocks.append(bytearray(8 * 1024 * 1024))
     except MemoryError:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+LEASE_LOCKED = {Lease.renew.__code__, Lease.write_as_owner.__code__}
+"""The methods that call the store under the lock of the lease, which the heartbeat needs, too."""
+
+
+def holds_lease_lock() -> bool:
+    """Return whether the calling code runs under the lock of the lease."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code not in LEASE_LOCKED:
+        frame = frame.f_back
+    return frame is not None
 
 
 class RemoteStore:

@@ -19,7 +19,7 @@ from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.configured import Configured
+from support.deployment import Deployment
 from support.oauth_client import post_call
 from support.project import ROOT
 
@@ -110,6 +110,6 @@ def deployed(
         url = f"{listening.url}/mcp"
         values = {"auth_mode": mode, "audience": url, "token_issuer": issuer.issuer, **(settings or {})}
         environment = {f"MCP_{name.upper()}": value for name, value in values.items()}
-        deployment = Configured(databases(**given), settings=environment)
+        deployment = Deployment(databases(**given), settings=environment)
         listening.start()
         yield AuthorizedServer(url, deployment.observer)

@@ -44,6 +44,16 @@ class Cloud:
     url: str
     log: Path
 
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The environment variables with which programs use the account as its root user."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
+            "AWS_DEFAULT_REGION": REGION,
+        }
+
     def client(self, service: str) -> Any:
         """Return a boto3 client of the account's root user."""
         return _client(self.url, service)
@@ -141,13 +151,7 @@ def deploy(cloud: Cloud, built: Built, name: str, template: Path | None = None, 
         "--no-progressbar",
     ]
     overrides = ["--parameter-overrides", *(f"{each}={value}" for each, value in given.items())]
-    account: dict[str, Any] = {
-        "AWS_ENDPOINT_URL": cloud.url,
-        "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
-        "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
-        "AWS_DEFAULT_REGION": REGION,
-    }
-    done = sam_build.run(*command, *options, *overrides, **account)
+    done = sam_build.run(*command, *options, *overrides, **cloud.variables)
     assert done.returncode == 0, done.stderr + "\n".join(failures(cloud, name))
     return Stack(cloud, name)
 

@@ -7,7 +7,6 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -84,9 +83,7 @@ def chromium() -> Chromium:
 
 def find_chromium() -> Chromium:
     """Return the installed browser, unpacked. Skips the test where there is none."""
-    node = shutil.which("node")
-    if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
-        skips.skip(skips.NODE, "Chromium")
+    node = skips.find_node("Chromium", FOLDER / "node_modules/@sparticuz/chromium")
     UNPACKED.mkdir(exist_ok=True)
     fonts = FOLDER / "fonts.conf"
     fonts.write_text(FONTS)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
@@ -22,7 +21,7 @@ from mcp_roundtrip_testing.http_requests import read_messages
 from mcp_roundtrip_testing.task_table import TaskTable
 from support import callers, legacy_schema
 from support.messages import META, headers, message
-from support.question_links import answer_link
+from support.stored_tasks import answer_link
 
 TASKS: Final[Mapping[str, Any]] = {"extensions": {TASKS_EXTENSION: {}}}
 """Capabilities of a client that follows tasks, and cannot be asked in another way."""
@@ -42,7 +41,7 @@ QUESTIONS: Final = "mcp-roundtrip/questions"
 TOKEN: Final = re.compile(r"https://mcp\.test/mcp/questions\?token=([A-Za-z0-9_-]{43})(?!\S)")
 
 
-class ClientRequests(ABC):
+class ClientRequests:
     """The requests of one client. The attributes are those of `Deployment`."""
 
     server: Server
@@ -51,17 +50,18 @@ class ClientRequests(ABC):
     session_id: str | None
     version: str | None
     capabilities: Mapping[str, Any]
+    mode: AuthMode | None
     clock: Any
     table: TaskTable
 
     @property
-    @abstractmethod
     def auth_mode(self) -> AuthMode:
         """How the deployment identifies this caller."""
+        return self.mode or (AuthMode.NONE if self.user is None else AuthMode.JWT)
 
-    @abstractmethod
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Respond to a request."""
+        raise NotImplementedError
 
     # -- any request --------------------------------------------------------------------------------------
 

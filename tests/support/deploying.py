@@ -1,19 +1,16 @@
 """`make deploy` as a person types it, in this project or an application, to an emulated account."""
 
-import json
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from support import forked_programs, interpreters, sam_build
-from support.aws_account import CREDENTIALS, REGION, Cloud, Stack
-from support.messages import headers, message
+from support.aws_account import Cloud, Stack
+from support.sam_applications import Response, rpc
 
 STACK = "mcp-roundtrip"
 """The stack of the environment `default` in samconfig.toml."""
@@ -22,21 +19,6 @@ BUILT_TEMPLATE = ".aws-sam/build/template.yaml"
 PACKAGED_TEMPLATE = "packaged.yaml"
 
 VENV = Path(".venv")
-
-LIST_TOOLS = message("tools/list")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The response to `tools/list` without credentials."""
-
-    status: int
-    challenge: str
-    body: bytes
-
-    @property
-    def tools(self) -> list[str]:
-        return [tool["name"] for tool in json.loads(self.body)["result"]["tools"]]
 
 
 @dataclass(frozen=True)
@@ -86,10 +68,7 @@ class Deployer:
 
     def _run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env = sam_build.environment() | {
-            "AWS_ENDPOINT_URL": self.cloud.url,
-            "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
-            "AWS_DEFAULT_REGION": REGION,
+            **self.cloud.variables,
             "SAM_CLI_POLL_DELAY": "0.05",
             "PYTHONPATH": str(interpreters.SITE / "fast_yaml"),
         }
@@ -119,13 +98,6 @@ class Deployer:
         )
         return found
 
-    def ask_endpoint(self) -> Answer:
-        """Send `tools/list` without credentials."""
-        url = self.stack.endpoint("/mcp")
-        request = urllib.request.Request(url, json.dumps(LIST_TOOLS).encode(), headers(LIST_TOOLS))
-        try:
-            with urllib.request.urlopen(request, timeout=20) as response:
-                return Answer(response.status, "", response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return Answer(error.code, error.headers.get("www-authenticate", ""), error.read())
+    def ask_endpoint(self) -> Response:
+        """Return the response to `tools/list` without credentials."""
+        return rpc(self.stack.endpoint("/mcp"), "tools/list")

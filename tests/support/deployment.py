@@ -26,7 +26,9 @@ from msgspec import structs
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
@@ -39,6 +41,7 @@ from mcp_roundtrip_testing.task_table import MemoryStore, RecordingDispatcher, T
 from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support import callers
 from support.audit_lines import AuditLines
+from support.aws_clients import DEFAULT_KIND
 from support.client_requests import ASKABLE, ClientRequests, responses
 from support.event_sources import event_of, response_of
 from support.lambda_context import LambdaContext
@@ -74,6 +77,8 @@ class Deployment(ClientRequests):
     observer: Any = field(default_factory=RecordingObserver)
     audit: AuditLines | None = None
     tracer: Tracer | None = None
+    # With `settings`, the ports are those that a deployed function has, but `observer` has the log.
+    settings: Mapping[str, str] | None = None
     replaced_settings: Mapping[str, Any] = field(default_factory=dict)
     replaced_ports: Mapping[str, Any] = field(default_factory=dict)
     # What a front door sent: the owner, the event, the client context, and the timeout in seconds.
@@ -98,6 +103,9 @@ class Deployment(ClientRequests):
             self.table = TaskTable(self.clock, self.store, self.dispatcher, max_open=self.max_open)
         if self.through_door and self.front_door is None:
             self.front_door = make_front_door(self._owners, **self.door_options)
+        if self.settings is not None:
+            configured = wiring.make_ports(load_settings({"MCP_AWS_CLIENT": DEFAULT_KIND, **self.settings}))
+            self._configured = structs.replace(configured, observer=self.observer)
 
     def by(self, **facets: Any) -> Deployment:
         """Return another view of this deployment: another caller, client, request or store.
@@ -108,6 +116,8 @@ class Deployment(ClientRequests):
 
     def ports(self) -> Ports:
         """Return the ports of a new environment."""
+        if self.settings is not None:
+            return self._configured
         ports = make_ports(
             key=self.key,
             clock=self.clock,
@@ -226,12 +236,6 @@ class Deployment(ClientRequests):
     def outcome(self) -> str:
         """The outcome of the last request in the log."""
         return self.outcomes[-1]
-
-    # -- the caller ---------------------------------------------------------------------------------------
-
-    @property
-    def auth_mode(self) -> AuthMode:
-        return self.mode or (AuthMode.NONE if self.user is None else AuthMode.JWT)
 
     def _pause_ms(self, duration_ms: float) -> None:
         if not self.stands_still:

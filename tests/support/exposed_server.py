@@ -100,7 +100,7 @@ class Note(BaseModel):
 # states with keys in memory, and the log of a deployment
 _ports = replace(make_ports(), observer=LogObserver())
 
-server = Server("exposed", namespaced_requests=True, ports=lambda: _ports)
+server = Server("exposed", ports=lambda: _ports)
 
 LISTS: Mapping[str, Any] = {
     "integers": list[int],
@@ -232,11 +232,6 @@ async def asks_later(ctx: AsyncContext, text: str = "") -> str:
 def samples(ctx: Context) -> str:
     roots = ctx.list_roots()
     return ctx.sample("said", "What?", max_tokens=9).text + str(len(roots))
-
-
-@server.tool
-def approves(ctx: Context) -> str:
-    return str(ctx.request("approval", "com.example/approval", {}))
 
 
 @server.tool(task="optional")

@@ -7,24 +7,34 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.store import Change, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing.task_table import MemoryStore
 
 
 class Operation(NamedTuple):
-    """An operation, with the key of its item. `sets` has the attributes that an update sets."""
+    """An operation, with the keys of its items; the sort key of a query is empty.
+
+    `sets` has the attributes that an update sets.
+    """
 
     name: str
-    pk: str
-    sk: str = ""
+    keys: tuple[tuple[str, str], ...]
     sets: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, name: str, given: Sequence[Any]) -> Operation:
-        if name.startswith("put_new"):
-            return cls(name, given[0]["pk"], given[0]["sk"])
-        pk, sk, change = [*given, "", ""][:3]
-        return cls(name, pk, sk, frozenset(change.set) if isinstance(change, Change) else frozenset())
+        match name, given:
+            case "put_new" | "put_new_and_update", (item, *updates):
+                return cls(name, ((item["pk"], item["sk"]), *((each.pk, each.sk) for each in updates)))
+            case "update", (pk, sk, change):
+                return cls(name, ((pk, sk),), frozenset(change.set))
+            case "get" | "query", (pk, *sk):
+                return cls(name, ((pk, *sk) if sk else (pk, ""),))
+        raise AssertionError(name)
+
+    @property
+    def is_read(self) -> bool:
+        return self.name in ("get", "query")
 
 
 def refuse(*operation: Operation) -> None:

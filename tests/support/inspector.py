@@ -6,7 +6,6 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -43,9 +42,7 @@ Inspect = Callable[..., InspectorOutput]
 @pytest.fixture
 def inspector(tmp_path: Path) -> Inspect:
     """Start a process for each command, as users do."""
-    node = shutil.which("node")
-    if node is None or not PROGRAM.exists():
-        skips.skip(skips.NODE, "MCP Inspector")
+    node = skips.find_node("MCP Inspector", PROGRAM)
 
     def inspected(configuration: Any, *arguments: str) -> InspectorOutput:
         [server] = configuration["mcpServers"]

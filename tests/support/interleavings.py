@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.tasks.store import TaskStore
+from support.faulty_store import Operation
 
 TIMEOUT_S: Final = 60
 
@@ -33,33 +34,13 @@ class Crash:
     is_done: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An operation of a store that waits to be executed, and the rows that it is about; "" is all of them."""
-
-    is_read: bool
-    rows: frozenset[tuple[str, str]]
-
-    @classmethod
-    def called(cls, name: str, given: tuple[Any, ...]) -> Operation:
-        match name, given:
-            case "get" | "update", (pk, sk, *_):
-                rows = {(pk, sk)}
-            case "query", (pk,):
-                rows = {(pk, "")}
-            case "put_new" | "put_new_and_update", (item, *updates):
-                rows = {(item["pk"], item["sk"]), *((each.pk, each.sk) for each in updates)}
-            case _:
-                raise AssertionError(name)
-        return cls(name in {"get", "query"}, frozenset(rows))
-
-    def commutes_with(self, other: Operation) -> bool:
-        """Return whether the outcome does not depend on which of the two comes first."""
-        return (self.is_read and other.is_read) or not any(
-            pk == other_pk and (sk == other_sk or not sk or not other_sk)
-            for pk, sk in self.rows
-            for other_pk, other_sk in other.rows
-        )
+def commute(one: Operation, other: Operation) -> bool:
+    """Return whether the outcome does not depend on which of the two comes first."""
+    return (one.is_read and other.is_read) or not any(
+        pk == other_pk and (sk == other_sk or not sk or not other_sk)
+        for pk, sk in one.keys
+        for other_pk, other_sk in other.keys
+    )
 
 
 @dataclass
@@ -110,7 +91,7 @@ class Process:
 
     def execute(self, name: str, given: tuple[Any, ...]) -> Any:
         """Execute an operation of the store when it is this program's turn."""
-        self.next = Operation.called(name, given)
+        self.next = Operation.of(name, given)
         self.has_paused.set()
         assert self.may_run.wait(TIMEOUT_S)
         self.may_run.clear()
@@ -175,7 +156,7 @@ def _take_turns(processes: Sequence[Process], choices: list[tuple[int, int]]) ->
     def follows(number: int, process: Process) -> bool:
         """Return whether no other order has the operation before the last one, with the same outcome."""
         assert process.next is not None
-        return number >= last or executed is None or not process.next.commutes_with(executed)
+        return number >= last or executed is None or not commute(process.next, executed)
 
     while running := [(number, each) for number, each in enumerate(processes) if not each.has_ended]:
         able = [(number, process) for number, process in running if follows(number, process)]

@@ -1,7 +1,6 @@
 """oidc-provider, a certified OpenID provider in a process of Node.js, and a person who signs in there."""
 
 import re
-import shutil
 import socket
 import subprocess
 from base64 import urlsafe_b64encode
@@ -53,9 +52,7 @@ class OpenIdProvider:
 @contextmanager
 def openid_provider() -> Iterator[OpenIdProvider]:
     """Run the provider until the block ends. It inherits a socket, so that a request waits for the start."""
-    node = shutil.which("node")
-    if node is None or not PACKAGE.exists():
-        skips.skip(skips.NODE, "oidc-provider")
+    node = skips.find_node("oidc-provider", PACKAGE)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         descriptor = listening.fileno()
         issuer = f"http://127.0.0.1:{listening.getsockname()[1]}"

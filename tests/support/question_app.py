@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.server.views import read_question_app
-from support import question_links, skips
+from support import skips, stored_tasks
 from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
@@ -43,8 +43,7 @@ def view() -> str:
 
 @pytest.fixture
 def show(run_in_browser: RunProgram) -> Show:
-    if not (MODULES / "@modelcontextprotocol/ext-apps").exists():
-        skips.skip(skips.NODE, "app-bridge")
+    skips.find_node("app-bridge", MODULES / "@modelcontextprotocol/ext-apps")
 
     def take(*steps: Step, **options: Any) -> Log:
         pages = {name: path.read_text() for name, path in PAGES.items()}
@@ -60,7 +59,7 @@ def form(
 ) -> dict[str, Any]:
     """An input request for a form; by default all fields are required."""
     needed = list(properties) if required is None else list(required)
-    return question_links.form({"type": "object", "properties": properties, "required": needed}, message)
+    return stored_tasks.form({"type": "object", "properties": properties, "required": needed}, message)
 
 
 def asking(requests: Mapping[str, Any], state: str = "state-1", **members: Any) -> dict[str, Any]:

@@ -5,7 +5,6 @@ A test talks to it in JSON lines (tests/clients/drivers/lines.py).
 
 import json
 import os
-import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -69,9 +68,7 @@ class RealClient:
             python = folder / "bin/python"
             assert python.exists(), f"{self.environment} is missing: run `make test` once, which installs it"
             return [str(python), str(DRIVERS / "serve.py")]
-        node = shutil.which("node")
-        if node is None or not (folder / "node_modules" / self.package).exists():
-            skips.skip(skips.NODE, self.name)
+        node = skips.find_node(self.name, folder / "node_modules" / self.package)
         drivers = folder / "drivers"  # Node.js looks for packages in the folders above a module
         if drivers.resolve() != DRIVERS:  # also if it is a link to those of another copy of the project
             link = folder / f"drivers-{os.getpid()}"

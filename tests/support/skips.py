@@ -1,6 +1,8 @@
 """A pytest plugin with the permitted reasons for skips. A skip for any other reason is a failure."""
 
+import shutil
 from collections.abc import Generator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -26,6 +28,14 @@ PERMITTED = {
 def skip(reason: str, detail: str) -> NoReturn:
     """Skip the test for a permitted reason. `detail` names what is missing."""
     pytest.skip(f"{reason}: {detail}")
+
+
+def find_node(detail: str, *packages: Path) -> str:
+    """Return the path of Node.js. Skip the test if it, or one of these packages, is missing."""
+    node = shutil.which("node")
+    if node is None or not all(package.exists() for package in packages):
+        skip(NODE, detail)
+    return node
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.parked import ParkedCalls
-from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
+from mcp_roundtrip.tasks.question_page_links import PAGE, AnswerState, QuestionLinks, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore
 from mcp_roundtrip_testing import FakeClock
@@ -21,6 +21,19 @@ from mcp_roundtrip_testing.task_table import TaskTable
 TTL_MS: Final = 3_600_000
 CALL: Final = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
 JOURNAL: Final = Journal("flow")
+
+
+def form(schema: Mapping[str, Any], message: str = "How large?") -> dict[str, Any]:
+    params = {"mode": "form", "message": message, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": params}
+
+
+def url(address: str, message: str = "Sign in") -> dict[str, Any]:
+    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": address}}
+
+
+def answer_link(links: QuestionLinks, token: str, responses: Mapping[str, Any]) -> AnswerState:
+    return links.answer(links.find(token), responses)
 
 
 def outstanding(

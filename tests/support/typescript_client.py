@@ -4,7 +4,6 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 `make test` found no Node.js to install it with.
 """
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +13,6 @@ import pytest
 from support import skips
 
 FOLDER = Path(__file__).parents[2] / ".cache/typescript"
-PACKAGE = "node_modules/@modelcontextprotocol/client"
 
 TIMEOUT_S = 60
 """A program takes 1 s, but longer on a busy computer."""
@@ -29,9 +27,7 @@ class RunModule(Protocol):
 
 @pytest.fixture(scope="session")
 def run_module() -> RunModule:
-    node = shutil.which("node")
-    if node is None or not (FOLDER / PACKAGE).exists():
-        skips.skip(skips.NODE, "the TypeScript client")
+    node = skips.find_node("the TypeScript client", FOLDER / "node_modules/@modelcontextprotocol/client")
 
     def run(text: str, given: str = "") -> str:
         command = [node, "--input-type=module", "--eval", text]

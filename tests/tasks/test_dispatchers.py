@@ -54,7 +54,7 @@ class Dispatched:
 
     def __init__(self):
         self.refused = set()
-        self.store = FaultyStore(matches=lambda operation: operation.pk in self.refused)
+        self.store = FaultyStore(matches=lambda operation: operation.keys[0][0] in self.refused)
         self.stored = StoredTasks.over(self.store, principal=None)
         self.clock, self.now_ms = self.stored.clock, self.stored.now_ms
         self.dispatcher = self.connect()

@@ -20,8 +20,7 @@ from support.client_requests import TOKEN
 from support.dynamodb_clients import new_table
 from support.one_table import order
 from support.processes import run_at_once
-from support.question_links import answer_link
-from support.stored_tasks import CALL, StoredTasks
+from support.stored_tasks import CALL, StoredTasks, answer_link
 
 pytest_plugins = ["support.task_stores"]
 

@@ -6,8 +6,7 @@ import pytest
 
 from mcp_roundtrip.tasks.model import CLIENT, Status, WorkState
 from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
-from support.question_links import answer_link
-from support.stored_tasks import StoredTasks, outstanding
+from support.stored_tasks import StoredTasks, answer_link, outstanding
 
 pytest_plugins = ["support.task_stores"]
 

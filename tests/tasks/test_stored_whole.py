@@ -11,8 +11,7 @@ from mcp_roundtrip.tasks.model import CLIENT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP, PAGE, QuestionLinks
 from support.interleavings import Crash, Program, every_order
-from support.question_links import form
-from support.stored_tasks import StoredTasks
+from support.stored_tasks import StoredTasks, form
 
 pytest_plugins = ["support.task_stores"]
 

@@ -125,7 +125,7 @@ def test_a_partially_written_task_does_not_exist(written):
     def take(operation):
         if len(taken) == written:
             refuse()
-        taken.append(operation.sk)
+        taken.append(operation.keys[0][1])
 
     store = FaultyStore(matches=lambda operation: operation.name == "put_new", before=take)
     deployment = Deployment(server, store=store)

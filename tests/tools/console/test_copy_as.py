@@ -98,9 +98,7 @@ COMPARED: Final = frozenset({"structuredContent", "isError", "messages", "conten
 @pytest.fixture(scope="module")
 def recorded():
     """All calls, played against the served template, which runs until the module ends."""
-    node = shutil.which("node")
-    if node is None:
-        skips.skip(skips.NODE, "the texts that the console copies")
+    node = skips.find_node("the texts that the console copies")
     lines: list[str] = []
     with serve(PROJECT / "template.yaml", parameters={"AuthMode": "none"}, log=lines.append) as app:
         calls = [{"method": "tools/call", **call} for call in CALLS.values()]

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +24,7 @@ Call = Callable[..., list[Any]]
 @pytest.fixture(scope="module")
 def call():
     """Call functions of modules, each given as (module, function, argument, ...)."""
-    node = shutil.which("node")
-    if node is None:
-        skips.skip(skips.NODE, "the modules of the console")
+    node = skips.find_node("the modules of the console")
 
     def run(*calls: tuple[Any, ...]) -> list[Any]:
         given = json.dumps({"web": str(WEB), "calls": calls})
