@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
 import struct
 import sys
 import threading
@@ -17,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Connection
 from secrets import token_hex
 from types import FrameType
 from typing import Any
@@ -106,9 +105,7 @@ class Link:
 
     def _connection(self) -> Connection:
         if not hasattr(self._threads, "connection"):
-            stream = socket.socket(socket.AF_UNIX)
-            stream.connect(self._address)
-            self._threads.connection = Connection(stream.detach())
+            self._threads.connection = Client(self._address)
             is_main = threading.current_thread() is threading.main_thread()
             self._threads.connection.send((os.getpid(), is_main))
         connection: Connection = self._threads.connection

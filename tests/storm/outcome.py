@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.store import TaskStore
@@ -14,7 +13,6 @@ from mcp_roundtrip_testing.task_table import MemoryStore
 from storm.deployment import Delivery
 from storm.function import STEPS
 from storm.plan import ENDS, Case
-from storm.processes import Zygote
 from storm.world import End, Event, Loss, World
 
 AT_ONCE = 3
@@ -52,15 +50,15 @@ class Outcome:
         return [event.detail for event in self.of_kind("begin_step") if event.name == step]
 
 
-def run_all(zygote: Zygote, cases: list[Case]) -> list[Outcome]:
+def run_all(cases: list[Case]) -> list[Outcome]:
     """Run each case in a world of its own."""
     with ThreadPoolExecutor(AT_ONCE) as several:
-        return list(several.map(partial(run, zygote), cases))
+        return list(several.map(run, cases))
 
 
-def run(zygote: Zygote, case: Case, store: TaskStore | None = None) -> Outcome:
+def run(case: Case, store: TaskStore | None = None) -> Outcome:
     """Run one case, with a table in memory by default."""
-    return play(World(zygote, case.delivery, case.polls, case.loss, store=store or MemoryStore()), case)
+    return play(World(case.delivery, case.polls, case.loss, store=store or MemoryStore()), case)
 
 
 def play(world: World, case: Case | None = None) -> Outcome:

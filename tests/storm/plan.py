@@ -9,7 +9,6 @@ from itertools import product
 
 from storm.deployment import Delivery
 from storm.function import STEPS
-from storm.processes import Zygote
 from storm.world import End, Loss, World
 
 ENDS = (End.KILL, End.MEMORY, End.TIMEOUT)
@@ -36,27 +35,27 @@ class Case:
         return self.call == BEFORE_THE_LEASE and self.loss.side == "before"
 
 
-def calls_of(zygote: Zygote, delivery: Delivery) -> dict[bool, list[str]]:
+def calls_of(delivery: Delivery) -> dict[bool, list[str]]:
     """Return the calls of the workers of a task that loses none; those of heartbeats have the key True."""
-    with World(zygote, delivery) as world:
+    with World(delivery) as world:
         world.run()
     kinds = {False: "call", True: "heartbeat"}
     return {key: [event.name for event in world.events if event.kind == kind] for key, kind in kinds.items()}
 
 
-def all_cases(zygote: Zygote) -> list[Case]:
+def all_cases() -> list[Case]:
     """Return each call, each way of losing a worker, each deployment."""
-    places, in_steps = _places(zygote)
+    places, in_steps = _places()
     cases = [case(end, polls) for case in places for end, polls in product(ENDS, (True, False))]
     return [*dict.fromkeys(cases), *in_steps]
 
 
-def sample(zygote: Zygote, size: int) -> list[Case]:
+def sample(size: int) -> list[Case]:
     """Return `size` cases: each call, side and deployment, with the ways of losing a worker in turn."""
     # Consecutive pairs contain each way and each habit of polling equally often.
     ways = [(End.KILL, True), (End.MEMORY, False), (End.TIMEOUT, True)]
     ways += [(End.KILL, False), (End.MEMORY, True), (End.TIMEOUT, False)]
-    places, in_steps = _places(zygote)
+    places, in_steps = _places()
     left = size - len(places)
     chosen = [case(*ways[number % 6]) for number, case in enumerate(places)]
     assert left >= 0
@@ -67,12 +66,12 @@ def sample(zygote: Zygote, size: int) -> list[Case]:
 MakeCase = Callable[[End, bool], Case]
 
 
-def _places(zygote: Zygote) -> tuple[list[MakeCase], list[Case]]:
+def _places() -> tuple[list[MakeCase], list[Case]]:
     """Return the cases at each call, and those within steps."""
     places: list[MakeCase] = []
     in_steps: list[Case] = []
     for delivery in Delivery:
-        calls = calls_of(zygote, delivery)
+        calls = calls_of(delivery)
         for in_heartbeat, names in calls.items():
             for (place, call), side in product(enumerate(names), SIDES):
                 places.append(partial(_case, delivery, call, place, side, in_heartbeat))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +21,10 @@ from mcp_roundtrip_tools.run.execution.runtime_api import (
     RuntimeEvent,
 )
 from storm.virtual_time import VirtualTime
+from storm.zygote import fork_worker
 
 TIMEOUT_S = 900
 """The timeout of the worker function."""
-
-
-class Zygote:
-    """The process that forks workers, so that they need not import anything."""
-
-    def __init__(self) -> None:
-        script = Path(__file__).with_name("zygote.py")
-        self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(script.parent.parent)},
-        )
-
-    def fork(self, *addresses: str) -> int:
-        with self._lock:
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            print(*addresses, file=self._process.stdin, flush=True)
-            return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate()
 
 
 class Thread:
@@ -211,14 +184,14 @@ class WorkerProcess:
 class ForkedEnvironment:
     """An execution environment (see `mcp_roundtrip_tools.run.execution.pools`) in virtual time."""
 
-    def __init__(self, time: VirtualTime, process: WorkerProcess, fork: Callable[[str], int]) -> None:
+    def __init__(self, time: VirtualTime, process: WorkerProcess, address: str) -> None:
         self._time = time
         self._process = process
         self._api = RuntimeApi()
         self._is_ready = False
         self._invocation = 0
         process.on_exit = lambda: self._api.reports.put(Exited(-signal.SIGKILL))
-        process.pid = fork(self._api.address)
+        process.pid = fork_worker(address, time.path, self._api.address)
 
     @property
     def alive(self) -> bool:
@@ -271,32 +244,24 @@ class Launcher:
     """
 
     def __init__(
-        self,
-        zygote: Zygote,
-        time: VirtualTime,
-        folder: Path,
-        on_call: Callable[..., None],
-        heartbeat_delay_s: float,
+        self, time: VirtualTime, folder: Path, on_call: Callable[..., None], heartbeat_delay_s: float
     ) -> None:
-        self._zygote = zygote
         self._time = time
         self._on_call = on_call
         self._heartbeat_delay_s = heartbeat_delay_s
         self._processes: dict[int, WorkerProcess] = {}
         self._known = threading.Condition()
         self._address = str(folder / "socket")
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(self._address)
-        self._socket.listen()
+        self._listener = Listener(self._address, "AF_UNIX", backlog=100)
         self._is_closed = False
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def launch(self) -> ForkedEnvironment:
         """Start a process, whose threads then connect."""
         process = WorkerProcess(self._time, self._on_call)
         process.heartbeat_delay_s = 0 if self._processes else self._heartbeat_delay_s
-        addresses = (self._address, self._time.path)
-        environment = ForkedEnvironment(self._time, process, lambda api: self._zygote.fork(*addresses, api))
+        environment = ForkedEnvironment(self._time, process, self._address)
         with self._known:
             self._processes[process.pid] = process
             self._known.notify_all()
@@ -304,8 +269,8 @@ class Launcher:
 
     def close(self) -> None:
         self._is_closed = True
-        with socket.socket(socket.AF_UNIX) as last:  # wakes the accepting thread
-            last.connect(self._address)
+        Client(self._address).close()  # wakes the accepting thread
+        self._accepting.join()
 
     def _find(self, pid: int) -> WorkerProcess:
         with self._known:
@@ -313,15 +278,11 @@ class Launcher:
             return self._processes[pid]
 
     def _accept(self) -> None:
-        with self._socket:
-            while True:
-                stream, _ = self._socket.accept()
+        with self._listener:
+            while connection := self._listener.accept():
                 if self._is_closed:
-                    stream.close()
                     return
-                threading.Thread(
-                    target=self._connect, args=(Connection(stream.detach()),), daemon=True
-                ).start()
+                threading.Thread(target=self._connect, args=(connection,), daemon=True).start()
 
     def _connect(self, connection: Connection) -> None:
         with suppress(EOFError, OSError):  # the process was killed

@@ -8,14 +8,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from storm.outcome import GOAL_S, as_table, assert_laws, run_all, slowest_claims
 from storm.plan import all_cases
-from storm.processes import Zygote
 
 
 def main() -> int:
     started = time.monotonic()
-    zygote = Zygote()
-    outcomes = run_all(zygote, all_cases(zygote))
-    zygote.close()
+    outcomes = run_all(all_cases())
     for outcome in outcomes:
         assert_laws(outcome)
     print(f"{len(outcomes)} tasks lost a worker and completed ({time.monotonic() - started:.0f} s).\n")

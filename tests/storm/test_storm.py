@@ -30,11 +30,11 @@ DOCS = Path(__file__).parents[2] / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
-def outcomes(zygote):
-    return run_all(zygote, sample(zygote, TASKS))
+def outcomes():
+    return run_all(sample(TASKS))
 
 
-def test_each_task_loses_one_worker_and_workers_are_lost_at_every_call(zygote, outcomes):
+def test_each_task_loses_one_worker_and_workers_are_lost_at_every_call(outcomes):
     assert len(outcomes) == TASKS
     assert all(len(outcome.losses) == 1 for outcome in outcomes)
     lost = {
@@ -43,7 +43,7 @@ def test_each_task_loses_one_worker_and_workers_are_lost_at_every_call(zygote, o
     assert lost >= {
         (delivery, in_heartbeat, place, side)
         for delivery in Delivery
-        for in_heartbeat, calls in calls_of(zygote, delivery).items()
+        for in_heartbeat, calls in calls_of(delivery).items()
         for place in range(len(calls))
         for side in SIDES
     }
@@ -86,26 +86,26 @@ def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes):
         assert all(m <= d <= GOAL_S for m, d in zip(figures, documented[name], strict=True)), (name, figures)
 
 
-def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue(zygote):
-    lost = run(zygote, Case(Delivery.QUEUE, False, "hide", Loss(End.KILL, 0)))
+def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue():
+    lost = run(Case(Delivery.QUEUE, False, "hide", Loss(End.KILL, 0)))
     assert lost.seconds_to_next_claim == 930
     assert_laws(lost)
 
 
-def test_with_a_long_lease_the_next_worker_is_late(zygote):
+def test_with_a_long_lease_the_next_worker_is_late():
     """The figures depend on the length of leases: with 15 minutes, the goal is missed."""
-    world = World(zygote, Delivery.INVOKE, False, Loss(End.KILL, 3, "after"), lease_ms=900_000)
+    world = World(Delivery.INVOKE, False, Loss(End.KILL, 3, "after"), lease_ms=900_000)
     seconds = play(world).seconds_to_next_claim
     assert seconds is not None
     assert seconds > GOAL_S
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there_is_one_task(zygote, is_done):
+def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there_is_one_task(is_done):
     """The requests that create the task and answer its questions. A poll dispatches a lost worker again."""
 
     def run_with(lost_request: tuple[int, bool] | None) -> World:
-        world = World(zygote, lost_request=lost_request)
+        world = World(lost_request=lost_request)
         assert_laws(play(world))
         assert isinstance(world.store, MemoryStore)
         assert [sk for _, sk in world.store._items].count(TASK) == 1
@@ -121,7 +121,7 @@ def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there
 @pytest.mark.parametrize("delivery", Delivery)
 @pytest.mark.parametrize("losses", [4, MAX_ATTEMPTS - 1])
 def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one_completes_the_task(
-    zygote, losses, delivery, polls
+    losses, delivery, polls
 ):
     """All are lost in the same step, late enough for a renewal. The pause grows with their number."""
     remaining = iter(range(losses))
@@ -130,7 +130,7 @@ def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one
         if step == "first" and next(remaining, None) is not None:
             world.time.call_at(world.time.now_s() + 45, lambda: world.kill(process, step))
 
-    world = World(zygote, delivery, polls, on_step=kill)
+    world = World(delivery, polls, on_step=kill)
     outcome = play(world)
     assert outcome.task.status is Status.COMPLETED
     lost = [event.at_s for event in outcome.losses]
@@ -149,8 +149,8 @@ def table(ministack):
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("place", [0, 3, 5, 7, 11])
-def test_the_laws_hold_with_dynamodb(zygote, table, place, side):
+def test_the_laws_hold_with_dynamodb(table, place, side):
     case = Case(Delivery.INVOKE, True, str(place), Loss(End.KILL, place, side))
-    lost = run(zygote, case, table)
+    lost = run(case, table)
     assert len(lost.losses) == 1
     assert_laws(lost)

@@ -47,10 +47,8 @@ def owners(outcome: Outcome) -> list[str]:
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @pytest.mark.parametrize("after_s", [10, 25, 45])
-def test_a_process_that_stops_in_a_step_and_continues_writes_nothing_and_begins_no_step(
-    zygote, delivery, after_s
-):
-    world = World(zygote, delivery)
+def test_a_process_that_stops_in_a_step_and_continues_writes_nothing_and_begins_no_step(delivery, after_s):
+    world = World(delivery)
     in_first_step(world, lambda process: world.stop(process, after_s, duration_s=150))
     outcome = played(world)
     stopped, later = after(outcome, "continued")
@@ -61,8 +59,8 @@ def test_a_process_that_stops_in_a_step_and_continues_writes_nothing_and_begins_
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-def test_a_process_that_stops_for_less_than_its_lease_keeps_its_task(zygote, delivery):
-    world = World(zygote, delivery)
+def test_a_process_that_stops_for_less_than_its_lease_keeps_its_task(delivery):
+    world = World(delivery)
     in_first_step(world, lambda process: world.stop(process, 10, duration_s=45))
     outcome = played(world)
     assert len(outcome.runs_of("first")) == 1
@@ -70,11 +68,11 @@ def test_a_process_that_stops_for_less_than_its_lease_keeps_its_task(zygote, del
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_a_process_that_stops_at_any_call_does_no_harm(zygote, side):
+def test_a_process_that_stops_at_any_call_does_no_harm(side):
     """A request that is under way when the process stops arrives when it continues."""
-    calls = calls_of(zygote, Delivery.INVOKE)[False]
+    calls = calls_of(Delivery.INVOKE)[False]
     for place, call in enumerate(calls):
-        outcome = played(World(zygote, loss=Loss(End.STOP, place, side)))
+        outcome = played(World(loss=Loss(End.STOP, place, side)))
         _, later = after(outcome, "continued")
         taken = outcome.of_kind("claimed")[1].at_s < outcome.of_kind("continued")[0].at_s
         written = [event.name for event in later if event.kind == "written"]
@@ -83,8 +81,8 @@ def test_a_process_that_stops_at_any_call_does_no_harm(zygote, side):
 
 
 @pytest.mark.parametrize("polls", [True, False])
-def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(zygote, polls):
-    outcome = played(World(zygote, Delivery.INVOKE, polls, deliveries=2))
+def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(polls):
+    outcome = played(World(Delivery.INVOKE, polls, deliveries=2))
     assert len({event.pid for event in outcome.events if event.kind == "call"}) >= 2
     assert len(owners(outcome)) == 2  # one for each pass
     assert all(len(outcome.runs_of(step)) == 1 for step in ("first", "once", "last"))
@@ -92,8 +90,8 @@ def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(zygote, 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @pytest.mark.parametrize("after_s", [0, 10, 30, 49])
-def test_a_second_delivery_during_a_step_leaves_its_worker_alone(zygote, delivery, after_s):
-    world = World(zygote, delivery, polls=False)
+def test_a_second_delivery_during_a_step_leaves_its_worker_alone(delivery, after_s):
+    world = World(delivery, polls=False)
     in_first_step(
         world,
         lambda process: world.time.call_at(world.time.now_s() + after_s, world.deployment.deliver_again),
@@ -104,8 +102,8 @@ def test_a_second_delivery_during_a_step_leaves_its_worker_alone(zygote, deliver
     assert all(len(outcome.runs_of(step)) == 1 for step in ("first", "once", "last"))
 
 
-def test_a_second_delivery_takes_over_when_the_first_is_killed(zygote):
-    world = World(zygote, Delivery.INVOKE, polls=False, deliveries=2, loss=Loss(End.KILL, 6, "after"))
+def test_a_second_delivery_takes_over_when_the_first_is_killed():
+    world = World(Delivery.INVOKE, polls=False, deliveries=2, loss=Loss(End.KILL, 6, "after"))
     outcome = played(world)
     assert len(outcome.losses) == 1
     assert outcome.seconds_to_next_claim is not None
@@ -113,17 +111,17 @@ def test_a_second_delivery_takes_over_when_the_first_is_killed(zygote):
 
 
 @pytest.mark.parametrize(("late_s", "first_s"), [(5, 170), (25, 170), (39, 170), (10_000, 50)])
-def test_a_worker_whose_heartbeat_is_late_or_never_comes_keeps_its_task(zygote, late_s, first_s):
+def test_a_worker_whose_heartbeat_is_late_or_never_comes_keeps_its_task(late_s, first_s):
     steps = {"first": first_s, "once": 5, "last": 50}
-    outcome = played(World(zygote, heartbeat_delay_s=late_s, steps=steps))
+    outcome = played(World(heartbeat_delay_s=late_s, steps=steps))
     assert len(owners(outcome)) == 2
     assert len(outcome.runs_of("first")) == 1
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-def test_a_worker_whose_heartbeat_comes_after_its_lease_writes_nothing(zygote, delivery):
+def test_a_worker_whose_heartbeat_comes_after_its_lease_writes_nothing(delivery):
     steps = {"first": 100, "once": 5, "last": 5}
-    outcome = played(World(zygote, delivery, heartbeat_delay_s=10_000, steps=steps))
+    outcome = played(World(delivery, heartbeat_delay_s=10_000, steps=steps))
     claims = outcome.of_kind("claimed")
     lost, taken = claims[0], claims[1]
     later = outcome.events[outcome.events.index(taken) :]

@@ -21,7 +21,7 @@ from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerK
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery, Deployment
 from storm.function import OUT_OF_MEMORY, STEPS
-from storm.processes import Launcher, Thread, WorkerProcess, Zygote
+from storm.processes import Launcher, Thread, WorkerProcess
 from storm.virtual_time import VirtualTime
 
 T = TypeVar("T")
@@ -73,7 +73,6 @@ class Event:
 class World:
     """One task. Use it as a context manager."""
 
-    zygote: Zygote
     delivery: Delivery = Delivery.INVOKE
     polls: bool = True
     loss: Loss | None = None
@@ -97,7 +96,7 @@ class World:
         self.time = VirtualTime(folder / "time")
         self._stack.callback(self.time.close)
         self._calls = {"call": 0, "heartbeat": 0}
-        launcher = Launcher(self.zygote, self.time, folder, self._answer, self.heartbeat_delay_s)
+        launcher = Launcher(self.time, folder, self._answer, self.heartbeat_delay_s)
         self._stack.callback(launcher.close)
         self.deployment = Deployment(self.delivery, self.deliveries, self.time, launcher.launch)
         self._stack.callback(self.deployment.close)
