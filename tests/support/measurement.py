@@ -1,9 +1,8 @@
 """The cost of an invocation in a process that has served only one plain call.
 
-`python measured.py` imports the server, answers a plain call, and forks a process for each line of stdin:
-the path of a file with an event's JSON. Beside it may lie the `input_schema` of a tool named "generated",
-which that process defines first. It reads the event and writes the response as Lambda's
-runtime does, and prints a `Cost` as JSON.
+A process imports the server, answers a plain call, and forks a process for each event, which is in a file.
+Beside it may lie the `input_schema` of a tool named "generated", which the forked process defines first. It
+reads the event and writes the response as Lambda's runtime does.
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +26,8 @@ from mcp_roundtrip.errors import DefinitionError
 
 MAX_CPU_S = 20
 """CPU seconds after which a process is killed, far beyond every limit."""
+
+ENVIRONMENT = {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
 
 
 @dataclass(frozen=True)
@@ -43,60 +46,44 @@ class Cost:
 @contextmanager
 def measuring() -> Iterator[Measure]:
     """Yield a function that measures events."""
-    environment = {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
-    command = [sys.executable, __file__]
-    paths = str(Path(__file__).parents[1])
     with (
         TemporaryDirectory() as folder,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **environment, "PYTHONPATH": paths},
-        ) as process,
+        ProcessPoolExecutor(1, get_context("spawn"), initializer=_start) as process,
     ):
         yield Measure(process, Path(folder) / "event.json")
 
 
 @dataclass(frozen=True)
 class Measure:
-    process: subprocess.Popen[str]
+    process: ProcessPoolExecutor
     file: Path
 
     def __call__(self, event: Any, input_schema: Any = None) -> Cost:
         """Return the cost of an event, also of a call of the tool "generated" with this schema."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.file.write_text(json.dumps(event))
         self.file.with_suffix(".schema").write_text(json.dumps(input_schema))
-        self.process.stdin.write(f"{self.file}\n")
-        self.process.stdin.flush()
-        for line in self.process.stdout:
-            found = json.loads(line)
-            if "peak_mb" in found:  # the other lines are the log of the server
-                return Cost(**found)
-        raise AssertionError("the server has ended")
+        return self.process.submit(_measure_in_fork, self.file).result()
 
 
-def main() -> None:
+def _start() -> None:
+    os.environ |= ENVIRONMENT
     from support.exposed_server import server
     from support.messages import call, http_event
 
     server.lambda_handler(http_event(call("integers", {"items": [1]})), None)
-    loop_s = _cpu_time_of_million_steps()
-    for line in sys.stdin:
-        sys.stdout.flush()
-        if (child := os.fork()) == 0:
-            resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
-            _measure(server, Path(line.strip()), loop_s)
-            sys.stdout.flush()
-            os._exit(0)
-        if os.waitpid(child, 0)[1] != 0:
-            print(json.dumps({"peak_mb": float("inf"), "cpu_loops": float("inf")}), flush=True)
+    _cpu_time_of_million_steps()
 
 
-def _measure(server: Any, file: Path, loop_s: float) -> None:
+def _measure_in_fork(file: Path) -> Cost:
+    with ProcessPoolExecutor(1, get_context("fork")) as forked, suppress(BrokenProcessPool):
+        return forked.submit(_measure, file).result()
+    return Cost(float("inf"), float("inf"))
+
+
+def _measure(file: Path) -> Cost:
+    from support.exposed_server import server
+
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
     if schema := json.loads(file.with_suffix(".schema").read_text()):
         with suppress(DefinitionError):  # the schema is refused, and so is the call
             server.tool(name="generated", input_schema=schema)(_generated)
@@ -107,14 +94,14 @@ def _measure(server: Any, file: Path, loop_s: float) -> None:
     answer = json.dumps(server.lambda_handler(json.loads(text), None))
     cpu_s = time.process_time() - began
     peak_mb = (_kilobytes("VmHWM") - idle) / 1_024
-    cost = {"peak_mb": round(peak_mb, 1), "cpu_loops": round(cpu_s / loop_s, 1)}
-    print(json.dumps({**cost, **_summary(answer)}))
+    return Cost(round(peak_mb, 1), round(cpu_s / _cpu_time_of_million_steps(), 1), *_summary(answer))
 
 
 def _generated(arguments: dict[str, Any]) -> int:
     return len(arguments)
 
 
+@cache
 def _cpu_time_of_million_steps() -> float:
     millions = 10  # the clock of CPU time advances in steps of 10 ms on some machines
     began = time.process_time()
@@ -128,15 +115,12 @@ def _kilobytes(name: str) -> int:
     return int(status.split(f"{name}:")[1].split()[0])
 
 
-def _summary(answer: str) -> dict[str, Any]:
+def _summary(answer: str) -> tuple[int | None, int | None]:
+    """Return the HTTP status and the code of an error."""
     found = json.loads(answer) or {}
     body = found.get("body", "{}") if "statusCode" in found else answer
     try:
         code = json.loads(body).get("error", {}).get("code")
     except (ValueError, AttributeError):  # a notification has no body, a stream is not JSON
         code = None
-    return {"status": found.get("statusCode"), "code": code}
-
-
-if __name__ == "__main__":
-    main()
+    return found.get("statusCode"), code
