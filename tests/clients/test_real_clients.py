@@ -53,26 +53,20 @@ def accept(**content: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def examples_server():
+def examples():
     with recorded(ROOT / "template.yaml", user=True) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def open_server():
+def open_examples():
+    """The examples for everyone, without signing in."""
     with recorded(ROOT / "template.yaml", AuthMode="none") as served:
         yield served
 
 
-@pytest.fixture
-def open_examples(open_server):
-    """The examples for everyone, without signing in."""
-    open_server.exchanges.clear()
-    return open_server
-
-
 @pytest.fixture(scope="module")
-def probe_server():
+def probe():
     with recorded(FOLDER / "probe/template.yaml") as served:
         yield served
 
@@ -83,16 +77,10 @@ def signed_in_probe():
         yield served
 
 
-@pytest.fixture
-def examples(examples_server):
-    examples_server.exchanges.clear()
-    return examples_server
-
-
-@pytest.fixture
-def probe(probe_server):
-    probe_server.exchanges.clear()
-    return probe_server
+@pytest.fixture(autouse=True)
+def no_earlier_requests(request):
+    for name in {"examples", "open_examples", "probe"} & {*request.fixturenames}:
+        request.getfixturevalue(name).exchanges.clear()
 
 
 def first_message(server: Recorded) -> Exchange:

@@ -98,26 +98,13 @@ def run(
 
 
 def report(rows: Mapping[Target, Sequence[Row]]) -> None:
-    """Print the table, then excluded scenarios, excused checks and problems."""
-    width = max(len(row.scenario) for row in _flat(rows))
-    print(f"{'scenario':{width}}  passed  failed  warnings  skipped  excused")
+    """Print the counts of each server, and the problems. The page has the rest."""
     for target, of_target in rows.items():
-        print(target.title)
-        for row in of_target:
-            counts = f"{row.passed:6}  {row.failed:6}  {row.warnings:8}  {row.skipped:7}  {row.excused:7}"
-            print(f"{row.scenario:{width}}  {counts}")
-    print(f"{'total':{width}}  {sum(row.passed for row in _flat(rows)):6}")
-    for revision, reasons in NOT_RUN.items():
-        for scenario, reason in reasons.items():
-            print(f"not run: {revision}: {scenario}: {reason}")
-    for target in rows:
-        for scenario, excuses in target.excused.items():
-            for check, reason in excuses.items():
-                print(f"excused: {target.title}: {scenario}: {check}: {reason}")
-    for target, of_target in rows.items():
+        counts = ", ".join(f"{sum(getattr(row, name) for row in of_target)} {name}" for name in COUNTS)
+        print(f"{target.title}: {len(of_target)} scenarios, {counts}")
         for row in of_target:
             for problem in row.problems:
-                print(f"PROBLEM: {target.title}: {row.scenario}: {problem}")
+                print(f"PROBLEM: {row.scenario}: {problem}")
 
 
 def record(rows: Mapping[Target, Sequence[Row]]) -> None:

@@ -24,7 +24,7 @@ from mcp_roundtrip.engine.step_values import round_trip
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
 from mcp_roundtrip_testing.ports import make_ports
 from messages.cases import mistake, mistakes, run, run_async
-from support.passes import Passes, TaskJournal
+from support.passes import Passes, TaskJournal, error
 
 
 class Connection:
@@ -79,13 +79,7 @@ class Priced(BaseModel):
 def a_key_that_names_something_else_now() -> None:
     playing = Passes(lambda ctx: (ctx.step("pay", pay), ctx.elicit("sure", "Sure?", bool))).begun()
     playing.on(lambda ctx: ctx.now("pay"))()
-    raise _failure(playing.on(lambda ctx: ctx.now("pay")))
-
-
-def _failure(playing: Passes) -> BaseException:
-    from support.passes import error
-
-    return error(playing())
+    raise error(playing.on(lambda ctx: ctx.now("pay"))())
 
 
 def ask(model: Any, **given: Any) -> None:

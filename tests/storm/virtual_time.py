@@ -10,36 +10,28 @@ import heapq
 import struct
 import threading
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
-START_S = 1_795_000_000.0
+from support.manual_timers import START_S, ManualTimers
+
 STUCK_S = 20
 """Seconds of real time after which work that holds the time counts as stuck."""
 
 
-class VirtualTime:
-    """A clock with timers (see `mcp_roundtrip_tools.run.timers`). Other processes read it from a file."""
+class VirtualTime(ManualTimers):
+    """A clock with timers, which other processes read from a file."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self.path = str(path)
         self._file = path.open("w+b", buffering=0)
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(self._lock)
         self._holders = 0
-        self._calls: list[tuple[float, int, Callable[[], object]]] = []
-        self._numbers = count()
         self._failures: list[BaseException] = []
         self._set(START_S)
 
-    def now_s(self) -> float:
-        return self._now_s
-
     def now_ms(self) -> int:
         return round(self._now_s * 1000)
-
-    def call_at(self, epoch_s: float, action: Callable[[], object]) -> None:
-        with self._changed:
-            heapq.heappush(self._calls, (max(self._now_s, epoch_s), next(self._numbers), action))
 
     def hold(self) -> None:
         """Stop the time until `release`."""

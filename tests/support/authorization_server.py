@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.token_issuer import ONE, Key, claims, jwks
 
@@ -63,7 +63,8 @@ class AuthorizationServer:
         return routes.get(path, _not_found)(request)
 
     def _metadata(self, request: Request) -> Response:
-        return _json(
+        return json_response(
+            200,
             {
                 "issuer": self.issuer,
                 "jwks_uri": f"{self.issuer}/keys",
@@ -73,13 +74,12 @@ class AuthorizationServer:
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
                 "authorization_response_iss_parameter_supported": True,
-            }
+            },
         )
 
     def _register(self, request: Request) -> Response:
-        return _json(
-            {**json.loads(request.body), "client_id": "app", "token_endpoint_auth_method": "none"}, 201
-        )
+        registered = {"client_id": "app", "token_endpoint_auth_method": "none"}
+        return json_response(201, {**json.loads(request.body), **registered})
 
     def _authorize(self, request: Request) -> Response:
         asked = dict(parse_qsl(urlsplit(request.target).query))
@@ -96,24 +96,22 @@ class AuthorizationServer:
         asked = self.codes.pop(form["code"])
         digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
         if asked["code_challenge"] != digest.decode() or asked["resource"] != form["resource"]:
-            return _json({"error": "invalid_grant"}, 400)
+            return json_response(400, {"error": "invalid_grant"})
         scope = asked.get("scope", "")
         token = self.token(form["resource"], scope=scope)
-        return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope})
+        return json_response(
+            200, {"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope}
+        )
 
     def _token_of_a_machine(self, request: Request, form: Mapping[str, str]) -> Response:
         if request.header("authorization") != f"Basic {MACHINE}":
-            return _json({"error": "invalid_client", "error_description": "unknown client"}, 401)
+            return json_response(401, {"error": "invalid_client", "error_description": "unknown client"})
         token = self.token(form["resource"], sub="app")
-        return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300})
+        return json_response(200, {"access_token": token, "token_type": "Bearer", "expires_in": 300})
 
 
 def _not_found(request: Request) -> Response:
     return Response(404)
-
-
-def _json(value: Mapping[str, Any], status: int = 200) -> Response:
-    return Response(status, (("content-type", "application/json"),), json.dumps(value).encode())
 
 
 @contextmanager

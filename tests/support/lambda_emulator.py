@@ -15,7 +15,6 @@ the limits on payloads.
 import atexit
 import json
 import os
-import random
 import shutil
 import signal
 import socket
@@ -28,6 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +36,7 @@ from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from support.lambda_runtime import Runtime
 from support.sam_build import SAM
+from support.served_application import unused_ports
 
 START_S = 30
 INVOKE_S = 60
@@ -111,7 +112,7 @@ class Environment:
 def started(artefact: Artefact, variables: Mapping[str, str]) -> Iterator[Environment]:
     """Run a new execution environment with these variables until the block ends."""
     with tempfile.TemporaryDirectory(prefix="rie-") as scratch:
-        log, (port, api_port) = Path(scratch) / "log", _free_ports()
+        log, (port, api_port) = Path(scratch) / "log", islice(unused_ports(), 2)
         addresses = [f"--runtime-interface-emulator-address=127.0.0.1:{port}"]
         addresses += [f"--runtime-api-address=127.0.0.1:{api_port}"]
         runtime: list[str | Path] = [artefact.runtime.python, "-S", "-m", "awslambdaric", artefact.handler]
@@ -208,22 +209,6 @@ def _copy(folder: Path) -> str:
     for path in (copy, *copy.rglob("*")):
         path.chmod(path.stat().st_mode & ~0o222)
     return str(copy)
-
-
-def _free_ports() -> tuple[int, int]:
-    """Return two ports below the ephemeral range, which no other process gets by chance."""
-    with socket.socket() as one, socket.socket() as other:
-        return _bound(one), _bound(other)
-
-
-def _bound(sock: socket.socket) -> int:
-    while True:
-        port = random.randrange(10_000, 32_000)
-        try:
-            sock.bind(("127.0.0.1", port))
-        except OSError:
-            continue
-        return port
 
 
 def _wait_until_it_listens(port: int, process: subprocess.Popen[Any], log: Path) -> None:

@@ -73,17 +73,17 @@ class ServedWithIssuer(Served):
     issuer: AuthorizationServer
 
 
-def unused_port() -> int:
-    """Return a port that is not open, below those that the system gives to connections meanwhile."""
+def unused_ports() -> Iterator[int]:
+    """Yield ports that are not open, below those that the system gives to connections meanwhile."""
     for port in random.sample(range(20_000, 30_000), 100):
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-    raise OSError("no port of 100 is unused")
+        with suppress(OSError):
+            socket.create_server(("127.0.0.1", port)).close()
+            yield port
 
 
 @contextmanager
 def serve_with_issuer() -> Iterator[ServedWithIssuer]:
-    port = unused_port()
+    port = next(unused_ports())
     url, lines = f"http://127.0.0.1:{port}{FRONT_DOOR}", list[str]()
     with authorization_server() as issuer:
         parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "Platform.EndpointUri": url}
