@@ -209,48 +209,6 @@ def test_methods_and_partials_are_read_like_functions():
 # The values
 
 
-def test_json_is_converted_to_the_annotated_types():
-    def tool(
-        when: date,
-        color: Color,
-        size: Size,
-        point: Point,
-        pair: tuple[int, str],
-        flags: set[str],
-        strict: Titled,
-        count: int = 7,
-    ): ...
-
-    raw = {
-        "when": "2026-07-28",
-        "color": "blue",
-        "size": {"vcpus": 2},
-        "point": {"x": 1},
-        "pair": [1, "a"],
-        "flags": ["a"],
-        "strict": {"day": "2026-07-28"},
-    }
-    assert arguments(tool).validate(raw) == {
-        "when": date(2026, 7, 28),
-        "color": Color.BLUE,
-        "size": Size(vcpus=2),
-        "point": Point(1),
-        "pair": (1, "a"),
-        "flags": {"a"},
-        "strict": Titled(day=date(2026, 7, 28)),
-        "count": 7,
-    }
-
-
-def test_an_integer_may_be_written_as_a_float():
-    def tool(count: int, either: int | float = 0, anything: Any = None): ...
-
-    found = arguments(tool).validate({"count": 2.0, "either": 3.0, "anything": 4.0})
-    assert [repr(value) for value in found.values()] == ["2", "3", "4"]
-    assert arguments(tool).validate({"count": 1e300}) == {"count": int(1e300), "either": 0, "anything": None}
-    assert refusal(tool, {"count": 2.5}) == ["arguments.count: Input should be an integer"]
-
-
 def test_every_error_is_one_line_with_its_place():
     def tool(size: Size, sizes: list[Size], name: str, when: date): ...
 

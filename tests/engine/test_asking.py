@@ -34,23 +34,6 @@ def size_then_name(ctx: Context) -> str:
     return f"{name}:{size.vcpus}"
 
 
-def test_the_first_unanswered_question_suspends_the_run():
-    assert asked(Passes(size_then_name)()) == {
-        "size": {
-            "method": "elicitation/create",
-            "params": {
-                "mode": "form",
-                "message": "How large?",
-                "requestedSchema": {
-                    "type": "object",
-                    "properties": {"vcpus": {"type": "integer", "minimum": 1, "maximum": 16}},
-                    "required": ["vcpus"],
-                },
-            },
-        }
-    }
-
-
 def test_a_question_is_asked_until_it_is_answered_and_other_answers_are_ignored():
     call = Passes(size_then_name).begun()
     assert asked(call()).keys() == {"size"}

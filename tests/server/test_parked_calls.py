@@ -220,21 +220,6 @@ def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beg
     assert deployment.text("confirm") == "tea False 2"
 
 
-def test_another_user_and_other_arguments_make_another_call(deployment):
-    bob = deployment.by(user="bob")
-    asked_alice, asked_bob = deployment.text("confirm"), bob.text("confirm")
-    asked_milk = deployment.text("confirm", item="milk")
-    assert len({deployment.token(each) for each in (asked_alice, asked_bob, asked_milk)}) == 3
-    deployment.answer(asked_alice, sure=True)
-    for _ in range(2):
-        assert bob.token(bob.text("confirm")) == deployment.token(asked_bob)
-        assert deployment.token(deployment.text("confirm", item="milk")) == deployment.token(asked_milk)
-        assert deployment.text("confirm") == "tea True 1"
-    bob.answer(asked_bob, sure=False)
-    assert bob.text("confirm") == "tea False 2"
-    assert deployment.text("confirm") == "tea True 1"
-
-
 def test_anonymous_callers_are_told_apart_by_their_sessions():
     anonymous = Deployment(server, version=LEGACY_VERSION, user=None, capabilities={})
     first, second = anonymous.by().connected(), anonymous.by().connected()

@@ -106,38 +106,6 @@ def task():
     return StartedTask()
 
 
-def test_of_a_retry_and_a_poll_one_claims_the_task_and_the_attempt_counts_once(task):
-    first = task.lose_worker(2)
-    task.clock.advance(LEASE_S + 1)
-    attempts = []
-
-    def retry():
-        task.invoke(first)
-        attempts.append(task.stored.attempts)
-
-    meanwhile.append(retry)
-    task.poll_and_run()
-    assert (task.status, attempts) == ("completed", [2])
-    assert ran == ["first", "second"]
-
-
-@pytest.mark.parametrize("tool", ["two_steps", "two_async_steps"])
-def test_a_step_that_outlasts_the_lease_by_far_keeps_the_task(tool):
-    task = StartedTask(tool)
-
-    def ten_minutes():
-        for _ in range(30):
-            task.clock.advance(BEAT_S)
-            task.timer.fire()
-            assert task.status == "working"
-
-    meanwhile.append(ten_minutes)
-    task.invoke()
-    assert not task.deployment.sent, "no poll dispatched another worker"
-    assert ran == ["first", "second"]
-    assert task.status == "completed"
-
-
 def test_a_retry_that_comes_early_waits_for_the_end_of_the_lost_workers_lease(task):
     first = task.lose_worker(3)
     killed_at = task.clock()

@@ -40,16 +40,6 @@ def test_a_message_received_during_the_lease_of_another_worker_is_redelivered():
     assert queue.deliveries == 4, "lost, too early, its wake-up, finished"
 
 
-@pytest.mark.parametrize("call", range(6))
-def test_the_message_of_a_lost_worker_returns_soon_after_its_lease(call):
-    deployment, queue, task_id = queued(lambda ctx: [ctx.step(name, int) for name in "abc"])
-    queue.deliver(crashes_at=call)
-    killed_at = deployment.clock()
-    queue.deliver()
-    assert deployment.clock() - killed_at == LEASE_S + MARGIN_S
-    assert deployment.task(task_id).status is Status.COMPLETED
-
-
 def test_the_message_of_a_running_worker_stays_hidden_and_its_lease_is_renewed():
     timer = HeartbeatTimer()
 
@@ -68,34 +58,6 @@ def test_the_message_of_a_running_worker_stays_hidden_and_its_lease_is_renewed()
     queue.deliver_all()
     assert deployment.task(task_id).status is Status.COMPLETED
     assert leased_until == [round(deployment.clock() * 1000) + LEASE_S * 1000]
-
-
-def test_a_message_that_is_delivered_twice_stays_in_the_queue_until_its_worker_has_ended():
-    def second_delivery():
-        [message] = queue.messages
-        queue.receive(message)
-        left.extend(queue.messages)
-
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("work", second_delivery))
-    left = []
-    queue.deliver()
-    assert len(left) == 1
-    assert deployment.task(task_id).status is Status.COMPLETED
-    ends = [event for event in deployment.events if event.endswith(("finished", "claimed"))]
-    assert ends == ["task_not_claimed", "worker_finished"]
-
-
-def test_a_message_that_returns_before_the_lease_is_over_returns_again_right_after_it():
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("work", int))
-    queue.deliver(crashes_at=2)
-    killed_at = deployment.clock()
-    [message] = queue.messages
-    deployment.clock.advance(50)
-    queue.receive(message)
-    assert deployment.task(task_id).status is Status.WORKING
-    queue.deliver()
-    assert deployment.clock() - killed_at == LEASE_S + MARGIN_S
-    assert deployment.task(task_id).status is Status.COMPLETED
 
 
 branches = Server("branches")
