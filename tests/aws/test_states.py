@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.certificates import LIFETIME_S
@@ -16,10 +17,13 @@ from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support import codec_process
+from support.aws_clients import REGION
 from support.fake_kms import serve
 from support.kms_clients import client, deployment, fails_with
 from support.processes import WITHIN_S, new_process
 from support.tokens import BINDING, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
+
+pytest_plugins = ["support.ministack"]
 
 TTL_S = Limits().round_ttl_s
 WINDOW_S = LIFETIME_S - TTL_S
@@ -294,3 +298,36 @@ def test_processes_that_share_only_kms_open_each_others_states(deployed, strict_
         second = other.submit(codec_process.seal, both, 2, since).result(WITHIN_S)
         assert one.submit(codec_process.open_state, second).result(WITHIN_S) == (both, 2, since)
     assert strict_kms.calls - before == Counter(Sign=2, GetPublicKey=2, GenerateMac=2)
+
+
+ANOTHER_REGION = "eu-west-1"
+MAC_KEY = {"KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC"}
+SIGNING_KEY = {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
+
+
+def test_replica_keys_open_the_states_of_another_region(
+    deployed, clock, ministack, ministack_kms, monkeypatch
+):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", ANOTHER_REGION)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", ministack)
+    elsewhere = AwsClients().client("kms")
+    signing, mac = (replicated(ministack_kms, **kind) for kind in (SIGNING_KEY, MAC_KEY))
+    here, there = (
+        replace(deployed, keys=[key], mac_keys=[mac_key] if deployed.mac_keys else []).environment(
+            each, clock
+        )
+        for each, key, mac_key in zip((ministack_kms, elsewhere), signing, mac, strict=True)
+    )
+    assert there.open(BINDING, seal(here, "from here")).payload == "from here"
+    assert here.open(BINDING, seal(there, "from there")).payload == "from there"
+    elsewhere.close()
+
+
+def replicated(kms, **kind):
+    """Return the ARNs of a multi-Region key and of its replica."""
+    arn = kms.create_key(MultiRegion=True, **kind)["KeyMetadata"]["Arn"]
+    replica = kms.replicate_key(KeyId=arn, ReplicaRegion=ANOTHER_REGION)["ReplicaKeyMetadata"]["Arn"]
+    assert replica == arn.replace(REGION, ANOTHER_REGION)
+    return arn, replica

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import mcp_roundtrip
 from mcp_roundtrip.deployment.cold_start import THRESHOLD
 from mcp_roundtrip_tools.run.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
 from mcp_roundtrip_tools.run.http.messages import Request, Response
@@ -256,3 +257,38 @@ def test_elsewhere_nothing_is_changed():
     collections, threshold = first_call("print(gc.get_threshold())")
     assert collections > 0
     assert threshold < THRESHOLD
+
+
+PACKAGE = Path(mcp_roundtrip.__file__).parent
+MODULES = [
+    *("arguments.argument_types", "arguments.raw_arguments", "arguments.mcp_header"),
+    *("content.structured_output", "content.blocks", "engine.step_values"),
+]
+HEAVY = [
+    "asyncio",
+    "concurrent.futures",
+    "email",
+    "http",
+    "importlib.metadata",  # pydantic looks for plugins when it builds its first validator
+    "jsonschema_rs",
+    "pydantic.root_model",
+    "referencing",
+    "ssl",
+]
+
+# The package's __init__ imports engine and server. A bare parent package avoids that.
+PROGRAM = """
+import sys, types
+parent = types.ModuleType("mcp_roundtrip")
+parent.__path__ = [{package!r}]
+sys.modules["mcp_roundtrip"] = parent
+import mcp_roundtrip.{module}
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_at_most_pydantic_and_builds_no_validator(module):
+    program = PROGRAM.format(package=str(PACKAGE), module=module, heavy=HEAVY)
+    done = run_program(program)
+    assert done.stdout.strip() == "[]"

@@ -10,9 +10,8 @@ import pytest
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
-from support.deployment import Deployment
 from support.messages import META
-from support.task_tools import run_step, task_server
+from support.task_tools import run_step
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 LEGACY = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
@@ -189,36 +188,3 @@ def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
         notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
         assert deployment.send(notification).status == 202
     assert deployment.poll(task_id) == before
-
-
-def test_progress_is_the_status_message_while_the_task_works():
-    seen = []
-
-    def look():
-        task = deployment.poll(task_id)
-        seen.append((task["status"], task.get("statusMessage")))
-
-    def body(ctx):
-        ctx.progress(1, 3, "one of three")
-        ctx.step("early", look)
-        ctx.elicit("go", "On?", bool)
-        ctx.step("resumed", look)
-        ctx.progress(2, 3, "two of three")
-        ctx.step("late", look)
-
-    deployment = Deployment(task_server(body))
-    task_id = deployment.start("works")
-    deployment.run_workers()
-    look()
-    deployment.update(task_id, go=accepted(True))
-    look()
-    deployment.run_workers()
-    look()
-    assert seen == [
-        ("working", "one of three"),
-        ("input_required", None),
-        ("working", None),
-        ("working", None),
-        ("working", "two of three"),
-        ("completed", None),
-    ]
