@@ -204,26 +204,6 @@ def test_a_done_that_uses_the_context_is_refused(ask):
     assert re.search("'page' uses the context inside its function", str(error(call(page=ACCEPT))))
 
 
-def test_a_page_is_polled_while_other_branches_work():
-    page, order = Page(complete_at=3), list[str]()
-
-    async def body(ctx: AsyncContext) -> str:
-        async def visit(branch: AsyncContext) -> None:
-            await branch.elicit_url("page", "Go", URL, done=page.done)
-            order.append("visited")
-
-        async def work(branch: AsyncContext) -> None:
-            for number in range(3):
-                await branch.step(f"step {number}", asyncio.sleep, 0)
-            order.append("worked")
-
-        await ctx.gather({"a": visit, "b": work})
-        return "done"
-
-    assert rounds(AsyncPasses(body, clock=page.clock)) == (Done("done"), 1)
-    assert order == ["worked", "worked", "visited"]
-
-
 def test_polling_a_page_does_not_delay_questions_of_other_branches():
     page = Page()
 

@@ -7,7 +7,6 @@ import pytest
 from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
-from mcp_roundtrip.engine.replay import Done
 from mcp_roundtrip.protocol.canonical import compact_json
 from support.passes import Passes, accept
 
@@ -100,21 +99,6 @@ def test_notifications_over_the_limit_are_counted_and_dropped():
 def test_an_invalid_notification_is_a_usage_error_for_every_client(report, wanted):
     with pytest.raises(UsageError):
         report(context(*wanted)[0])
-
-
-def test_no_report_is_sent_twice_across_checkpoints():
-    def body(ctx: Context) -> None:
-        for number in range(4):
-            ctx.step(f"step {number}", int)
-            ctx.log("info", number)
-            ctx.progress(number + 1)
-
-    call = Passes(body, remaining_ms=0)
-    seen = []
-    while not isinstance(call(), Done):
-        seen += reported(call)
-    seen += reported(call)
-    assert [params.get("data", params.get("progress")) for params in seen] == [0, 1, 1, 2, 2, 3, 3, 4]
 
 
 def test_internal_entries_of_a_step_do_not_suppress_reports():

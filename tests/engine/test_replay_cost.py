@@ -34,36 +34,14 @@ def steps(ctx: Context, length: int) -> None:
         ctx.step(f"step-{item}", row, item)
 
 
-def values(ctx: Context, length: int) -> None:
-    for item in range(length):
-        ctx.now(f"now-{item}")
-        ctx.uuid(f"uuid-{item}")
-
-
 def progress(ctx: Context, length: int) -> None:
     for item in range(length):
         ctx.step(f"step-{item}", int)
         ctx.progress(item + 1, length)
 
 
-def logs(ctx: Context, length: int) -> None:
-    for item in range(length):
-        ctx.log("info", item)
-        ctx.step(f"step-{item}", int)
-
-
-def idempotency_keys(ctx: Context, length: int) -> None:
-    for item in range(length):
-        ctx.step(f"step-{item}", str, ctx.idempotency_key(f"step-{item}"))
-
-
 def answers(ctx: Context, length: int) -> None:
     ctx.ask(*(Elicit(f"question-{item}", "?", bool) for item in range(length)))
-
-
-async def async_steps(ctx: AsyncContext, length: int) -> None:
-    for item in range(length):
-        await ctx.step(f"step-{item}", async_row, item)
 
 
 async def branches(ctx: AsyncContext, length: int) -> None:
@@ -91,9 +69,7 @@ def calls_of_a_replay(body: Callable[[Any, int], Any], length: int) -> int:
     return count_function_calls(call)
 
 
-@pytest.mark.parametrize(
-    "body", [steps, values, progress, logs, idempotency_keys, answers, async_steps, branches]
-)
+@pytest.mark.parametrize("body", [steps, progress, answers, branches])
 def test_each_further_entry_costs_a_replay_the_same(body):
     short, middle, long = (calls_of_a_replay(body, length) for length in LENGTHS)
     per_entry = (middle - short) / (LENGTHS[1] - LENGTHS[0])

@@ -102,26 +102,6 @@ def test_a_logger_of_another_service_is_not_changed(lines):
     assert audited == [{"service": "audit"}] * 2
 
 
-ALL = ["cancelled", "cancelling", "request_completed"]
-
-
-@pytest.mark.parametrize(
-    ("variables", "written"),
-    [
-        ({}, ALL),
-        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, ["cancelled"]),
-        ({"AWS_LAMBDA_LOG_LEVEL": "WARN", "POWERTOOLS_LOG_LEVEL": "ERROR"}, ["cancelled"]),
-        ({"AWS_LAMBDA_LOG_LEVEL": "INFO", "LOG_LEVEL": "ERROR"}, ALL),
-    ],
-    ids=str,
-)
-def test_lines_of_a_tool_have_the_level_and_the_service_of_its_server(variables, written):
-    lines = logged(call("cancel", {"order": "A-1"}), **variables)
-    found = [line for line in lines if line["message"] != "audited"]
-    assert sorted({line["message"] for line in found}) == written
-    assert {line["service"] for line in found} == {"service_undefined"}
-
-
 def test_lines_of_a_tool_have_the_service_of_its_function_and_redacted_tracebacks():
     requests = call("cancel", {"order": "A-1"}), call("fail", {"order": "4111 1111"})
     lines = logged(*requests, AWS_LAMBDA_FUNCTION_NAME="shop_orders", MCP_ISSUER="shop")

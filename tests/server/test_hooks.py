@@ -224,13 +224,6 @@ def test_a_refusal_without_a_tool_is_a_json_rpc_error():
     assert (played.status, played.error["code"], played.error["message"]) == (429, -32603, "Later")
 
 
-def test_a_refusal_in_a_later_round_ends_the_call():
-    server = shop(refusing(CLOSED, lambda call: not call.is_first_pass))
-    ended = Player(server).call("order").answer(sure=True)
-    assert ended.result["isError"] is True
-    assert ended.state is None
-
-
 @pytest.mark.parametrize(
     ("error", "status"),
     [(CLOSED, "completed"), (ProtocolError(-32603, "closed"), "failed"), (OSError(), "completed")],

@@ -27,8 +27,6 @@ READ = Counter(GetItem=1)
 RESUMED = Counter(Query=1, UpdateItem=2)
 
 server = Server("counted_tasks")
-timers: list[HeartbeatTimer] = []
-"""The timer of each worker."""
 
 
 def text(size: int) -> str:
@@ -59,13 +57,6 @@ def long_text(ctx: Context, size: int) -> str:
     return text(size)
 
 
-@server.tool(task="required")
-def long_step(ctx: Context, renewals: int) -> None:
-    """Run a step during which the lease is renewed so many times."""
-    ctx.run_as_task()
-    ctx.step("long", lambda: [timers[-1].fire() for _ in range(renewals)])
-
-
 class CountedTasks:
     """Tasks of `server`. Each method returns the DynamoDB operations that it took; every attempt counts."""
 
@@ -88,8 +79,8 @@ class CountedTasks:
         return self.taken()
 
     def work(self):
-        timers.append(HeartbeatTimer())
-        self.deployment.by(replaced_ports={"wait_ms": timers[-1]}).work({"task": self.task.pk})
+        without_heartbeats = self.deployment.by(replaced_ports={"wait_ms": HeartbeatTimer()})
+        without_heartbeats.work({"task": self.task.pk})
         return self.taken()
 
     def poll(self):
@@ -161,9 +152,3 @@ def test_each_new_step_takes_one_get_and_one_put_and_at_most_once_a_transaction(
     counted_tasks.create("steps", count=count, size=8, once=once)
     begun = Counter(TransactWriteItems=count) if once else Counter()
     assert counted_tasks.work() == RESUMED + Counter(GetItem=count, PutItem=count) + begun
-
-
-@pytest.mark.parametrize("renewals", [0, 1, 5])
-def test_each_renewal_of_a_lease_takes_one_update(counted_tasks, renewals):
-    counted_tasks.create("long_step", renewals=renewals)
-    assert counted_tasks.work() == RESUMED + Counter(GetItem=1, PutItem=1, UpdateItem=renewals)

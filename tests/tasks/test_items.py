@@ -77,10 +77,6 @@ def test_a_task_is_found_by_its_caller_and_its_flow_only(table):
     assert table.tasks.find(replace(table.flow, ends_at_s=0)) is not None
 
 
-def test_a_call_without_a_state_is_a_new_task_each_time(unlimited):
-    assert unlimited.start(flow=None) != unlimited.start(flow=None)
-
-
 def test_all_items_exist_as_long_as_the_flow_and_as_the_task(unlimited):
     task = unlimited.start()
     index = unlimited.store.get(unlimited.flow.index_key, "C")
@@ -107,13 +103,6 @@ def test_a_flow_is_parked_or_becomes_a_task_once(unlimited):
         unlimited.start()
     with pytest.raises(FlowIsStored):
         unlimited.park_flow()
-
-
-def test_a_flow_that_became_a_task_meanwhile_is_not_parked(unlimited):
-    task = unlimited.start()
-    with pytest.raises(FlowIsStored):
-        unlimited.park_flow()
-    assert unlimited.tasks.find(unlimited.flow) == task
 
 
 def write_chunks(table: Table, task: Task, owner: str, result: object) -> Change:

@@ -95,25 +95,6 @@ def test_other_callers_and_other_calls_do_not_find_it(table, other):
     assert table.park_call(other).pk != parked.pk
 
 
-def test_a_call_that_is_parked_already_is_not_parked_again(table):
-    first = table.park_call()
-    second = table.park_call(journal=replace(JOURNAL, flow_id="other"))
-    assert second == first
-    assert second.flow_id == "flow"
-
-
-def test_it_waits_for_its_time_to_live_and_then_the_call_starts_from_its_beginning(table):
-    first = table.park_call()
-    table.clock.advance(TTL_MS / 1000 - 1)
-    assert table.find() == first
-    table.clock.advance(1)
-    assert table.find() is None
-    second = table.park_call(journal=Journal("new", (), JOURNAL.outstanding))
-    assert second.pk != first.pk
-    assert table.find() == second
-    assert table.history(second).journal.entries == ()
-
-
 def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):
     parked = table.park_call()
     answer_link(table.links, parked.link, {"size": YES})
