@@ -5,9 +5,9 @@
 Four servers: the one in `tests/conformance_server`, the same with a new process for every request, the same
 through a front door, and the application of `template.yaml` behind its own; all once more as clients of
 2025-11-25 see them. Fails on a check that fails or warns without an excuse, on a scenario without results, on
-fewer passes than `expected.json` says, on a scenario of the suite that `inventory.py` does not mention;
-`--record` rewrites `expected.json`. A run of all scenarios without a problem writes `results.json`,
-docs/reference/conformance.md and the badge.
+fewer passes than `expected.json` says, on a scenario of the suite that neither `expected.json` nor
+`inventory.py` has; `--record` rewrites the figures of `expected.json`. A run of all scenarios without a
+problem writes `results.json`, docs/reference/conformance.md and the badge.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from inventory import NOT_RUN, ROOT, TARGETS, Target, unaccounted
+from inventory import EXPECTED, NOT_RUN, RECORD, ROOT, TARGETS, Target, unaccounted
 from publication import COUNTS, badge, page
 from suite import NODE, SUITE, Suite, install
 from verdict import Row, judge
@@ -30,7 +30,6 @@ from verdict import Row, judge
 from mcp_roundtrip_tools.run import serve
 
 CACHE: Final = ROOT / ".cache" / "conformance"
-EXPECTED: Final = Path(__file__).with_name("expected.json")
 RESULTS: Final = Path(__file__).with_name("results.json")
 PAGE: Final = ROOT / "docs/reference/conformance.md"
 BADGE: Final = ROOT / "docs/images/conformance.svg"
@@ -52,9 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: the suite could not be installed: {error}", file=sys.stderr)
         return 2
     if unmentioned := unaccounted(suite.scenarios()):
-        print(f"error: not in inventory.py: {', '.join(unmentioned)}", file=sys.stderr)
+        print(
+            f"error: neither in expected.json nor in inventory.py: {', '.join(unmentioned)}", file=sys.stderr
+        )
         return 2
-    expected = {} if options.record else json.loads(EXPECTED.read_bytes())
+    expected = {} if options.record else EXPECTED
     chosen = {target: selected(target, options.scenarios) for target in TARGETS}
     rows = {target: run(target, suite, names, expected) for target, names in chosen.items() if names}
     report(rows)
@@ -114,7 +115,7 @@ def record(rows: Mapping[Target, Sequence[Row]]) -> None:
         known = figures.setdefault(target.record, {})
         for row in of_target:
             known[row.scenario] = min(row.passed, known.get(row.scenario, row.passed))
-    EXPECTED.write_text(json.dumps(figures, indent=2) + "\n")
+    RECORD.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def results_of(rows: Mapping[Target, Sequence[Row]]) -> dict[str, Any]:
