@@ -9,16 +9,11 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
-import messages.awaits
-import messages.contexts
-import messages.functions
-import messages.hooks
-import messages.servers
-import messages.settings  # noqa: F401 - each fills the table
 from mcp_roundtrip import Drift, McpRoundtripError
-from messages.cases import CASES, Case
+from messages.cases import Case, all_cases
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
+CASES = all_cases()
 
 KINDS = {
     *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift"),

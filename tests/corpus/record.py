@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from corpus.catalog import all_cases
 from corpus.golden import FILE, Record, compare, describe, load
-from corpus.recording import record
+from corpus.recording import all_cases, record
 
 
 def main(names: Sequence[str]) -> None:

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
 
 from corpus.deployment import World, opened_world
 from corpus.placeholders import Placeholders
+
+CASES: Final = Path(__file__).with_name("cases")
 
 
 class Case:
@@ -15,6 +19,16 @@ class Case:
     def __init__(self, name: str, play: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         self.name = name
         self.run: Callable[[World], Any] = partial(play, *arguments, **options)
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    """Return the cases of each module in `cases`. Their names differ."""
+    modules = [import_module(f"corpus.cases.{path.stem}") for path in sorted(CASES.glob("*.py"))]
+    found = tuple(case for module in modules for case in module.cases())
+    names = [case.name for case in found]
+    assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)
+    return found
 
 
 def record(case: Case) -> dict[str, Any]:

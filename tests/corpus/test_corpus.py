@@ -2,9 +2,8 @@
 
 import pytest
 
-from corpus.catalog import all_cases
 from corpus.golden import compare, describe, load
-from corpus.recording import record
+from corpus.recording import all_cases, record
 
 SHARES = 4
 """Parts of the corpus that run beside each other."""

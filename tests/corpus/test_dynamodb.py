@@ -9,8 +9,7 @@ from moto import mock_aws
 
 from corpus import dynamodb
 from corpus.aws_account import TABLE
-from corpus.catalog import all_cases
-from corpus.recording import record
+from corpus.recording import all_cases, record
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from support.dynamodb_clients import client, new_table

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, McpRoundtripError
@@ -31,6 +33,13 @@ class Case:
 
 
 CASES: list[Case] = []
+
+
+def all_cases() -> list[Case]:
+    """Return the mistakes in all modules of this folder."""
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        import_module(f"messages.{path.stem}")
+    return CASES
 
 
 def mistakes(module: str, kind: type[McpRoundtripError], table: Mapping[str, Mistake]) -> None:

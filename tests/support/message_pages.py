@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 
 from mcp_roundtrip import DefinitionError
-from messages.cases import CASES, Case
+from messages.cases import Case, all_cases
 from support.project import ROOT
 
 PAGE = ROOT / "docs/reference/messages.md"
@@ -65,8 +64,7 @@ def render() -> str:
     """Return the Markdown of the page."""
     parts = [SHOWN.rstrip("\n"), AUTHORS]
     for module, (title, where) in SECTIONS.items():
-        import_module(f"messages.{module}")  # fills the table
-        problems = {problem for case in CASES if _is_of(case, module) for problem in _problems(case)}
+        problems = {problem for case in all_cases() if _is_of(case, module) for problem in _problems(case)}
         parts += [f"## {title}", where, "\n".join(["```text", *sorted(problems), "```"])]
     return "\n\n".join(parts) + "\n"
 
