@@ -172,6 +172,10 @@ def test_an_answer_to_a_question_of_the_task_is_given_to_the_task():
         play.call("becomes_a_task").task.answer(kep=True)
 
 
+def test_a_failed_call_does_not_report_unused_answers():
+    assert Player(server).call("refuses", size="4").failed
+
+
 # -- results and errors ---------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -104,3 +105,15 @@ def test_the_cors_configuration_of_the_template_is_applied():
         assert "access-control-allow-origin" not in others.headers
         refused = request(app.url(), method="POST", body=b"{}", headers=ALLOWED)
         assert refused.headers["access-control-allow-origin"] == "https://app.example"
+
+
+def test_the_short_forms_of_sam_allow_every_origin_or_one():
+    for configuration, allows in (
+        (True, True),
+        ("https://app.example", True),
+        ("https://other.example", False),
+    ):
+        found = Cors.of(configuration)
+        assert found is not None
+        assert found.allows("https://app.example") is allows
+    assert Cors.of(False) is None
