@@ -31,19 +31,16 @@ from support.transformed_template import (
     WORKER_OF,
     alias,
     arn,
-    broken_rules,
     declared_parameters,
     deployed,
     documented_block,
     lint,
-    load_template,
     name_in,
     of_type,
     outputs,
     parameters,
     properties,
     transformed,
-    transformed_file,
     variables,
     with_blocks,
     with_defaults,
@@ -80,21 +77,6 @@ def test_every_function_has_a_version_that_its_alias_points_to() -> None:
     for function, version in published.items():
         live = properties(name_in(alias(function)))
         assert (live["Name"], live["FunctionVersion"]) == ("live", f"${{{version}.Version}}")
-
-
-def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> None:
-    def published(layer: str) -> set[str]:
-        packaged = tmp_path / f"{layer}.yaml"
-        source = (ROOT / "template.yaml").read_text()
-        packaged.write_text(
-            source.replace("ContentUri: layers/mcp_roundtrip/", f"ContentUri: s3://layers/{layer}")
-        )
-        resources = load_template(transformed_file(packaged, AuthMode="none"))["Resources"]
-        return set(versions(resources).values())
-
-    one, other = published("one"), published("other")
-    assert len(one) == len(other) == len(FOLDERS)
-    assert one.isdisjoint(other)
 
 
 @every_function
@@ -205,24 +187,6 @@ def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_qu
 
 
 # Parameters that contradict each other
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        DOMAIN,
-        {**DOMAIN, "HostedZoneId": "Z0123456789"},
-        {"CertificateArn": DOMAIN["CertificateArn"], "HostedZoneId": "Z0123456789"},  # not used
-        {name: value for name, value in ANOTHER.items() if name != "AuthMode"},
-    ],
-    ids=len,
-)
-def test_consistent_parameters_are_accepted_and_a_domain_without_a_certificate_is_not(
-    given: dict[str, str],
-) -> None:
-    assert broken_rules(**given) == []
-    [broken] = broken_rules(DomainName=DOMAIN["DomainName"])
-    assert "CertificateArn" in broken
 
 
 # The address

@@ -140,14 +140,3 @@ def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):
         options=window((400, 700)),
     )
     assert seen == ["Round 61", 61, ["stopped"], "Round 62", 62, ["completed"]]
-
-
-def test_a_page_that_was_opened_or_loaded_again_begins_at_its_heading(console):
-    seen = console(
-        "#/tools/hostile",
-        *(CALL, ASKED, RECORDED, ROUND),
-        *(("open", "#/tools/large"), ("open", "#/tools/hostile"), ASKED, FOCUSED),
-        *(("evaluate", "scrollY"), ("reload",), ("evaluate", "document.activeElement.tagName")),
-        options=window((400, 700)),
-    )
-    assert seen == ["hostile", 0, "BODY"]

@@ -157,26 +157,6 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console):
     assert seen == [0, 1, 0, ["new_database"]]
 
 
-def test_a_large_state_does_not_slow_the_page_down(console):
-    seen = console(
-        "#/tools/large",
-        CALL,
-        ASKED,
-        RECORDED,
-        ("click", "Response"),
-        ("wait", ".panel pre"),
-        ("evaluate", "document.querySelector('.panel pre').innerText.length"),
-        FITS,
-        ("check", "Yes"),
-        ("click", "Accept"),
-        DONE,
-        ("texts", ".result .prose"),
-    )
-    length, result = seen
-    assert length > 60_000
-    assert result == [str(34 * 1024)]
-
-
 def test_a_server_that_does_not_answer_is_reported(console):
     seen = console(
         "",

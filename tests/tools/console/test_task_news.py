@@ -81,31 +81,3 @@ def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console):
     assert announced == ["The task asks a question."]
     assert after[:2] == before[:2]
     assert (before[2], after[2]) == ("invoi", "invoices")
-
-
-def test_what_the_editor_of_a_version_says_is_in_view(console):
-    edit = (
-        "(() => {{ const source = document.querySelector('.source'); source.value = {};"
-        "source.dispatchEvent(new Event('input')); }})()"
-    )
-    visible = (
-        "evaluate",
-        "document.querySelector('.source-editor [role=status]').getBoundingClientRect().bottom < innerHeight",
-    )
-    seen = console(
-        "#/tools/get_weather",
-        *(("fill", "location", "Tokyo"), ("click", "Call"), ("wait", ".result"), ("click", "Experiments")),
-        *(
-            ("click", "Edit local_weather"),
-            ("wait", ".source"),
-            ("evaluate", edit.format("source.value + '#'")),
-        ),
-        *(("click", "Deploy"), ("see", "Deployed:"), visible, FOCUSED),
-        *(("evaluate", edit.format("'def'")), ("click", "Deploy"), ("see", "Not deployed.")),
-        *(("shows", ".source-editor .error"),),
-        *(("click", "Return to the project’s files"), ("see", "The files of the project run.")),
-        *(("shows", ".source-editor .actions"), FOCUSED),
-        refused=True,
-        options=WINDOW,
-    )
-    assert seen == [True, "Deploy", "The files of the project run."]

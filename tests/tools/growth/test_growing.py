@@ -17,12 +17,13 @@ from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.lint.__main__ import main as lint
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade
-from support.clients import Person, official
+from support.clients import Person, answered_on_page, fast_mcp, official
 from support.served_application import serve
 
 pytestmark = pytest.mark.anyio
 
 TEXT = {"text": "Ask before you count."}
+STATUS = "A-1002 is being packed."
 
 Step = Callable[[Path], Any]
 
@@ -67,16 +68,22 @@ def test_the_tests_of_all_tools_pass(grown: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("step", TRIED)
 async def test_every_tool_is_served_at_the_same_address(grown: dict[str, Path], step: str) -> None:
-    with serve(grown[step] / "template.yaml", parameters={"AuthMode": "none"}, log=None) as app:
+    log: list[str] = []
+    with serve(grown[step] / "template.yaml", parameters={"AuthMode": "none"}, log=log.append) as app:
         assert app.endpoint_path() == "/mcp"
-        async with official(app.url("/mcp"), Person([{"value": "A-1002"}])) as client:
-            assert await client.call("order_status", {}) == {"text": "A-1002 is being packed."}
+        for connect in (official, fast_mcp):
+            async with connect(app.url("/mcp"), person := Person([{"value": "A-1002"}])) as client:
+                assert await client.call("order_status", {}) == {"text": STATUS}
+            assert person.asked == ["Which order?"]
+        assert await answered_on_page(app.url("/mcp"), "order_status", "A-1002") == STATUS
         present = [name for name in TOOLS if any(grown[step].glob(f"functions/*/{name}.py"))]
         present += [name for name in TOOLS if (grown[step] / "functions" / name).is_dir()]
         for name in present:
-            async with official(app.url("/mcp"), Person([{"value": "words"}])) as client:
+            connect = fast_mcp if name == "count_parts" else official  # it follows tasks
+            async with connect(app.url("/mcp"), Person([{"value": "words"}])) as client:
                 assert await client.call(name, TEXT) == {"length": 4, "unit": "words"}
     assert len(present) == min(max(0, [*STEPS].index(step)), len(TOOLS))
+    assert any("tasks/get" in line for line in log) is ("count_parts" in present)
 
 
 def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findings(

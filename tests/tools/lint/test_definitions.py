@@ -2,77 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from mcp_roundtrip_tools.lint.checking import check_file
 
-HELPERS = """\
-import time, uuid
+HELPERS = """
+    import time, uuid
+    import boto3, requests
+    from pydantic import BaseModel
 
-def new_reference():
-    return "R-" + uuid.uuid4().hex
+    queue = boto3.client("sqs")
 
-def now():
-    return time.time()
+    def now():
+        return time.time()
 
-def constant():
-    return 1
-"""
+    def constant():
+        return 1
 
+    def notify():
+        requests.post("https://example.com")
 
-def rules_of(path: Path, *lines: str) -> list[tuple[int, str]]:
-    path.write_text("\n".join(["from mcp_roundtrip import Context", *lines, ""]))
-    return [(finding.line, finding.rule) for finding in check_file(path)]
+    async def is_sure(ctx):
+        return await ctx.confirm("a", "b")
 
+    class Orders:
+        def reference(self):
+            return uuid.uuid4().hex
 
-@pytest.mark.parametrize(
-    ("statement", "called"),
-    [
-        ("from helpers import new_reference", "new_reference"),
-        ("from helpers import new_reference as reference", "reference"),
-        ("import helpers", "helpers.new_reference"),
-        ("import helpers as h", "h.new_reference"),
-    ],
-)
-def test_a_function_of_a_module_beside_it_is_followed(tmp_path: Path, statement: str, called: str) -> None:
-    (tmp_path / "helpers.py").write_text(HELPERS)
-    tool = ["def ask(ctx: Context):", f'    ctx.confirm("sure", {called}())']
-    assert rules_of(tmp_path / "app.py", statement, *tool) == [(4, "MRT001")]
-    same = [tool[0], '    ctx.confirm("sure", str(constant()))']
-    assert rules_of(tmp_path / "app.py", "from helpers import constant", *same) == []
+    class RushOrders(Orders):
+        pass
+
+    class Address(BaseModel):
+        street: str
+
+    class Order(BaseModel):
+        address: Address
+
+    orders = Orders()
+    """
 
 
-@pytest.mark.parametrize(
-    ("statement", "called"),
-    [
-        ("from helpers import Orders", "Orders().reference()"),
-        ("from helpers import orders", "orders.reference()"),
-        ("import helpers", "helpers.Orders().reference()"),
-        ("import helpers", "helpers.orders.reference()"),
-        ("from helpers import RushOrders as Rush", "Rush().reference()"),
-    ],
-)
-def test_a_method_of_a_class_of_a_module_beside_it_is_followed(
+def rules_of(path: Path, text: str, **modules: str) -> list[str]:
+    """Write a module and its neighbours; return the rules that report its lines, with the lines."""
+    for name, content in modules.items():
+        path.with_name(f"{name}.py").write_text(dedent(content))
+    path.write_text(f"from mcp_roundtrip import AsyncContext, Context\n{dedent(text)}")
+    lines = path.read_text().splitlines()
+    return [f"{finding.rule} {lines[finding.line - 1].strip()}" for finding in check_file(path)]
+
+
+ASKED = "def ask(ctx: Context):\n    ctx.confirm('sure', {})\n"
+
+FOLLOWED = {
+    "from helpers import now": "str(now())",
+    "from helpers import now as moment": "str(moment())",
+    "import helpers": "str(helpers.now())",
+    "import helpers as h": "str(h.now())",
+    "from helpers import Orders": "Orders().reference()",
+    "from helpers import orders": "orders.reference()",
+    "from helpers import RushOrders as Rush": "Rush().reference()",
+    "import helpers as rush": "rush.RushOrders().reference()",
+    "import helpers as made": "made.orders.reference()",
+}
+
+
+@pytest.mark.parametrize(("statement", "called"), FOLLOWED.items())
+def test_a_function_or_method_of_a_module_beside_it_is_followed(
     tmp_path: Path, statement: str, called: str
 ) -> None:
-    (tmp_path / "helpers.py").write_text(
-        """\
-import uuid
+    text = f"{statement}\n{ASKED.format(called)}"
+    assert rules_of(tmp_path / "app.py", text, helpers=HELPERS) == [f"MRT001 ctx.confirm('sure', {called})"]
 
-class Orders:
-    def reference(self):
-        return uuid.uuid4().hex
 
-class RushOrders(Orders):
-    pass
-
-orders = Orders()
-"""
-    )
-    tool = ["def ask(ctx: Context):", f'    ctx.confirm("sure", {called})']
-    assert rules_of(tmp_path / "app.py", statement, *tool) == [(4, "MRT001")]
+def test_a_function_that_returns_the_same_is_not_reported(tmp_path: Path) -> None:
+    text = f"from helpers import constant\n{ASKED.format('str(constant())')}"
+    assert rules_of(tmp_path / "app.py", text, helpers=HELPERS) == []
 
 
 @pytest.mark.parametrize(
@@ -81,79 +89,65 @@ orders = Orders()
 )
 def test_a_function_of_the_package_is_followed(tmp_path: Path, statement: str) -> None:
     (tmp_path / "orders").mkdir()
-    (tmp_path / "orders/__init__.py").touch()
-    (tmp_path / "orders/helpers.py").write_text(HELPERS)
-    tool = ["def ask(ctx: Context):", '    ctx.confirm("sure", str(now()))']
-    assert rules_of(tmp_path / "orders/app.py", statement, *tool) == [(4, "MRT001")]
+    text = f"{statement}\n{ASKED.format('str(now())')}"
+    found = rules_of(tmp_path / "orders/app.py", text, helpers=HELPERS, __init__="")
+    assert found == ["MRT001 ctx.confirm('sure', str(now()))"]
 
 
-@pytest.mark.parametrize("content", ["def (:", "x\0", "from app import *"])
+@pytest.mark.parametrize("content", ["def (:", "x\0", "from app import *", "import app\nnow = app.ask"])
 def test_an_imported_module_that_cannot_be_read_is_not_followed(tmp_path: Path, content: str) -> None:
-    (tmp_path / "helpers.py").write_text(content)
-    tool = ["def ask(ctx: Context):", '    ctx.confirm("sure", str(now()))']
-    assert rules_of(tmp_path / "app.py", "from helpers import now", *tool) == []
+    text = f"from helpers import now\n{ASKED.format('str(now())')}"
+    assert rules_of(tmp_path / "app.py", text, helpers=content) == []
 
 
-def test_a_tool_of_a_server_that_another_module_creates_needs_a_docstring(tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text('from mcp_roundtrip import Server\nserver = Server("shop")\n')
-    (tmp_path / "other.py").write_text('from fastmcp import FastMCP\nserver = FastMCP("shop")\n')
-    tool = ["@server.tool", "def ask(name: str) -> str:", "    return name", ""]
-    for module, findings in (("shop", ["MRT013"]), ("other", [])):
-        (tmp_path / "app.py").write_text("\n".join([f"from {module} import server", *tool]))
-        assert [finding.rule for finding in check_file(tmp_path / "app.py")] == findings
+TOOLS: Mapping[str, tuple[str, list[str]]] = {
+    "a nested model": (
+        """
+        from helpers import Order
+        def ask(ctx: Context):
+            ctx.elicit("order", "What?", Order)
+        """,
+        ['MRT012 ctx.elicit("order", "What?", Order)'],
+    ),
+    "clients and effects": (
+        """
+        import helpers
+        from helpers import notify, queue as jobs
+        def ask(ctx: Context):
+            notify()
+            helpers.queue.send_message()
+            jobs.send_message()
+            jobs.receive_message()
+            ctx.confirm("sure", "Sure?")
+        """,
+        ["MRT006 notify()", "MRT006 helpers.queue.send_message()", "MRT006 jobs.send_message()"],
+    ),
+    "a missing await": (
+        """
+        import helpers
+        from helpers import is_sure
+        async def ask(ctx: AsyncContext):
+            if is_sure(ctx):
+                helpers.is_sure(ctx)
+            return await is_sure(ctx)
+        """,
+        ["MRT003 if is_sure(ctx):", "MRT003 helpers.is_sure(ctx)"],
+    ),
+}
 
 
-def test_a_nested_model_of_a_module_beside_it_is_found(tmp_path: Path) -> None:
-    (tmp_path / "models.py").write_text(
-        """\
-from pydantic import BaseModel
-
-class Address(BaseModel):
-    street: str
-
-class Order(BaseModel):
-    address: Address
-"""
-    )
-    tool = ["from models import Order", "def ask(ctx: Context):", '    ctx.elicit("order", "What?", Order)']
-    assert rules_of(tmp_path / "app.py", *tool) == [(4, "MRT012")]
+@pytest.mark.parametrize(("text", "expected"), TOOLS.values(), ids=TOOLS)
+def test_what_a_module_beside_it_defines_is_known(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert rules_of(tmp_path / "app.py", text, helpers=HELPERS) == expected
 
 
-def test_clients_and_effects_of_a_module_beside_it_are_followed(tmp_path: Path) -> None:
-    (tmp_path / "clients.py").write_text(
-        """\
-import boto3, requests
-queue = boto3.client("sqs")
-
-def notify():
-    requests.post("https://example.com")
-"""
-    )
-    tool = [
-        "import clients",
-        "from clients import notify, queue as jobs",
-        "def ask(ctx: Context):",
-        "    clients.notify()",
-        "    notify()",
-        "    clients.queue.send_message()",
-        "    jobs.send_message()",
-        "    jobs.receive_message()",
-        '    ctx.confirm("sure", "Sure?")',
-    ]
-    assert rules_of(tmp_path / "app.py", *tool) == [(line, "MRT006") for line in range(5, 9)]
-
-
-def test_an_async_helper_of_a_module_beside_it_has_to_be_awaited(tmp_path: Path) -> None:
-    (tmp_path / "questions.py").write_text(
-        "async def is_sure(ctx):\n    return await ctx.confirm('a', 'b')\n"
-    )
-    tool = [
-        "from mcp_roundtrip import AsyncContext",
-        "import questions",
-        "from questions import is_sure",
-        "async def ask(ctx: AsyncContext):",
-        "    if is_sure(ctx):",
-        "        questions.is_sure(ctx)",
-        "    return await is_sure(ctx)",
-    ]
-    assert rules_of(tmp_path / "app.py", *tool) == [(6, "MRT003"), (7, "MRT003")]
+@pytest.mark.parametrize(
+    ("module", "made_of", "rules"), [("mcp_roundtrip", "Server", ["MRT013"]), ("fastmcp", "FastMCP", [])]
+)
+def test_a_tool_of_a_server_that_another_module_creates_needs_a_docstring(
+    tmp_path: Path, module: str, made_of: str, rules: list[str]
+) -> None:
+    (tmp_path / "shop.py").write_text(f'from {module} import {made_of}\nserver = {made_of}("shop")\n')
+    tool = "from shop import server\n@server.tool\ndef ask(name: str) -> str:\n    return name\n"
+    (tmp_path / "app.py").write_text(tool)
+    assert [finding.rule for finding in check_file(tmp_path / "app.py")] == rules

@@ -4,13 +4,10 @@ import io
 import json
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stderr
 from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -296,30 +293,6 @@ def test_colours_are_for_terminals_unless_the_user_says_otherwise():
     assert not wants_colours(OnTerminal(), {"TERM": "dumb"})
     assert not wants_colours(io.StringIO(), {})
     assert wants_colours(io.StringIO(), {"FORCE_COLOR": "1"})
-
-
-REQUEST = ("method", "id", "params", "name", "uri", "ref", "argument", "taskId")
-RESPONSE = ("result", "error", "code", "message", "content", "isError", "inputRequests", "tools", "status")
-LINE = ("level", "message", "timestamp", "service", "_aws", "CloudWatchMetrics", "Metrics", "stackTrace")
-NAMES = st.sampled_from([*REQUEST, *RESPONSE, *LINE])
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=6),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(request=VALUES, response=VALUES, line=VALUES, status=st.sampled_from([200, 400, 500]))
-def test_no_message_and_no_line_is_too_strange(request, response, line, status):
-    written = list[str]()
-    run = Run(JsonLines(written.append))
-    lines = [line, json.dumps(line), {**event("request_completed"), "asked": line, "outcome": line}]
-    with redirect_stderr(io.StringIO()) as errors:
-        run.answer(request, response, *lines, status=status)
-    assert errors.getvalue() == ""
-    assert len(run.written) >= 1
-    assert len(written) == 1
 
 
 @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000])
