@@ -11,6 +11,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.edited_sources import MAX_FILE, MAX_FILES
 from support.client_requests import ASKABLE
 from support.sam_applications import SERVER_WITH_TASKS, http, rpc, write_application
 from support.served_application import serve
@@ -228,6 +229,46 @@ def test_another_version_of_the_code_answers_the_next_round(console):
     assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
     project = Path(console.app.folder / "server/app.py").read_text()
     assert "How many" not in project
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../app.py", "a/../../app.py", "/etc/app.py", "a//b.py", "./app.py", ".hidden.py", "a/.git/x.py"),
+        *("app.py/", "", "a\\..\\b.py", "a\x00.py", "a\n.py", "a b.py", "app.sh", "app", "app.pyc", "app.so"),
+        *("C:app.py", "~/app.py", "é.py", "/".join("a" * 9) + ".py", "requirements.txt"),
+    ],
+)
+def test_a_name_cannot_leave_the_copy_or_be_another_kind_of_file(console, name):
+    assert console.api("sources/Server", {"files": {name: ""}}, "PUT").status == 422
+    assert console.read("sources/Server")["isEdited"] is False
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"app.py": "\x00"},
+        {"app.py": "#" * (MAX_FILE + 1)},
+        {"app.py": "(" * 500},
+        {"a.py": "", "a.py/b.py": ""},
+        {f"a{number}.py": "" for number in range(MAX_FILES + 1)},
+    ],
+    ids=["null", "large", "deep", "file and folder", "many"],
+)
+def test_files_that_cannot_run_and_too_many_are_refused(console, files):
+    assert console.api("sources/Server", {"files": files}, "PUT").status == 422
+    assert console.read("sources/Server")["isEdited"] is False
+
+
+def test_hidden_large_binary_and_outside_files_are_not_shown(console):
+    code = console.app.folder / "server"
+    (code / "linked.py").symlink_to(console.app.folder / "template.yaml")
+    (code / "folder").symlink_to(console.app.folder)
+    (code / ".env.py").write_text("SECRET = 1")
+    (code / "large.py").write_text("#" * (MAX_FILE + 1))
+    (code / "binary.py").write_bytes(b"\xff\xfe")
+    shown = console.read("sources/Server")["files"]
+    assert [file["name"] for file in shown] == ["app.py", "notes.md"]
 
 
 @pytest.mark.parametrize(

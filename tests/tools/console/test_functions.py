@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.resource_uris import UriTemplate, normalize_uri
-from mcp_roundtrip_testing.http_requests import build_parameter_headers
 from support import skips
 from support.project import FUNCTIONS
 
@@ -38,18 +36,6 @@ def call():
 
 
 TEXT, PLAYER = "copy_as/python_text.js", "copy_as/player.js"
-
-NAMES = [
-    "get_weather",
-    "a b",
-    "",
-    " x",
-    "Ünïcode",
-    "weather://forecast/Tokyo, Japan",
-    "=?base64?eA==?=",
-    "a\tb",
-    "🙂",
-]
 
 
 @pytest.mark.parametrize(
@@ -117,30 +103,6 @@ def test_a_curl_command_quotes_what_a_shell_would_read(call):
     lines = done.stdout.splitlines()
     assert "x-a: it's" in lines
     assert json.loads(lines[-1]) == body
-
-
-def test_headers_are_those_that_the_server_expects(call):
-    schema = {
-        "properties": {
-            "region": {"x-mcp-header": "Region"},
-            "count": {"x-mcp-header": "Count"},
-            "dry": {"x-mcp-header": "Dry"},
-            "left_out": {"x-mcp-header": "Left-Out"},
-            "inner": {"properties": {"name": {"x-mcp-header": "Name"}}},
-            "list": {"x-mcp-header": "List"},
-        }
-    }
-    arguments = {"region": "Zürich", "count": 3.5, "dry": True, "left_out": None, "inner": {"name": "x"}}
-    names, parameters, uri = call(
-        ("mcp/http.js", "nameHeader", "tools/call", {"name": "Ä"}),
-        ("mcp/http.js", "parameterHeaders", schema, {**arguments, "list": [1]}),
-        ("mcp/http.js", "nameHeader", "resources/read", {"uri": "notes://a"}),
-    )
-    paths = {("region",): "Region", ("count",): "Count", ("dry",): "Dry", ("inner", "name"): "Name"}
-    assert names == {"mcp-name": encode_header("Ä")}
-    assert parameters == build_parameter_headers(paths, arguments)
-    assert uri == {"mcp-name": "notes://a"}
-    assert call(*(("mcp/http.js", "encodeHeader", name) for name in NAMES)) == [*map(encode_header, NAMES)]
 
 
 @pytest.mark.parametrize(

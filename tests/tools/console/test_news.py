@@ -9,7 +9,6 @@ from support.console_browser import CALL, FOCUSED
 pytest_plugins = ["support.console_browser"]
 
 PHONE, TABLET, DESKTOP = (400, 700), (800, 600), (1280, 800)
-SIZES: Final = [PHONE, DESKTOP]
 ROUND: Final = ("shows", ".call[open] .round:last-child")
 RECORDED: Final = ("wait", ".call[open] .round:last-child .environment")
 RESULT: Final = ("wait", ".call[open] .round:last-child .result")
@@ -18,8 +17,6 @@ WHERE: Final = (
     "evaluate",
     "[scrollY, document.activeElement.getBoundingClientRect().top, document.activeElement.value ?? null]",
 )
-
-both_sizes = pytest.mark.parametrize("size", SIZES, ids=str)
 
 
 def window(size, **options):
@@ -74,22 +71,6 @@ def test_errors_are_in_view_and_have_the_focus(console, size, scheme):
         options=window(size, colorScheme=scheme),
     )
     assert seen == ["Open the page", "Round 1", "Round 1", "Round 1"]
-
-
-@both_sizes
-def test_a_field_with_an_error_is_in_view_with_the_error(console, size):
-    error = "document.activeElement.closest('.field').querySelector('.error').getBoundingClientRect()"
-    seen = console(
-        "#/tools/every_type",
-        *(("fill", "text", "a"), ("fill", "whole", "1"), ("fill", "decimal", "1"), ("check", "No")),
-        *(("check", "two"), ("fill", "address", '{"street": "a", "number": 1}'), ("fill", "pattern", "ABC")),
-        *(("fill", "names", "x"), ("fill", "numbers", "1")),
-        ("evaluate", "document.querySelector('.call-form').requestSubmit()"),
-        FOCUSED,
-        ("evaluate", f"[{error}.height > 0, {error}.bottom <= visualViewport.height]"),
-        options=window(size),
-    )
-    assert seen == ["pattern", [True, True]]
 
 
 @pytest.mark.parametrize(

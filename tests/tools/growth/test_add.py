@@ -66,18 +66,6 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
     assert "GitHubEnvironment=prod ApplicationStack=orders-prod\n" in shown
 
 
-def test_a_runtime_that_is_a_parameter_is_that_of_the_environment_in_git(project: Path) -> None:
-    replace(project / "template.yaml", "Runtime: python3.13", "Runtime: !Ref PythonRuntime")
-    declared = "Parameters:\n  PythonRuntime: {Type: String, Default: python3.12}\n"
-    replace(project / "template.yaml", "Parameters:\n  AuthMode", f"{declared}  AuthMode")
-    with (project / "samconfig.toml").open("a") as file:
-        file.write('[default.deploy.parameters.parameter_overrides]\nPythonRuntime = "python3.14"\n')
-    local = "version = 0.1\n[default.deploy.parameters.parameter_overrides]\nPythonRuntime = 'python3.12'\n"
-    (project / "samconfig.local.toml").write_text(local)
-    write(plan_part(project, "pipeline"))
-    assert versions_of_python(project) == {"3.14"}
-
-
 def test_types_that_the_deployer_may_not_create_are_named(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

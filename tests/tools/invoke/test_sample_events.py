@@ -66,11 +66,3 @@ def test_a_run_of_another_application_is_not_asked(app, tmp_path, capsys):
     missing = tmp_path / "template.yaml"
     assert main(["weather", "-e", event, "--port", port_of(app), "--template", str(missing)]) == 2
     assert "template.yaml" in capsys.readouterr().err
-
-
-def test_a_wrong_name_lists_the_functions(app, capsys):
-    event = str(EVENTS / "weather/call.json")
-    assert main(["wether", "-e", event, "--port", port_of(app), "--template", str(TEMPLATE)]) == 2
-    written = capsys.readouterr()
-    assert written.out == ""
-    assert "WeatherFunction (weather)" in written.err

@@ -258,23 +258,6 @@ def test_a_client_or_a_function_cannot_control_the_terminal():
         assert ("\x1b" in written) is colours
 
 
-RED = "\x1b[31m"
-UNAUTHORIZED = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Unauthorized"}}
-
-
-@pytest.mark.parametrize("response", [UNAUTHORIZED, {"message": "Unauthorized"}, b""])
-def test_a_challenge_is_no_failure_but_a_refused_token_is_one(response):
-    run = Run(colours=True)
-    warning = event("unauthorized", "WARNING", reason="no_token")
-    challenged = run.answer(call(), response, warning, status=401)[-1]
-    assert "asks for a sign-in" in challenged
-    assert RED not in challenged
-    for name in ("authorization", "Authorization"):
-        refused = run.answer(call(), response, warning, status=401, headers={name: "Bearer x"})[-1]
-        assert "asks for a sign-in" not in refused
-        assert RED in refused
-
-
 def test_failures_are_red_and_colours_of_a_function_remain_on_a_terminal():
     coloured = "\x1b[32mgreen\x1b[0m"
     printed, line = Run(colours=True).answer(call(), {"error": {"code": -1, "message": "no"}}, coloured)

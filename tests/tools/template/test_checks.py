@@ -79,35 +79,11 @@ def test_settings_that_the_layer_refuses_are_refused(tmp_path: Path) -> None:
     "parameters",
     [
         {"AuthMode": "none"},
-        {"AuthMode": "iam"},
         {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9000", **LOCAL},
         {"AuthMode": "jwt", "TokenIssuer": "https://id.example"},
-        {"AuthMode": "jwt", "TokenIssuer": "https://id.example", "Platform.TokenAudience": "x"},
         {"AuthMode": "lambda", "Platform.LambdaAuthorizerArn": "arn:x"},
-        {
-            "AuthMode": "lambda",
-            "Platform.LambdaAuthorizerArn": "arn:x",
-            "Platform.PrincipalContextKey": "sub",
-        },
         {"AuthMode": "none", "TokenIssuer": "https://id.example", "Platform.TokenAlgorithms": "ES256"},
-        {"AuthMode": "none", "Platform.StateEncryption": "disabled"},
-        {"AuthMode": "none", "Platform.TaskDelivery": "queue"},
     ],
 )
 def test_parameters_that_a_deployment_accepts_are_accepted(parameters: dict[str, str]) -> None:
     assert application(**parameters).functions
-
-
-def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path: Path) -> None:
-    rule = """
-        Parameters: {{Size: {{Type: String, Default: s}}}}
-        Rules:
-          One: {{RuleCondition: !Equals [{condition}, s], Assertions: [{{Assert: !Equals [{value}, a]}}]}}
-        Resources: {{}}
-        """
-    for condition, value in (("!Ref Size", "!Ref Unknown"), ("!Ref Unknown", "!Ref Size")):
-        Template(write_application(tmp_path, rule.format(condition=condition, value=value), {}), {})
-    broken = write_application(tmp_path, rule.format(condition="!Ref Size", value="!Ref Size"), {})
-    Template(broken, {"Size": "m"})
-    with pytest.raises(TemplateError, match="rule One"):
-        Template(broken, {})

@@ -18,6 +18,7 @@ TEMPLATE = """
     Conditions:
       IsProd: !Equals [!Ref Stage, prod]
       IsDev: !Not [!Condition IsProd]
+      IsLarge: !Or [!Equals [!Ref Size, 1024], !And [!Condition IsDev, !Equals [!Ref Size, 4096]]]
     Globals:
       Function:
         Handler: app.handler
@@ -50,6 +51,9 @@ TEMPLATE = """
               ORIGINS: !Join [",", !Ref Origins]
               OWNERS: !Sub '{"tool": "${Tool.Arn}:live", "same": "${Tool.Alias}"}'
               NOTHING: !If [IsProd, x, !Ref AWS::NoValue]
+              LARGE: !If [IsLarge, !ImportValue other, small]
+              PART: !Select ["1", !Split ["/", x/y]]
+              NAMED: !Sub ["${x} ${!Stage}", {x: !Ref Size}]
           Events:
             Mcp: {Type: HttpApi, Properties: {ApiId: !Ref Api, Path: /mcp, Method: post}}
             Rest: {Type: HttpApi}
@@ -85,6 +89,9 @@ def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:
         "TABLE": "Table",
         "ORIGINS": "a,b",
         "OWNERS": f'{{"tool": "{arn}", "same": "{arn}"}}',
+        "LARGE": "small",
+        "PART": "y",
+        "NAMED": "256 ${Stage}",
     }
 
 

