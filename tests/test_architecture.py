@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "internal_errors": {"errors"},
     "protocol": {"errors"},
     "schema": {"errors", "internal_errors", "protocol.canonical"},
-    "arguments": {"errors", "internal_errors", "protocol.canonical", "schema"},
+    "arguments": {"errors", "internal_errors", "protocol.canonical", "protocol.constants", "schema"},
     "content": {"errors", "protocol.canonical", "schema", "arguments"},
     "engine": {
         *("errors", "internal_errors", "auth.callers"),

@@ -28,6 +28,7 @@ from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
+from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.schema.input_reader import ExactReader
 from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator, build_json_schema
 
@@ -176,10 +177,6 @@ def _unsupported_reason(schema: dict[str, Any]) -> str:
     if schema.get("type") == "object":
         return "is a nested object, and a form is flat; put its fields into the model itself"
     return "has a type that a form cannot show; use str, int, float, bool, date, datetime, Literal or an Enum"
-
-
-SINGLE_FIELD = "value"
-"""The one property of a form made from a single-field type."""
 
 
 class Form(Struct, frozen=True, eq=False):

@@ -42,10 +42,9 @@ _SERVER: Final = (
     # arguments, results and steps
     *("content.structured_output", "engine.async_replay", "engine.steps", "schema.json_schema_validator"),
     # calls that ask, and their states
-    *("aws.kms", "engine.asking", "server.presenters"),
-    "deployment.state_codec_factory",
+    *("deployment.state_codec_factory", "engine.asking", "server.presenters"),
     # calls that become tasks or are parked
-    *("server.parked_carrier", "server.task_carrier"),
+    "server.parked_carrier",
 )
 """Modules of this package that a request may import. Each costs a first request some milliseconds."""
 

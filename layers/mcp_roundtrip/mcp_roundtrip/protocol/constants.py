@@ -95,5 +95,8 @@ NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, PROMPTS_GET, RESOURCES_READ
 With `tasks/*` clients should send it (SEP-2663), but servers need not require it, and FastMCP 4.1.2 omits it.
 """
 
+SINGLE_FIELD: Final = "value"
+"""The one property of a form that asks for a single value."""
+
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """From least to most severe (RFC 5424)."""

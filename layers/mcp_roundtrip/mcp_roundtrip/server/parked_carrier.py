@@ -12,12 +12,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.question_channels import ClientInputs
 from mcp_roundtrip.engine.replay import NeedsInput
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
@@ -28,7 +30,7 @@ from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import presenters, state_carrier, task_carrier
 from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
-from mcp_roundtrip.server.round import Round, new_run, parked_channels
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import creation_error, flow_of, parked_caller, task_call_of
 from mcp_roundtrip.tasks.items import with_result
@@ -53,55 +55,61 @@ PASS_RESERVE_MS: Final = 10_000
 request that has less than twice this time reserves half of its time."""
 
 
-# -- load ---------------------------------------------------------------------------------------------------
+class StoredCall(Struct, frozen=True):
+    """A call that the task table stores, parked or as a task, or may store."""
 
+    call: FeatureCall
 
-def continue_stored(call: FeatureCall, this_round: Round | None, task_id: str | None) -> Reply | None:
-    """Return the reply of the task or the parked call as which a call continues; None if there is none.
+    def resume(self, this_round: Round | None = None, *, task_id: str | None = None) -> Reply | None:
+        """Return the reply of the task or the parked call as which a call continues; None if there is none.
 
-    `task_id`: of the parked call that a state names. The answers of the request are stored; without any, the
-    reply says where the call stands.
-    `this_round`: has the journal of another state, which the client sent again. Its answers do not count.
-    Without both, this call may repeat a parked one. Raises StoreError.
-    """
-    stored = None if this_round is None else task_carrier.find_stored(this_round)
-    if this_round is not None:
-        if stored is None:
-            return None
-        if not task_carrier.is_parked(stored):
-            return task_carrier.reply_again(this_round, stored)
-    resumption = _Resumption(call)
-    try:
-        if stored is not None:
-            return resumption.reply_to(stored) or presenters.ended(this_round or resumption.idle_round())
-        if task_id is not None:
-            return resumption.answer(task_id)
-        return resumption.repeat()
-    except ItemTooLarge as error:
-        return presenters.too_large(resumption.idle_round(), error.limit)
-    except (KeyServiceError, SettingsError) as error:
-        return (this_round or resumption.idle_round()).reply_for_exception(error)
+        `task_id`: of the parked call that a state names. The answers of the request are stored; without any,
+        the reply says where the call stands.
+        `this_round`: has the journal of another state, which the client sent again. Its answers do not count.
+        Without both, this call may repeat a parked one. Raises StoreError.
+        """
+        stored = None if this_round is None else task_carrier.find_stored(this_round)
+        if this_round is not None:
+            if stored is None:
+                return None
+            if not task_carrier.is_parked(stored):
+                return task_carrier.reply_again(this_round, stored)
+        resumption = _Resumption(self.call)
+        try:
+            if stored is not None:
+                return resumption.reply_to(stored) or presenters.ended(this_round or resumption.idle_round())
+            if task_id is not None:
+                return resumption.answer(task_id)
+            return resumption.repeat()
+        except ItemTooLarge as error:
+            return presenters.too_large(resumption.idle_round(), error.limit)
+        except (KeyServiceError, SettingsError) as error:
+            return (this_round or resumption.idle_round()).reply_for_exception(error)
 
+    def require_room(self, run: Run) -> None:
+        """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
+        task_carrier.require_room(self.call, run)
 
-# -- save ---------------------------------------------------------------------------------------------------
+    def become_task(self, this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:
+        """Store a task that continues the call, and build the CreateTaskResult. Raises FlowIsStored."""
+        return task_carrier.save(this_round, journal, ttl_ms)
 
-
-def save(this_round: Round, asked: NeedsInput) -> Reply:
-    """Park a call, and ask its questions; without requests, it was out of time. Raises FlowIsStored."""
-    call, requests, journal = this_round.call, asked.requests, asked.journal
-    resumption = _Resumption(call)
-    try:
-        task = resumption.calls.create(
-            resumption.caller, task_call_of(call), journal, requests, asked.channel, flow_of(this_round)
-        )
-        if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
-            # A concurrent call was parked first; or this one was, and continued since its state was issued.
-            return resumption.reply_to(task) or presenters.ended(this_round)
-    except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
-        return this_round.error_reply(creation_error(call, this_round.run, error))
-    channel = asked.channel if requests else None
-    call.record("call_parked", asked=sorted(requests), channel=channel)
-    return ask(this_round, task) if requests else presenters.wait(this_round, task)
+    def park(self, this_round: Round, asked: NeedsInput) -> Reply:
+        """Park the call, and ask its questions; without requests, it was out of time. Raises FlowIsStored."""
+        call, requests, journal = self.call, asked.requests, asked.journal
+        resumption = _Resumption(call)
+        try:
+            task = resumption.calls.create(
+                resumption.caller, task_call_of(call), journal, requests, asked.channel, flow_of(this_round)
+            )
+            if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
+                # A concurrent call was parked first; or this one was, and continued since its state left.
+                return resumption.reply_to(task) or presenters.ended(this_round)
+        except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
+            return this_round.error_reply(creation_error(call, this_round.run, error))
+        channel = asked.channel if requests else None
+        call.record("call_parked", asked=sorted(requests), channel=channel)
+        return ask(this_round, task) if requests else presenters.wait(this_round, task)
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:

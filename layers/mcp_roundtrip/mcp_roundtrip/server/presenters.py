@@ -16,18 +16,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from mcp_roundtrip.arguments.elicitation_form import SINGLE_FIELD
 from mcp_roundtrip.engine.question_channels import own_message
+from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.errors import ProtocolError, ToolError
-from mcp_roundtrip.internal_errors import ArgumentsError, CallAborted
+from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
-from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
 
 if TYPE_CHECKING:
@@ -76,6 +75,15 @@ def open_requests(task: Task) -> WireInputRequests:
 
 def _messages(requests: WireInputRequests) -> str:
     return "".join(f"\n- {own_message(request)}" for request in requests.values())
+
+
+def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
+    """Build the reply of a call whose journal is in the state, by the channel of its questions."""
+    if asked.channel != "app":
+        return ask_client(this_round, asked.requests, state)
+    if not asked.requests:
+        return work_in_app(this_round, state)
+    return ask_in_app(this_round, asked.requests, state)
 
 
 # -- client -------------------------------------------------------------------------------------------------
@@ -265,33 +273,3 @@ def _question_text(key: str, message: str, requestedSchema: Mapping[str, Any], m
     is_ambiguous = "action" in requestedSchema["properties"]
     form = '{"action": "accept", "content": C}, where C is an object' if is_ambiguous else "an object"
     return f"{message}\nKey: {compact_json(key)}. The answer is {form} that fits this JSON Schema: {schema}"
-
-
-def take_responses(params: CallParams) -> CallParams:
-    """Separate the answers that a model passed on from the tool's arguments; null counts as no answers.
-
-    An answer is the content of the form or an ElicitResult. For a form with one field, its value is enough.
-    Raises ArgumentsError.
-    """
-    arguments = dict(params.arguments)
-    given = arguments.pop(INPUT_RESPONSES, None)
-    if not isinstance(given, dict | None):
-        raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
-    responses = {key: _elicit_result(answer) for key, answer in (given or {}).items()}
-    return replace(params, arguments=arguments, model_responses=responses)
-
-
-def _elicit_result(answer: Any) -> dict[str, Any]:
-    match answer:
-        case {"action": "accept", "content": dict(content)} if _has_only(answer, "action", "content"):
-            return {"action": "accept", "content": content}
-        case {"action": "decline" | "cancel" as action} if _has_only(answer, "action"):
-            return {"action": action}
-        case dict():
-            return {"action": "accept", "content": answer}
-    return {"action": "accept", "content": {SINGLE_FIELD: answer}}
-
-
-def _has_only(answer: Mapping[str, Any], *names: str) -> bool:
-    """Return whether all other members are null, which counts as absent."""
-    return all(member is None or name in names for name, member in answer.items())

@@ -15,12 +15,14 @@ model    nowhere; in the task table after a step               in an argument, w
 =======  ====================================================  ==========================================
 
 A parked call asks in the way of the client that makes it again (`parked_carrier.ask`). Its steps are in
-memory until its first pass ends, and `parked_carrier.save` writes them. From then on, each is written before
+memory until its first pass ends, and `StoredCall.park` writes them. From then on, each is written before
 the next line of the tool runs: `tasks.worker` runs the later passes (`stored_passes`), in the request that
 makes the call again.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -43,13 +45,16 @@ from mcp_roundtrip.server.errors import (
 from mcp_roundtrip.server.plan import Carrier, carrier_of_questions
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import (
-    TASK_TTL_MS,
     Round,
     channels_of,
     new_run,
     run_pass,
 )
+from mcp_roundtrip.server.tools import take_responses
 from mcp_roundtrip.state.claims import OpenState
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.parked_carrier import StoredCall
 
 
 def run_call(call: FeatureCall) -> Reply:
@@ -71,8 +76,6 @@ def _run_call(call: FeatureCall) -> Reply:
                 raise
             return _first_round(call).error_reply(unaskable_error(call, error))
     if "model" in call.feature.channels and "model" in call.plan.fallbacks:
-        from mcp_roundtrip.server.presenters import take_responses  # few tools choose it
-
         try:
             call = replace(call, params=take_responses(call.params))
         except ArgumentsError as error:
@@ -83,7 +86,7 @@ def _run_call(call: FeatureCall) -> Reply:
     try:
         return _run_round(this_round)
     except FlowIsStored:  # a concurrent round has become a task, or was parked
-        return _continue_stored(call, this_round) or Reply(call.context.internal_error)
+        return _stored(call).resume(this_round) or Reply(call.context.internal_error)
 
 
 def require_feature_capabilities(call: FeatureCall) -> None:
@@ -109,19 +112,19 @@ def _load(call: FeatureCall) -> Round | Reply:
     has_table = call.context.ports.settings.task_table is not None
     if params.request_state is None:
         may_be_parked = has_table and feature.asks and call.plan.parks
-        return (may_be_parked and _continue_stored(call)) or _first_round(call)
+        return (may_be_parked and _stored(call).resume()) or _first_round(call)
     try:
         opened = state_carrier.open_state(call, params.request_state)
     except StateRejected as rejected:
         return _refuse_state(call, rejected)
     if (task_id := state_carrier.parked_task(opened, for_view=params.is_in_app)) is not None:
-        return _continue_stored(call, task_id=task_id) or Reply(call.context.internal_error)
+        return _stored(call).resume(task_id=task_id) or Reply(call.context.internal_error)
     journal = state_carrier.journal_of(call, opened)
     # No later round could run what the last one puts off.
     is_last = opened.round >= state_carrier.max_rounds(call, journal) and not call.may_start_task
     this_round = _round(call, journal, opened, is_last=is_last)
     may_be_stored = has_table and feature.task is not None
-    return (may_be_stored and _continue_stored(call, this_round)) or this_round
+    return (may_be_stored and _stored(call).resume(this_round)) or this_round
 
 
 def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
@@ -156,12 +159,11 @@ def _round(
     return Round(call, new_run(call, journal, inputs, is_last=is_last), opened)
 
 
-def _continue_stored(
-    call: FeatureCall, this_round: Round | None = None, *, task_id: str | None = None
-) -> Reply | None:
-    from mcp_roundtrip.server.parked_carrier import continue_stored  # most calls are not stored
+def _stored(call: FeatureCall) -> StoredCall:
+    """Return what stores a call in the task table, and continues it from there."""
+    from mcp_roundtrip.server.parked_carrier import StoredCall  # most calls are not stored
 
-    return continue_stored(call, this_round, task_id)
+    return StoredCall(call)
 
 
 # -- run ----------------------------------------------------------------------------------------------------
@@ -170,9 +172,7 @@ def _continue_stored(
 def _run_round(this_round: Round) -> Reply:
     call = this_round.call
     if call.feature.task == "required":
-        from mcp_roundtrip.server.task_carrier import require_room  # few tools require a task
-
-        require_room(call, this_round.run)
+        _stored(call).require_room(this_round.run)
     outcome = run_pass(call, this_round.run)
     match outcome:
         case Done() | Failed():
@@ -189,7 +189,7 @@ def _run_round(this_round: Round) -> Reply:
             channel: Channel = "app" if call.params.is_in_app else "client"
             return _save(this_round, NeedsInput({}, journal, channel), call.carrier_if_unfinished)
         case TaskRequested(journal, ttl_ms):
-            return _become_task(this_round, journal, ttl_ms)
+            return _stored(call).become_task(this_round, journal, ttl_ms)
     raise AssertionError(f"only a task ends a pass with {outcome}")
 
 
@@ -198,47 +198,31 @@ def _run_round(this_round: Round) -> Reply:
 
 def _save(this_round: Round, asked: NeedsInput, carrier: Carrier | None) -> Reply:
     """Save the journal of a pass that is not finished, and ask; without requests, it was out of time."""
+    from mcp_roundtrip.server import presenters  # most calls ask nothing
+
     call, journal = this_round.call, asked.journal
     match carrier:
         case "state":
-            return _save_in_state(this_round, asked)
+            state = _save_in_state(this_round, asked)
+            return state if isinstance(state, Reply) else presenters.ask_with_state(this_round, asked, state)
         case "task":
-            return _become_task(this_round, journal)
+            return _stored(call).become_task(this_round, journal)
         case "parked":
-            from mcp_roundtrip.server import parked_carrier  # most clients show questions, and continue calls
-
-            return parked_carrier.save(this_round, asked)
+            return _stored(call).park(this_round, asked)
         case "restart" if journal.lost_effects:  # the next call runs from its start
             return this_round.error_reply(asked_after_steps(call, asked.requests, journal))
         case "restart" if asked.channel == "client":
             return legacy_calls.ask_at_urls(this_round, asked.requests, journal)
         case "restart":
-            from mcp_roundtrip.server import presenters  # most calls ask nothing
-
             return presenters.ask_model(this_round, asked.requests)
     return this_round.error_reply(out_of_time_error(call))
 
 
-def _save_in_state(this_round: Round, asked: NeedsInput) -> Reply:
-    """Ask with a state; without requests, the state has the call continue at once."""
-    from mcp_roundtrip.server import presenters  # most calls ask nothing
-
+def _save_in_state(this_round: Round, asked: NeedsInput) -> str | Reply:
+    """Return the state of a pass, or the reply of a call that has no rounds left or becomes a task."""
     call, requests = this_round.call, asked.requests
     if asked.channel != "app" and this_round.number > state_carrier.max_rounds(call, asked.journal):
         if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
-            return _become_task(this_round, asked.journal)
+            return _stored(call).become_task(this_round, asked.journal)
         return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
-    state = state_carrier.save(this_round, asked)
-    if isinstance(state, Reply):
-        return state
-    if asked.channel != "app":
-        return presenters.ask_client(this_round, requests, state)
-    if not requests:
-        return presenters.work_in_app(this_round, state)
-    return presenters.ask_in_app(this_round, requests, state)
-
-
-def _become_task(this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:
-    from mcp_roundtrip.server import task_carrier  # few calls become a task
-
-    return task_carrier.save(this_round, journal, ttl_ms)
+    return state_carrier.save(this_round, asked)

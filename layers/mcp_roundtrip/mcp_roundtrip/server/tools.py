@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from mcp_roundtrip.arguments.signature import CLIENT_ARGUMENTS
 from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import ToolError
+from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
@@ -93,3 +95,33 @@ def _known_arguments(tool: Tool, raw: Mapping[str, Any]) -> Mapping[str, Any]:
     if INPUT_RESPONSES in raw and "model" in tool.channels:
         return {**known, INPUT_RESPONSES: raw[INPUT_RESPONSES]}
     return known
+
+
+def take_responses(params: CallParams) -> CallParams:
+    """Separate the answers that a model passed on from the tool's arguments; null counts as no answers.
+
+    An answer is the content of the form or an ElicitResult. For a form with one field, its value is enough.
+    Raises ArgumentsError.
+    """
+    arguments = dict(params.arguments)
+    given = arguments.pop(INPUT_RESPONSES, None)
+    if not isinstance(given, dict | None):
+        raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
+    responses = {key: _elicit_result(answer) for key, answer in (given or {}).items()}
+    return replace(params, arguments=arguments, model_responses=responses)
+
+
+def _elicit_result(answer: Any) -> dict[str, Any]:
+    match answer:
+        case {"action": "accept", "content": dict(content)} if _has_only(answer, "action", "content"):
+            return {"action": "accept", "content": content}
+        case {"action": "decline" | "cancel" as action} if _has_only(answer, "action"):
+            return {"action": action}
+        case dict():
+            return {"action": "accept", "content": answer}
+    return {"action": "accept", "content": {SINGLE_FIELD: answer}}
+
+
+def _has_only(answer: Mapping[str, Any], *names: str) -> bool:
+    """Return whether all other members are null, which counts as absent."""
+    return all(member is None or name in names for name, member in answer.items())
