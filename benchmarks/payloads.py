@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 HOST = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
 PROTOCOL_VERSION = "2026-07-28"
@@ -54,7 +55,9 @@ def page_request(method: str, query: str = "", body: str = "") -> dict[str, Any]
     """Build a request of a browser for the question page."""
     event = _event("", {}, {"content-type": "application/x-www-form-urlencoded"})
     event["requestContext"]["http"] |= {"method": method, "path": PAGE_PATH}
-    return {**event, "rawPath": PAGE_PATH, "rawQueryString": query, "body": body}
+    parameters = dict(parse_qsl(query))
+    queried = {"rawQueryString": query, "queryStringParameters": parameters}
+    return {**event, **queried, "rawPath": PAGE_PATH, "body": body}
 
 
 def _event(method: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:

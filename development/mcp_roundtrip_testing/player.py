@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from msgspec.structs import replace
 
@@ -291,7 +291,8 @@ class Player:
         """Request a page of the application as a browser does; `body` is that of a form."""
         parts = urlsplit(url)
         headers = {"host": parts.netloc, "content-type": "application/x-www-form-urlencoded"}
-        return self._send(HttpRequest(method, headers, body, path=parts.path, query=parts.query))
+        query = dict(parse_qsl(parts.query))
+        return self._send(HttpRequest(method, headers, body, path=parts.path, query=query))
 
     def _send(
         self,

@@ -41,6 +41,18 @@ def test_a_body_that_is_not_base64_is_read_as_none_and_a_missing_one_as_empty(bo
     assert (request.method, request.path, request.body, dict(request.headers)) == ("GET", "", "", {})
 
 
+@pytest.mark.parametrize("source", ["http_api_1_0", "rest_api", "alb_multi_value"])
+def test_a_parameter_of_the_query_counts_if_it_occurs_once(source: str) -> None:
+    lists: dict[str, list[Any]] = {"token": ["a", "b"], "x": ["&token=1"], "none": [], "number": [1]}
+    last = {name: values[-1] for name, values in lists.items() if values}
+    event = {**sent_by(source, any_call()), "queryStringParameters": last}
+    assert parse(source, {**event, "multiValueQueryStringParameters": lists}).query == {"x": "&token=1"}
+    assert parse(source, {**event, "multiValueQueryStringParameters": None}).query == {
+        "token": "b",
+        "x": "&token=1",
+    }
+
+
 @pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])
 def test_without_an_authorizer_there_is_no_context(given: Any) -> None:
     assert authorizer(authorizer=given) == {}

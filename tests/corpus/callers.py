@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from corpus.deployment import AUDIENCE, World
 from mcp_roundtrip_tools.events.of_application import Event
@@ -81,6 +82,8 @@ def event_of(
     path, _, query = path.partition("?")
     event = http_api_event(method, path, headers)
     event |= {"rawQueryString": query, "body": body, "isBase64Encoded": False}
+    if query:
+        event["queryStringParameters"] = dict(parse_qsl(query))
     event = FORMATS.get(source, dict)(event)
     context = {} if person is None else authorizer(mode, person)
     if not context:

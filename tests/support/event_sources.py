@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_tools.events.of_application import Event, post
@@ -28,7 +29,7 @@ def event_of(source: str, request: HttpRequest, now: float) -> Event:
     body = request.body or b""
     sent = Request(
         request.method,
-        f"{path}?{request.query}" if request.query else path,
+        f"{path}?{urlencode(request.query)}" if request.query else path,
         tuple({"host": "mcp.test", **request.headers}.items()),
         body.encode() if isinstance(body, str) else body,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from support.deployment import Deployment
@@ -34,7 +34,7 @@ class QuestionPage:
     def request(
         self, method: str, query: str = "", body: str | bytes = b"", headers: Mapping[str, str] | None = None
     ) -> HttpResponse:
-        sent = HttpRequest(method, headers or {}, body, path=PATH, query=query)
+        sent = HttpRequest(method, headers or {}, body, path=PATH, query=dict(parse_qsl(query)))
         return self.deployment.respond(sent)
 
     def show(self, token: str) -> HttpResponse:

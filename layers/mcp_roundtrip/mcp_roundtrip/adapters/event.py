@@ -71,26 +71,15 @@ def body(event: Event) -> str | bytes | None:
         return None
 
 
-def decoded_query(event: Event) -> str:
-    """Return the query string of an event whose parameters are percent-decoded."""
-    pairs = _query_pairs(event)
-    if not pairs:
-        return ""
-    from urllib.parse import urlencode  # MCP requests have no query
+def query(event: Event) -> dict[str, str]:
+    """Return the parameters of the query that occur once.
 
-    return urlencode(pairs, errors="replace")
-
-
-def encoded_query(event: Event) -> str:
-    """Return the query string of an event whose parameters are as the client sent them."""
-    return "&".join(f"{name}={value}" for name, value in _query_pairs(event))
-
-
-def _query_pairs(event: Event) -> list[tuple[str, str]]:
+    API Gateway decodes them. A load balancer does not: the parameters of this package need no encoding.
+    """
     lists = members(event, "multiValueQueryStringParameters").items()
-    pairs = [(name, value) for name, values in lists if isinstance(values, list) for value in values]
-    pairs = pairs or list(members(event, "queryStringParameters").items())
-    return [(name, value) for name, value in pairs if isinstance(name, str) and isinstance(value, str)]
+    pairs = [(name, values[0]) for name, values in lists if isinstance(values, list) and len(values) == 1]
+    pairs = pairs if lists else list(members(event, "queryStringParameters").items())
+    return {name: value for name, value in pairs if isinstance(name, str) and isinstance(value, str)}
 
 
 def without_stage(path: str, stage: str) -> str:

@@ -20,11 +20,10 @@ from mcp_roundtrip.adapters.event import (
     Adapter,
     Event,
     body,
-    decoded_query,
-    encoded_query,
     headers,
     members,
     multi_value_headers,
+    query,
     text,
     without_stage,
 )
@@ -89,7 +88,7 @@ def _parse_payload_2_0(event: Event, limit_ms: int | None, endpoint_uri: str | N
         authorizer=members(context, "authorizer"),
         source_limit_ms=limit_ms,
         path=without_stage(text(event, "rawPath"), text(context, "stage")),
-        query=text(event, "rawQueryString"),
+        query=query(event),
         endpoint_uri=endpoint_uri,
     )
 
@@ -116,7 +115,7 @@ def _parse_payload_1_0(event: Event, limit_ms: int, path: str, route_key: str) -
         authorizer=_authorizer(context),
         source_limit_ms=limit_ms,
         path=path,
-        query=decoded_query(event),
+        query=query(event),
         endpoint_uri=api_uri(context, route_key),
     )
 
@@ -149,7 +148,7 @@ def _parse_alb(event: Event) -> HttpRequest:
         body=body(event),
         source_limit_ms=ALB_LIMIT_MS,
         path=text(event, "path"),
-        query=encoded_query(event),
+        query=query(event),
         max_response_bytes=ALB_MAX_RESPONSE_BYTES,
     )
 

@@ -39,8 +39,8 @@ class HttpRequest(Struct, frozen=True):
     """Whether the event was a bare JSON-RPC message. Its headers are then derived from the body."""
     path: str = ""
     """The path as the event source reports it, without the stage if the event tells the two apart."""
-    query: str = ""
-    """The query string, percent-encoded."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    """The parameters of the query that occur once."""
     max_response_bytes: int = MAX_RESPONSE_BYTES
     """Limit of the response body, as `payload_size` counts."""
     endpoint_uri: str | None = None

@@ -158,14 +158,6 @@ def _unix(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def query_value(query: str, name: str) -> str:
-    """Return the only value of `name` in a query string; empty if it is missing, repeated or malformed."""
-    try:
-        return only_value(parse_form(query), name)
-    except MalformedForm:
-        return ""
-
-
 def only_value(values: Values, name: str) -> str:
     """Return the only value of `name`; empty if it is missing or repeated."""
     found = values.get(name, ())

@@ -27,7 +27,6 @@ from mcp_roundtrip.question_ui.form import (
     make_questions,
     only_value,
     parse_form,
-    query_value,
     questions_version,
     read_answers,
 )
@@ -98,7 +97,7 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
 
 def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
     if request.method in ("GET", "HEAD"):
-        token = query_value(request.query, TOKEN)
+        token = request.query.get(TOKEN, "")
         found = QuestionLinks(ports.tasks().tasks).find(token)
         if found.state != "open":
             return _Outcome(found.state)
