@@ -39,6 +39,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.admission import (
     authorize,
@@ -64,7 +65,6 @@ from mcp_roundtrip.server.responses import error_response, log_fault
 from mcp_roundtrip.server.views import has_views
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.protocol.resource_uris import UriIndex
     from mcp_roundtrip.server.skills import SkillMethods
 
 
@@ -189,8 +189,6 @@ class FrontDoor:
 
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:
-        from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate  # tools have no URIs
-
         return UriIndex((UriTemplate.parse(text), entry) for text, entry in self._resources.items())
 
     @property

@@ -74,9 +74,10 @@ def _has_more_values(text: str, limit: int) -> bool:
 
 def count_json_values(text: str, limit: int) -> int:
     """Return the number of values, or `limit` + 1 if there are more, in time linear in the length."""
+    up_to_a_value = re.compile(_UP_TO_A_VALUE, re.DOTALL)
     end = 0
     for count in range(1, limit + 1):
-        found = _UP_TO_A_VALUE.match(text, end)
+        found = up_to_a_value.match(text, end)
         if found is None:  # the end, or malformed: the decoder finds no more values either
             return count
         end = found.end()
@@ -85,9 +86,7 @@ def count_json_values(text: str, limit: int) -> int:
 
 # Possessive quantifiers, so that no text takes more than linear time. An empty container holds no further
 # value, and the characters inside of strings do not count.
-_UP_TO_A_VALUE: Final = re.compile(
-    r'(?:[^",\[{]++|"(?:[^"\\]++|\\.)*+"|[\[{][ \t\r\n]*+[\]}])*+[,\[{]', re.DOTALL
-)
+_UP_TO_A_VALUE: Final = r'(?:[^",\[{]++|"(?:[^"\\]++|\\.)*+"|[\[{][ \t\r\n]*+[\]}])*+[,\[{]'
 
 
 def compact_json(value: Any) -> str:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -31,20 +31,20 @@ from mcp_roundtrip.errors import DefinitionError
 RESERVED: Final = ":/?#[]@!$&'()*+,;="
 """The reserved characters (RFC 3986 §2.2)."""
 
-EXPRESSION: Final = re.compile(r"(\{[^{}]*\})")
+# Patterns are strings, which the first URI compiles: a front door imports this module for every call.
+
+EXPRESSION: Final = r"(\{[^{}]*\})"
 """An expression of a template."""
 
-_INVALID: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|[\x00-\x20\x7f\"<>\\^`{|}\ud800-\udfff]")
-_ENCODED: Final = re.compile(r"%(..)|([^\x00-\x7f]+)")
-_UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]")
-_COMPONENTS: Final = re.compile(
-    r"([A-Za-z][A-Za-z0-9+.-]*):(?://((?:\{[^{}/?]*\}|[^/?#{}])*))?(.*)", re.DOTALL
-)
-_DOT_SEGMENT: Final = re.compile(r"[^?#]*/\.\.?(?:[/?#]|\Z)")
+_INVALID: Final = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20\x7f\"<>\\^`{|}\ud800-\udfff]"
+_ENCODED: Final = r"%(..)|([^\x00-\x7f]+)"
+_UNRESERVED: Final = r"[A-Za-z0-9._~-]"
+_COMPONENTS: Final = r"(?s)([A-Za-z][A-Za-z0-9+.-]*):(?://((?:\{[^{}/?]*\}|[^/?#{}])*))?(.*)"
+_DOT_SEGMENT: Final = r"[^?#]*/\.\.?(?:[/?#]|\Z)"
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
 
 
-class NormalUri(NamedTuple):
+class NormalUri(Struct, frozen=True):
     """A normal form. `key` is equal for equivalent URIs.
 
     `spelled` differs only in the authority: unless it is a host by the scheme, it has the client's case, for
@@ -62,7 +62,7 @@ def normalize_uri(uri: str) -> NormalUri:
 
 def normalize_template(text: str) -> NormalUri:
     """Return the normal form of a template, with its expressions as they are. Raises ValueError."""
-    pieces = enumerate(EXPRESSION.split(text))
+    pieces = enumerate(re.split(EXPRESSION, text))
     return _normalize("".join(each if index % 2 else _normalize_octets(each) for index, each in pieces))
 
 
@@ -85,11 +85,11 @@ def spelling_key(text: str) -> str:
 
 
 def _normalize(text: str) -> NormalUri:
-    found = _COMPONENTS.fullmatch(text)
+    found = re.fullmatch(_COMPONENTS, text)
     if found is None:
         return NormalUri(text, text)
     scheme, authority, rest = found[1].lower(), found[2], found[3]
-    if (authority is not None or rest.startswith("/")) and _DOT_SEGMENT.match(rest):
+    if (authority is not None or rest.startswith("/")) and re.match(_DOT_SEGMENT, rest):
         raise ValueError("remove '.' and '..' segments")
     if authority is None:
         return NormalUri(f"{scheme}:{rest}", f"{scheme}:{rest}")
@@ -98,24 +98,24 @@ def _normalize(text: str) -> NormalUri:
         authority = re.sub(rf":({port})?\Z", "", authority)
         has_path = "{+" in authority or rest.lstrip("{").startswith("/")
         rest = rest if has_path else f"/{rest}"
-    pieces = enumerate(EXPRESSION.split(authority))
+    pieces = enumerate(re.split(EXPRESSION, authority))
     folded = "".join(each if index % 2 else each.lower() for index, each in pieces)
     return NormalUri(f"{scheme}://{folded}{rest}", f"{scheme}://{folded if port else authority}{rest}")
 
 
 def _normalize_octets(text: str) -> str:
-    if invalid := _INVALID.search(text):
+    if invalid := re.search(_INVALID, text):
         raise ValueError(
             f"{invalid[0]!r} cannot be there; percent-encode it, and write variables as {{name}}"
         )
-    return _ENCODED.sub(_normal_octets, text)
+    return re.sub(_ENCODED, _normal_octets, text)
 
 
 def _normal_octets(found: re.Match[str]) -> str:
     if found[2]:
         return "".join(f"%{octet:02X}" for octet in found[2].encode())
     octet = _octet(found)
-    return octet if _UNRESERVED.match(octet) else found[0].upper()
+    return octet if re.match(_UNRESERVED, octet) else found[0].upper()
 
 
 def _octet(found: re.Match[str]) -> str:
@@ -124,16 +124,16 @@ def _octet(found: re.Match[str]) -> str:
 
 T = TypeVar("T")
 
-_VARIABLES: Final = re.compile(r"\{([+/]?[A-Za-z_]\w*|\?[A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)\}", re.ASCII)
+_VARIABLES: Final = r"(?a)\{([+/]?[A-Za-z_]\w*|\?[A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)\}"
 _CHARACTER: Final = f"[^{re.escape(RESERVED)}]"
 _WHOLE_OCTET: Final = "(?<!%)(?<!%.)"
 """The text before ends with a whole percent-encoded octet, not within one."""
 
-_DOT_SEGMENT_OF_VALUE: Final = re.compile(r"(?:\A|[/\\])\.\.?(?:[/\\]|\Z)")
+_DOT_SEGMENT_OF_VALUE: Final = r"(?:\A|[/\\])\.\.?(?:[/\\]|\Z)"
 """A segment in a decoded value. Windows separates segments by a backslash, too."""
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True):
     """The values of a template's variables in a URI, and how specific the template is.
 
     `rank` is the number of characters that are the template's own, whether it is a URI, then minus the number
@@ -158,7 +158,7 @@ class UriTemplate(Struct, frozen=True):
         """Parse a template. Raises DefinitionError if it is malformed or not supported."""
         try:
             key = normalize_template(text).key
-            literals, expressions = EXPRESSION.split(key)[::2], EXPRESSION.findall(key)
+            literals, expressions = re.split(EXPRESSION, key)[::2], re.findall(EXPRESSION, key)
             for number, expression in enumerate(expressions):
                 _check(expression, expressions[:number], literals[: number + 1], literals[number + 1 :])
             names = [name for each in expressions for name in each.strip("{}+/?").split(",")]
@@ -218,7 +218,7 @@ class UriIndex(Generic[T]):
         except ValueError:
             return []
         found = self._find(normal)
-        if any(_DOT_SEGMENT_OF_VALUE.search(value) for _, values in found for value in values.values()):
+        if any(re.search(_DOT_SEGMENT_OF_VALUE, value) for _, values in found for value in values.values()):
             return []
         known = [id(item) for item, _ in found]
         return found + [each for each in self._find(decoded) if found and id(each[0]) not in known]
@@ -235,7 +235,7 @@ class UriIndex(Generic[T]):
 
 
 def _check(expression: str, before: list[str], literals: list[str], after: list[str]) -> None:
-    if not _VARIABLES.fullmatch(expression):
+    if not re.fullmatch(_VARIABLES, expression):
         raise ValueError(f"{expression} is not supported; write {{name}}, {{+name}}, {{/name}} or {{?a,b}}")
     if expression[1] == "?":
         if "?" in "".join(literals) or "#" in "".join(literals) or after != [""]:

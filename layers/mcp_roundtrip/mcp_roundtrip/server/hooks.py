@@ -2,7 +2,7 @@
 
 A hook is a generator that yields once. It takes no context and gets neither the answers nor the result, so
 it cannot change what the journal replays. It sees the pass as a `Call`, to which it adds fields of the log,
-the span and the audit record. A pass without hooks does not load this module.
+the span and the audit record.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_FIELD_NUMBER: Final = 2**63
 SPAN_FIELD: Final = "mcp_roundtrip.field."
 """What the names of fields begin with in a span: it shadows no attribute of another convention."""
 
-_FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+_FIELD_NAME: Final = r"[a-z][a-z0-9_]{0,39}"
 
 PassOutcome = OutcomeName | Literal["tool_error", "protocol_error", "arguments_refused", "raised"]
 """How a pass ended."""
@@ -164,7 +164,7 @@ class Call:
 
 def _checked(name: str, value: Any) -> str | int | float | bool:
     """Return the value of a field, cut to its limit. Raises UsageError."""
-    if not _FIELD_NAME.fullmatch(name):
+    if not re.fullmatch(_FIELD_NAME, name):
         raise UsageError(
             f"add_fields: the name {name!r:.100} is not allowed; use lower-case letters, digits and "
             "underscores, and at most 40 characters"

@@ -20,6 +20,7 @@ from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.errors import ClientError, client_error
+from mcp_roundtrip.server.hooks import run_with_hooks
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.state.claims import OpenState
@@ -109,8 +110,6 @@ def _run_pass(call: FeatureCall, run: Run) -> Outcome:
         operation.begin(call, flow_id, run)
     call.context.tag(flow=flow_id)
     if call.context.options.hooks:
-        from mcp_roundtrip.server.hooks import run_with_hooks  # few servers have hooks
-
         return run_with_hooks(call, run, _run_function)
     return _run_function(call, run)
 
