@@ -75,7 +75,7 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, MissingClientCapability) and error.lost:
         asked = sorted(error.questions)
         observer.record("asked_after_steps", **identity, asked=asked, after=list(error.lost))
-    if isinstance(error, MissingClientCapability) and not call.takes_rounds:
+    if isinstance(error, MissingClientCapability) and not call.context.takes_rounds:
         return unaskable_error(call, error)
     if isinstance(error, ProtocolError):
         if (problem := reason_not_sendable(error)) is None:

@@ -72,14 +72,14 @@ def find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
             raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
         declared = meta.capabilities if meta.knows_capabilities else ASSUMED_CAPABILITIES
         adapted = _in_dialect(_with_capabilities(context, declared, tasks=True), ttl_ms)
-        return replace(methods.find_call(context), context=adapted, takes_rounds=True)
+        return replace(methods.find_call(context), context=adapted)
     if tool.task == "required":
         raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
     call = methods.find_call(context)
     if context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) is None:
         return call
     # Such a client supports rounds as the SEP describes them.
-    return replace(call, context=_with_capabilities(context, meta.capabilities), takes_rounds=True)
+    return replace(call, context=_with_capabilities(context, meta.capabilities))
 
 
 def adapt_reply(call: FeatureCall, reply: Reply) -> Reply:
@@ -119,7 +119,8 @@ def _with_capabilities(
     extensions.pop(TASKS_EXTENSION, None)
     if tasks:
         extensions[TASKS_EXTENSION] = {}
-    return context.with_capabilities({**capabilities, "extensions": extensions})
+    declaring = context.with_capabilities({**capabilities, "extensions": extensions})
+    return replace(declaring, uses_dialect=True)
 
 
 def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:

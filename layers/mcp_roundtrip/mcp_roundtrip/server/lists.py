@@ -190,10 +190,8 @@ class ToolList(Struct):
     _reported: set[str] = field(default_factory=set)
 
     def __call__(self, context: RequestContext) -> Reply:
-        if context.request.is_legacy:
-            client = context.without_input_capabilities().client_abilities(takes_rounds=False)
-        else:
-            client = context.client_abilities(takes_rounds=True)
+        during_call = context.without_input_capabilities() if context.request.is_legacy else context
+        client = during_call.client_abilities()
         if client not in self._lists:
             self._lists[client] = self.new_list(self._items(client), context.serves_pages)
         return self._lists[client](context)

@@ -123,7 +123,7 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     presenter = presenter_of_repeated(
         call.plan,
         is_for_model=any(asked.channel == "model" for asked in task.requests.values()),
-        shows_requests=call.takes_rounds and not cannot_show,
+        shows_requests=call.context.takes_rounds and not cannot_show,
     )
     if presenter == "model":
         return presenters.ask_model(this_round, requests, task)

@@ -203,7 +203,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
         """Return the call that a `prompts/get` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         prompt = find_by_name(self.prompts, context, "prompt")
-        return FeatureCall(prompt, prompt.name, params, context, not context.request.is_legacy)
+        return FeatureCall(prompt, prompt.name, params, context)
 
     @cached_property
     def _index(self) -> UriIndex[Resource]:
@@ -216,7 +216,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
         resource, variables = find_by_uri(self._index, uri, context)
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
         params = replace(params, arguments=variables)
-        return FeatureCall(resource, uri, params, context, not context.request.is_legacy)
+        return FeatureCall(resource, uri, params, context)
 
     def complete(self, context: RequestContext) -> Reply:
         """Return suggestions. A completion requires the scopes of its prompt or resource."""

@@ -107,6 +107,7 @@ class RequestContext(Struct, frozen=True):
 
     `headers`: the HTTP headers by lower-case name; None for a direct invocation, which has none.
     `scopes`: what the caller was granted.
+    `uses_dialect`: whether the client uses the dialect of tasks (`legacy_tasks`), whose results may ask.
     """
 
     request: ValidRequest
@@ -116,6 +117,12 @@ class RequestContext(Struct, frozen=True):
     options: ServerOptions
     headers: Mapping[str, str] | None = None
     scopes: frozenset[str] = frozenset()
+    uses_dialect: bool = False
+
+    @property
+    def takes_rounds(self) -> bool:
+        """Whether the client knows results that ask (SEP-2322)."""
+        return self.uses_dialect or not self.request.is_legacy
 
     @property
     def serves_pages(self) -> bool:
@@ -146,14 +153,14 @@ class RequestContext(Struct, frozen=True):
     def params(self) -> Mapping[str, Any]:
         return self.request.params
 
-    def client_abilities(self, *, takes_rounds: bool) -> ClientAbilities:
-        """Return what the client can do during a call. `takes_rounds`: see `FeatureCall`."""
+    def client_abilities(self) -> ClientAbilities:
+        """Return what the client can do during a call."""
         meta = self.request.meta
         return ClientAbilities(
             declares(meta.capabilities, ELICITATION_FORM),
             declares(meta.capabilities, ELICITATION_URL),
             shows_apps(meta.capabilities),
-            state_support(meta) if takes_rounds else "fails",
+            state_support(meta) if self.takes_rounds else "fails",
             self.serves_pages,
             self.principal is not None,
         )
@@ -233,16 +240,12 @@ class CallParams(Struct, frozen=True):
 
 
 class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are computed at most once
-    """A request for one feature. `name` is what the request calls it: a resource by its URI.
-
-    `takes_rounds`: whether the protocol version of the client has results that ask (SEP-2322).
-    """
+    """A request for one feature. `name` is what the request calls it: a resource by its URI."""
 
     feature: Feature
     name: str
     params: CallParams
     context: RequestContext
-    takes_rounds: bool = True
 
     @property
     def server_info(self) -> Mapping[str, Any]:
@@ -271,7 +274,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
     @cached_property
     def plan(self) -> Plan:
         feature = self.feature
-        client = self.context.client_abilities(takes_rounds=self.takes_rounds)
+        client = self.context.client_abilities()
         if feature.kind != "tool":  # only the call of a tool can be made again by a model
             client = replace(client, stores_calls=False)
         return plan_call(client, feature.channels, asks=feature.asks)

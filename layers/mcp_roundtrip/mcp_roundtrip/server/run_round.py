@@ -66,13 +66,13 @@ def run_call(call: FeatureCall) -> Reply:
 
 
 def _run_call(call: FeatureCall) -> Reply:
-    if not (call.takes_rounds or call.params.is_in_app):
+    if not (call.context.takes_rounds or call.params.is_in_app):
         call = legacy_calls.adapt(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
         try:
             require_feature_capabilities(call)
         except MissingClientCapability as error:
-            if call.takes_rounds:
+            if call.context.takes_rounds:
                 raise
             return _first_round(call).error_reply(unaskable_error(call, error))
     if "model" in call.feature.channels and "model" in call.plan.fallbacks:
@@ -154,7 +154,7 @@ def _round(
         is_resumed=opened is not None,
         find_channels=lambda: channels_of(call),
         model_responses=params.model_responses,
-        urls_may_be_visited=opened is None and not call.takes_rounds,
+        urls_may_be_visited=opened is None and not call.context.takes_rounds,
     )
     return Round(call, new_run(call, journal, inputs, is_last=is_last), opened)
 
@@ -182,7 +182,7 @@ def _run_round(this_round: Round) -> Reply:
                 call.plan,
                 outcome.channel,
                 has_effects=bool(outcome.journal.lost_effects),
-                takes_rounds=call.takes_rounds,
+                takes_rounds=call.context.takes_rounds,
             )
             return _save(this_round, outcome, carrier)
         case Checkpointed(journal):

@@ -92,7 +92,7 @@ def creation_error(
         return ClientError(ToolError(text), "arguments_too_large")
     if isinstance(error, TooManyOpenTasks):
         refused = _too_many_open_tasks(call, run, error)
-        if call.takes_rounds:
+        if call.context.takes_rounds:
             return ClientError(refused)
         # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
         return ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)

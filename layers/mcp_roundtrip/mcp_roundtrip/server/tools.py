@@ -77,7 +77,7 @@ class ToolMethods(Struct, frozen=True):
             params = _take_code(params)
         if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
             params = replace(params, arguments=_known_arguments(tool, params.arguments))
-        call = FeatureCall(tool, tool.name, params, context, not context.request.is_legacy)
+        call = FeatureCall(tool, tool.name, params, context)
         check_call_headers(call)
         return call
 

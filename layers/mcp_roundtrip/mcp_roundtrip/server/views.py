@@ -116,8 +116,7 @@ def find_answered_call(tools: Mapping[str, Feature], context: RequestContext) ->
     tool = authorize(tools.get(name), context, lambda: unknown_item("tool", name))
     params = CallParams(given["arguments"], given["answers"], given["state"], is_retry=True, is_in_app=True)
     # A view can answer neither input requests of the client nor tasks.
-    takes_rounds = not context.request.is_legacy
-    return FeatureCall(tool, tool.name, params, context.without_input_capabilities(), takes_rounds)
+    return FeatureCall(tool, tool.name, params, context.without_input_capabilities())
 
 
 def with_status(reply: Reply) -> Reply:
