@@ -49,7 +49,7 @@ from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource, require_capabilities
 from mcp_roundtrip.server.features import Features
-from mcp_roundtrip.server.lists import FeatureList, ListItem, ToolList
+from mcp_roundtrip.server.lists import FeatureList, ToolList
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.plan import ClientAbilities, Plan
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
@@ -123,7 +123,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             **{method: partial(_adapt, handler) for method, handler in later.items()},
             INITIALIZE: self._initialize,
             PING: _ping,
-            TOOLS_LIST: self._list_legacy_tools,
+            TOOLS_LIST: partial(_adapt, self._list_legacy_tools),
         }
         if self._has_dialect:
             from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
@@ -297,10 +297,6 @@ def _resource_not_found(error: UnknownResource) -> ProtocolError:
 class _LegacyToolList(ToolList):
     knows_tasks: bool = False
 
-    def new_list(self, items: Mapping[str, ListItem], parks_calls: bool) -> FeatureList:
-        """Return a list. These clients know no `cacheScope`."""
-        return _LegacyList("tools", items, _reported=self._reported)
-
     def definition(self, name: str, client: ClientAbilities, plan: Plan) -> dict[str, Any]:
         members = super().definition(name, client, plan)
         # Structured content is an object in these versions, so an output schema of another type has no place.
@@ -309,8 +305,3 @@ class _LegacyToolList(ToolList):
         if self.knows_tasks and (task := self.tools[name].task) is not None:
             members["execution"] = {"taskSupport": task}
         return members
-
-
-class _LegacyList(FeatureList):
-    def page(self, context: RequestContext) -> dict[str, Any]:
-        return legacy_result(super().page(context))

@@ -182,6 +182,12 @@ def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, 
     return {**schema, "properties": {**schema.get("properties", {}), name: argument}}
 
 
+def _is_varied(tool: ListedTool, client: ClientAbilities) -> bool:
+    """Return whether clients of other kinds see another definition of a tool."""
+    has_channels = client.stores_calls or not {"default"}.issuperset(tool.channels)
+    return tool.view_uri is not None or (tool.asks and has_channels)
+
+
 class ToolList(Struct):
     """The handler of `tools/list`: one list for each kind of client."""
 
@@ -193,19 +199,10 @@ class ToolList(Struct):
         during_call = context.without_input_capabilities() if context.request.is_legacy else context
         client = during_call.client_abilities()
         if client not in self._lists:
-            self._lists[client] = self.new_list(self._items(client), context.serves_pages)
+            is_private = any(_is_varied(tool, client) for tool in self.tools.values())
+            items = self._items(client)
+            self._lists[client] = FeatureList("tools", items, is_private, _reported=self._reported)
         return self._lists[client](context)
-
-    def new_list(self, items: Mapping[str, ListItem], parks_calls: bool) -> FeatureList:
-        """Return a list. It is private if clients of different kinds see different ones.
-
-        `parks_calls`: the deployment can park calls.
-        """
-        is_varied = any(
-            tool.view_uri or (tool.asks and (parks_calls or not {"default"}.issuperset(tool.channels)))
-            for tool in self.tools.values()
-        )
-        return FeatureList("tools", items, is_varied, _reported=self._reported)
 
     def _items(self, client: ClientAbilities) -> dict[str, ListItem]:
         plans = {name: plan_call(client, tool.channels, asks=tool.asks) for name, tool in self.tools.items()}
