@@ -56,7 +56,7 @@ class ClientError(Struct, frozen=True):
 
 def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
     """Return the error for a refused state, and log the reason."""
-    call.context.ports.observer.record("state_refused", **call.log_identity, reason=rejected.reason)
+    call.record("state_refused", reason=rejected.reason)
     return Refusal(rejected.reason, INVALID_PARAMS, INVALID_STATE)
 
 
@@ -68,15 +68,14 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     error = single_exception(error)
     if isinstance(error, ArgumentsError):
         return ClientError(error, "arguments_refused")
-    observer, identity, kind = call.context.ports.observer, call.log_identity, call.feature.kind
-    observer.on_exception(error)
+    call.context.ports.observer.on_exception(error)
     if isinstance(error, ToolError):
         return ClientError(error, "tool_error")
-    if isinstance(error, MissingClientCapability) and error.lost:
-        asked = sorted(error.questions)
-        observer.record("asked_after_steps", **identity, asked=asked, after=list(error.lost))
-    if isinstance(error, MissingClientCapability) and not call.context.takes_rounds:
-        return unaskable_error(call, error)
+    if isinstance(error, MissingClientCapability):
+        if error.lost:
+            call.record("asked_after_steps", asked=sorted(error.questions), after=list(error.lost))
+        if not call.context.takes_rounds:
+            return unaskable_error(call, error)
     if isinstance(error, ProtocolError):
         if (problem := reason_not_sendable(error)) is None:
             return ClientError(error)
@@ -84,16 +83,17 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
         usage.__cause__ = error
         error = usage
     if isinstance(error, SettingsError):
-        observer.record_failure("misconfigured", error)
+        call.context.ports.observer.record_failure("misconfigured", error)
         return ClientError(call.context.internal_error)
+    kind = call.feature.kind
     if isinstance(error, KeyServiceError):
-        observer.record_failure("state_unavailable", error, **identity)
+        call.record_failure("state_unavailable", error)
         return ClientError(call.context.internal_error)
     if isinstance(error, Drift):
-        observer.record_failure("drift", error, **identity)
+        call.record_failure("drift", error)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
         return ClientError(ProtocolError(INTERNAL_ERROR, text))
-    observer.record_failure(f"{kind}_raised", error, **identity)
+    call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
 
@@ -147,8 +147,7 @@ def unsealed_state_error(
     steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
     if sum(steps.values()) > error.size // 4:
         largest = max(steps, key=lambda key: steps[key])
-        observer = call.context.ports.observer
-        observer.record_failure("state_too_large", error, **call.log_identity, largest_step=largest)
+        call.record_failure("state_too_large", error, largest_step=largest)
         return ClientError(call.context.internal_error)
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
     return ClientError(ToolError(text), "answers_too_large")
@@ -198,8 +197,7 @@ def cannot_ask_error(call: FeatureCall, questions: Iterable[str] = (), hint: str
 
 def asked_after_steps(call: FeatureCall, asked: Iterable[str], journal: Journal) -> ClientError:
     """Return the error for questions after steps, whose results are lost with the call, and log it."""
-    observer = call.context.ports.observer
-    observer.record("asked_after_steps", **call.log_identity, asked=sorted(asked), after=journal.lost_effects)
+    call.record("asked_after_steps", asked=sorted(asked), after=journal.lost_effects)
     return too_late_error(call)
 
 

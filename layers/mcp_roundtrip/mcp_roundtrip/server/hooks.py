@@ -235,8 +235,7 @@ def _end(hook: Hook, generator: Any, call: FeatureCall, context: Context) -> Non
         if _advance(generator, context):
             raise UsageError(f"the hook {function_name(hook)} yields twice; remove the second `yield`")
     except BaseException as error:  # as above
-        observer = call.context.ports.observer
-        observer.record_failure("hook_failed", error, **call.log_identity, hook=function_name(hook))
+        call.record_failure("hook_failed", error, hook=function_name(hook))
 
 
 def _advance(generator: Any, context: Context) -> bool:
