@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
-from mcp_roundtrip.errors import ErrorWithReason, McpRoundtripError, ProtocolError, ToolError
+from mcp_roundtrip.errors import DefinitionError, ErrorWithReason, McpRoundtripError, ProtocolError, ToolError
 
 
 class ArgumentsError(ToolError):
@@ -68,6 +69,15 @@ class Refusal(ProtocolError):
     def __init__(self, reason: str, code: int, message: str, data: Any = None, **options: int) -> None:
         super().__init__(code, message, data, **options)
         self.reason = reason
+
+
+@contextmanager
+def named_errors(name: str) -> Iterator[None]:
+    """Put the name of a function, or of what it has, before the text of a DefinitionError about it."""
+    try:
+        yield
+    except DefinitionError as error:
+        raise DefinitionError(f"{name}: {error}") from None
 
 
 MAX_NAME: Final = 128

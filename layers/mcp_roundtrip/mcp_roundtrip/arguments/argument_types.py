@@ -24,7 +24,7 @@ from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, named_errors
 from mcp_roundtrip.schema.input_reader import ExactReader
 from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.patterns import NOT_COMPILED
@@ -75,15 +75,13 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
             schema = build_json_schema(types)
         except Exception as error:  # as above
             raise self._unusable(error) from None
-        try:
+        with named_errors(self.signature.name):
             headers = headers_of_schema(schema, subschemas(schema))
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
-        if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
-            raise DefinitionError(
-                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
-                "parameter of the tool instead"
-            )
+            if headers != self.parameter_headers:  # calls are checked against the parameters' own headers
+                raise DefinitionError(
+                    "the schema of a type declares x-mcp-header; write McpHeader on a parameter of the tool "
+                    "instead"
+                )
         return schema
 
     def _unusable(self, error: Exception) -> DefinitionError:

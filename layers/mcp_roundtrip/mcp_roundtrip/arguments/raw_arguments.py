@@ -12,18 +12,12 @@ from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, named_errors
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.input_reader import input_text
 from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_problems
-from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.subschemas import (
-    DIALECTS,
-    REFERENCES,
-    dialect_of,
-    patterns_of,
-    subschemas,
-)
+from mcp_roundtrip.schema.patterns import check_patterns
+from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:
@@ -61,11 +55,9 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
                 "parameters' own types"
             )
         schema = dict(input_schema)
-        try:
+        with named_errors(signature.name):
             _check(schema)
             parameter_headers = headers_of_schema(schema, subschemas(schema))
-        except DefinitionError as error:
-            raise DefinitionError(f"{signature.name}: {error}") from None
         return cls(signature, input_schema=schema, parameter_headers=parameter_headers)
 
     @property
@@ -119,10 +111,8 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        try:
+        with named_errors(self.signature.name):
             return compile_schema(self.input_schema, "input_schema")
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
 
 
 def _check(schema: dict[str, Any]) -> None:
@@ -140,13 +130,12 @@ def _check(schema: dict[str, Any]) -> None:
                 raise DefinitionError(
                     f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
                 )
-        for pattern in sorted(patterns_of(node)):
-            if problem := pattern_problem(pattern):
-                raise DefinitionError(f"input_schema: the pattern {pattern!r} {problem}")
     try:
         compact_json(schema)
     except (TypeError, ValueError):
         raise DefinitionError("input_schema is not JSON; write text, numbers, lists and dicts") from None
+    with named_errors("input_schema"):
+        check_patterns(schema)
     check_cost(schema)
 
 

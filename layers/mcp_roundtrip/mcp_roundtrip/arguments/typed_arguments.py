@@ -11,7 +11,7 @@ from msgspec import field
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
 from mcp_roundtrip.arguments.plain_types import JsonReader
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
-from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import named_errors
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.argument_types import ArgumentTypes
@@ -34,18 +34,14 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         for headers that clash.
         """
         signature = Signature.from_function(function, context_types).require_annotations()
-        try:
+        with named_errors(signature.name):
             return cls(signature, parameter_headers=headers_of_parameters(signature.parameters))
-        except DefinitionError as error:
-            raise DefinitionError(f"{signature.name}: {error}") from None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the arguments in JSON, in order. Raises DefinitionError."""
-        try:
+        with named_errors(self.signature.name):
             return tuple(map(argument_name, self.signature.parameters))
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
 
     def json_schema(self) -> dict[str, Any]:
         """Return the `inputSchema`, which is built once. Do not change it.

@@ -11,8 +11,8 @@ from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.subschemas import all_patterns, nodes
+from mcp_roundtrip.schema.patterns import check_patterns
+from mcp_roundtrip.schema.subschemas import nodes
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
@@ -140,17 +140,11 @@ def build_json_schema(
     schema that makes too many checks of a client's value.
     """
     schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
-    _refuse_patterns(schema)
+    check_patterns(schema)
     _remove_infinite_annotations(schema)
     if mode == "validation":
         check_cost(schema)
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
-
-
-def _refuse_patterns(schema: JsonSchemaValue) -> None:
-    for pattern in all_patterns(schema):
-        if problem := pattern_problem(pattern):
-            raise DefinitionError(f"the pattern {pattern!r} {problem}")
 
 
 def _remove_infinite_annotations(schema: JsonSchemaValue) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.subschemas import all_patterns
 from mcp_roundtrip.schema.validation_cost import text_lengths
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
@@ -70,6 +72,13 @@ NOT_COMPILED: Final = (
     "`+` or `*` in place of large counts, and check what needs look-around in the function"
 )
 """Why a pattern is refused that pydantic or the engine of the JSON Schema cannot compile."""
+
+
+def check_patterns(schema: Mapping[str, Any]) -> None:
+    """Raise DefinitionError for a pattern of a finite JSON Schema that clients or the engine cannot use."""
+    for pattern in sorted(all_patterns(schema)):
+        if problem := pattern_problem(pattern):
+            raise DefinitionError(f"the pattern {pattern!r} {problem}")
 
 
 def pattern_problem(pattern: str) -> str | None:

@@ -23,6 +23,7 @@ from mcp_roundtrip.auth.scopes import validate_scopes
 from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
@@ -82,10 +83,8 @@ def check_scopes(name: str, given: Sequence[str]) -> tuple[str, ...]:
     """Return the scopes of a feature without duplicates. Raises DefinitionError."""
     if not given:
         return ()
-    try:
+    with named_errors(name):
         return validate_scopes(given)
-    except DefinitionError as error:
-        raise DefinitionError(f"{name}: {error}") from None
 
 
 def required_capabilities(name: str, given: Sequence[str]) -> tuple[CapabilityPath, ...]:
