@@ -22,15 +22,16 @@ DIALECTS: Final = {
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 2000
 
-_DATA: Final = frozenset({"const", "enum", "default", "examples"})
+DATA: Final = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data, not schemas."""
 
-_MAPS: Final = frozenset(
+MAPS: Final = frozenset(
     {
         *("properties", "patternProperties", "$defs", "definitions"),
         *("dependentSchemas", "dependentRequired", "dependencies"),
     }
 )
+"""Keywords that map names to schemas, or to names."""
 
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -108,7 +109,7 @@ def _children(node: Any) -> Iterator[Any]:
     elif isinstance(node, dict):
         for keyword, value in node.items():
             # `properties` maps names to schemas: a name "$ref" is not a reference.
-            if keyword in _MAPS and isinstance(value, dict):
+            if keyword in MAPS and isinstance(value, dict):
                 yield from value.values()
-            elif keyword not in _DATA:
+            elif keyword not in DATA:
                 yield value
