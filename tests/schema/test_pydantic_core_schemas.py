@@ -62,7 +62,7 @@ TYPES = st.recursive(
 
 def reader(annotation: Any) -> ExactReader:
     types = TypeAdapter(create_model("Arguments", value=(annotation, ...)))
-    return ExactReader(types, lambda: build_json_schema(types), "arguments")
+    return ExactReader(lambda: build_json_schema(types), "arguments", types=types)
 
 
 def outcome(read: ExactReader, value: Mapping[str, Any]) -> str:

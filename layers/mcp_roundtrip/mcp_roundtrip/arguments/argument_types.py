@@ -6,8 +6,6 @@ Also the messages for types that pydantic cannot use or describe, each with a ty
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import suppress
 from functools import cached_property
 from inspect import Parameter
 from typing import Annotated, Any, Final, NotRequired, get_args, get_origin
@@ -20,11 +18,10 @@ from pydantic.type_adapter import TypeAdapter
 from pydantic_core import SchemaError
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, named_errors
+from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.schema.input_reader import ExactReader
 from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.patterns import NOT_COMPILED
@@ -38,17 +35,6 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
     names: tuple[str, ...]
     parameter_headers: ParameterHeaders
 
-    def validate(self, raw: Mapping[str, Any], *, is_lenient: bool) -> dict[str, Any]:
-        """Return keyword arguments from JSON. Raises ArgumentsError."""
-        try:
-            values: dict[str, Any] = self.reader.read(raw)
-        except InvalidValue as error:
-            if is_lenient:
-                with suppress(InvalidValue):
-                    return dict(self.reader.read(with_parsed_json(self.reader.validator, raw)))
-            raise ArgumentsError(str(error)) from None
-        return values
-
     @cached_property
     def reader(self) -> ExactReader:
         """What reads the arguments. Raises DefinitionError."""
@@ -59,7 +45,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         optional = frozenset(name for name, parameter in named if _has_default(parameter))
         try:
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-            return ExactReader(types, lambda: self.json_schema, "arguments", optional=optional)
+            return ExactReader(lambda: self.json_schema, "arguments", optional, types=types)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         except Exception as error:  # an author's annotation may raise anything

@@ -251,7 +251,7 @@ def _build(model: Any) -> Form:
         # Clients send null for a field that was left empty. pydantic checks which fields are required.
         checked = {"type": "object", "properties": schema["properties"]}
         optional = frozenset(schema["properties"]).difference(schema.get("required", ()))
-        reader = ExactReader(types, lambda: checked, "", optional=optional, nullable=nullable)
+        reader = ExactReader(lambda: checked, "", optional, nullable, types=types)
         return Form(schema, reader, single)
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None

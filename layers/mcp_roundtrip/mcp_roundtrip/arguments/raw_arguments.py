@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import field
 
-from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, named_errors
+from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.input_reader import input_text
-from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_problems
+from mcp_roundtrip.schema.input_reader import SchemaReader
 from mcp_roundtrip.schema.patterns import check_patterns
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 
 class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=True):  # for cached_property
@@ -72,7 +67,8 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
 
     def check(self) -> None:
         """Check the schema against the metaschema of its dialect. Raises DefinitionError."""
-        _ = self._validator
+        with named_errors(self.signature.name):
+            _ = self._reader.validator
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{parameter: raw}`.
@@ -80,14 +76,8 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         Raises ArgumentsError with one line per problem, which quotes no value, and DefinitionError for a
         schema that its dialect does not allow.
         """
-        arguments = self._without_empty(raw)
-        problems = self._problems(arguments)
-        if problems and self.is_lenient:
-            arguments = with_parsed_json(self._validator, arguments)
-            problems = problems if self._problems(arguments) else []
-        if problems:
-            raise ArgumentsError("\n".join(problems))
-        return {self.signature.parameters[0].name: arguments}
+        with named_errors(self.signature.name):
+            return {self.signature.parameters[0].name: self._read(self._reader, raw)}
 
     @property
     def drops_unknown(self) -> bool:
@@ -95,24 +85,11 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         is_closed = self.input_schema.get("additionalProperties") is False
         return self.is_lenient and is_closed and "patternProperties" not in self.input_schema
 
-    def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
-        try:
-            input_text(arguments, "arguments")
-        except InvalidValue as error:
-            return [str(error)]
-        return input_problems(self._validator, arguments, "arguments")
-
-    def _without_empty(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments without those that are null or "", have a `default`, and are refused."""
-        properties = _mapping(self.input_schema.get("properties"))
-        empty = {name for name, value in raw.items() if value in (None, "")}
-        optional = {name for name in empty if "default" in _mapping(properties.get(name))}
-        return self._validator.without_refused(raw, optional)
-
     @cached_property
-    def _validator(self) -> SchemaValidator:
-        with named_errors(self.signature.name):
-            return compile_schema(self.input_schema, "input_schema")
+    def _reader(self) -> SchemaReader:
+        properties = _mapping(self.input_schema.get("properties"))
+        optional = frozenset(name for name, each in properties.items() if "default" in _mapping(each))
+        return SchemaReader(self.json_schema, "arguments", optional, schema_name="input_schema")
 
 
 def _check(schema: dict[str, Any]) -> None:

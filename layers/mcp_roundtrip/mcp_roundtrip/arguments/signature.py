@@ -7,12 +7,16 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
 from mcp_roundtrip.arguments.docstring import parse_docstring
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.input_reader import SchemaReader
 
 _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
@@ -118,6 +122,14 @@ class FunctionArguments(Struct, frozen=True, eq=False):
     def drops_unknown(self) -> bool:
         """Whether arguments that the schema does not have are dropped."""
         return self.is_lenient
+
+    def _read(self, reader: SchemaReader, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a reader makes of arguments. Raises ArgumentsError."""
+        try:
+            values: dict[str, Any] = reader.read(raw, is_lenient=self.is_lenient)
+        except InvalidValue as error:
+            raise ArgumentsError(str(error)) from None
+        return values
 
     def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the arguments without those that clients add, or that are unknown and dropped."""

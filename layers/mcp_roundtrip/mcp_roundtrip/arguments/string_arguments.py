@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_roundtrip.arguments.json_in_texts import with_parsed_json
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.json_in_texts import with_parsed_json
 from mcp_roundtrip.schema.subschemas import resolve
 
 

@@ -62,7 +62,7 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         """
         if self._json_reader is not None and (values := self._json_reader.read(raw)) is not None:
             return values
-        return self._types.validate(raw, is_lenient=self.is_lenient)
+        return self._read(self._types.reader, raw)
 
     @cached_property
     def _json_reader(self) -> JsonReader | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
+from mcp_roundtrip.schema.json_in_texts import with_parsed_json
 from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
@@ -30,39 +32,43 @@ SHORT_INPUT: Final = 4_096
 """The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
 
 
-class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
-    """Reads JSON objects, whose name in messages is `root`.
+class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """Reads JSON objects that a JSON Schema accepts. Their name in messages is `root`.
 
-    `json_schema` returns what was advertised. It is called only when a value needs it.
-
-    Clients send null or "" for what was left out. A member in `optional` counts as left out then, if the JSON
-    Schema refuses its value. Null is read for a member in `nullable`.
-
-    Raises DefinitionError for a type that JSON cannot hold or that cannot be checked in bounded time.
+    `json_schema` returns what was advertised, under this `schema_name`. It is called only when a value needs
+    it. Clients send null or "" for what was left out: a member in `optional` counts as left out then, if the
+    JSON Schema refuses its value. A member in `nullable` may be null.
     """
 
-    types: TypeAdapter[Any]
     json_schema: Callable[[], Mapping[str, Any]]
     root: str
     optional: frozenset[str] = frozenset()
     nullable: frozenset[str] = frozenset()
+    schema_name: str = "inputSchema"
 
-    def __post_init__(self) -> None:
-        refuse_unusable(self.types.core_schema, "parameter" if self.root else "field")
+    def read(self, raw: Mapping[str, Any], *, is_lenient: bool = False) -> Any:
+        """Return the value of `raw`, which is JSON data. Raises InvalidValue.
 
-    def read(self, raw: Mapping[str, Any]) -> Any:
-        """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
-        raw = self._without_empty(raw)
-        text = input_text(raw, self.root)
-        if self.is_plain and len(text) <= SHORT_INPUT:
-            try:
-                return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
-            except ValidationError as error:
-                raise invalid_value(error, self.root) from None
-        value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        if problems := input_problems(self.validator, value, self.root, self._patterns):
+        `is_lenient`: if `raw` is refused, JSON is read from texts that the JSON Schema refuses.
+        """
+        try:
+            return self._read(raw)
+        except InvalidValue:
+            if is_lenient:
+                with suppress(InvalidValue):
+                    return self._read(with_parsed_json(self.validator, raw))
+            raise
+
+    def _read(self, raw: Mapping[str, Any]) -> Any:
+        given = dict(self._without_empty(raw))
+        input_text(given, self.root)
+        self._check(given)
+        return given
+
+    def _check(self, given: Mapping[str, Any], other_patterns: frozenset[str] = frozenset()) -> None:
+        value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
+        if problems := input_problems(self.validator, value, self.root, other_patterns):
             raise InvalidValue("\n".join(problems))
-        return read_typed(self._typed_validator, text, self.root)
 
     def _without_empty(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         if None not in raw.values() and "" not in raw.values():
@@ -72,13 +78,36 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         return self.validator.without_refused(raw, empty) if empty else raw
 
     @cached_property
-    def is_plain(self) -> bool:
-        return is_plain_to_read(self.types.core_schema)
+    def validator(self) -> SchemaValidator:
+        """The validator by the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
+        return compile_schema(self.json_schema(), self.schema_name)
+
+
+class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
+    """Reads JSON objects as values of a type.
+
+    Raises DefinitionError for a type that JSON cannot hold or that cannot be checked in bounded time.
+    """
+
+    types: TypeAdapter[Any]
+
+    def __post_init__(self) -> None:
+        refuse_unusable(self.types.core_schema, "parameter" if self.root else "field")
+
+    def _read(self, raw: Mapping[str, Any]) -> Any:
+        raw = self._without_empty(raw)
+        text = input_text(raw, self.root)
+        if self.is_plain and len(text) <= SHORT_INPUT:
+            try:
+                return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
+            except ValidationError as error:
+                raise invalid_value(error, self.root) from None
+        self._check(raw, self._patterns)
+        return read_typed(self._typed_validator, text, self.root)
 
     @cached_property
-    def validator(self) -> SchemaValidator:
-        """The validator by the JSON Schema."""
-        return compile_schema(self.json_schema(), "inputSchema")
+    def is_plain(self) -> bool:
+        return is_plain_to_read(self.types.core_schema)
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:
