@@ -191,7 +191,7 @@ OWN_SCHEMAS = [
 )
 def test_a_header_of_another_type_inside_a_type_or_of_a_schema_is_refused(annotation: Any) -> None:
     with pytest.raises(DefinitionError, match="tool: "):
-        one(annotation).check()
+        one(annotation).json_schema()
 
 
 @pytest.mark.parametrize(

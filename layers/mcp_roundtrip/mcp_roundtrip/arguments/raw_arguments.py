@@ -65,11 +65,6 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         """Return the schema as the author wrote it."""
         return self.input_schema
 
-    def check(self) -> None:
-        """Check the schema against the metaschema of its dialect. Raises DefinitionError."""
-        with named_errors(self.signature.name):
-            _ = self._reader.validator
-
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{parameter: raw}`.
 
@@ -89,7 +84,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
     def _reader(self) -> SchemaReader:
         properties = _mapping(self.input_schema.get("properties"))
         optional = frozenset(name for name, each in properties.items() if "default" in _mapping(each))
-        return SchemaReader(self.json_schema, "arguments", optional, schema_name="input_schema")
+        return SchemaReader(self.json_schema, "arguments", optional)
 
 
 def _check(schema: dict[str, Any]) -> None:

@@ -51,10 +51,6 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         """
         return self._types.json_schema
 
-    def check(self) -> None:
-        """Build everything that calls and lists need. Raises DefinitionError."""
-        self.json_schema()
-
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function from a client's JSON.
 

@@ -37,7 +37,7 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
     """Yield the features whose definition cannot be built, each with the mistake."""
     for feature in features:
         try:
-            feature.parameters.check()
+            feature.parameters.json_schema()  # the definition of a resource has none
             definition = feature.definition()
             for member in filter(definition.__contains__, _SCHEMAS):
                 SchemaValidator.compile(definition[member], f"{feature.name}: {member}")
