@@ -411,8 +411,18 @@ def test_the_reason_has_the_messages_of_the_authors_validators():
                 raise ValueError("first must not be after last")
             return self
 
+        @field_validator("last")
+        @classmethod
+        def near(cls, value: int) -> int:
+            assert value < 10, f"{value} is too far"
+            return value
+
     assert refused(Window, {"first": 1, "last": 2}) == ["first: must be even"]
     assert refused(Window, {"first": 4, "last": 2}) == ["answer: first must not be after last"]
+    with pytest.raises(InvalidAnswer) as caught:
+        Form.from_model(Window).parse({"first": 3, "last": 12})
+    assert "12 is too far" in caught.value.reason
+    assert caught.value.log_reason == "first: refused by a validator\nlast: refused by a validator"
 
 
 @law

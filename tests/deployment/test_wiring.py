@@ -189,9 +189,10 @@ def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_i
     assert refused.value.setting == "MCP_OWNERS"
 
 
-def test_the_lease_of_workers_is_a_setting(kms):
-    ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
-    assert ports.tasks().lease_ms == 120_000
+def test_the_lease_of_workers_and_the_limit_of_open_tasks_are_settings(kms):
+    given = environment(task_table="tasks", task_lease_s="120", max_open_tasks="7")
+    tasks = wiring.make_ports(load_settings(given)).tasks()
+    assert (tasks.lease_ms, tasks.tasks.max_open) == (120_000, 7)
 
 
 TASKS = {"task_table": "tasks", "task_worker": WORKER, "task_queue": QUEUE}

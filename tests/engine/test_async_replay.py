@@ -148,6 +148,37 @@ def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
     assert ran == ["finally", "finally", "step"]
 
 
+def test_a_suspended_pass_does_not_wait_for_a_finally_block_that_hangs(monkeypatch):
+    monkeypatch.setattr("mcp_roundtrip.engine.async_replay.UNWIND_TIMEOUT_S", 0.01)
+    ran: list[str] = []
+
+    async def body(ctx: AsyncContext) -> None:
+        try:
+            await ctx.elicit("q", "?", str)
+        finally:
+            await asyncio.sleep(1)
+            ran.append("finally")
+
+    assert asked(AsyncPasses(body)()) == {"q"}
+    assert ran == []
+
+
+def test_a_parked_branch_does_not_end_a_pass_that_awaits_done(monkeypatch):
+    monkeypatch.setattr("mcp_roundtrip.engine.async_replay.GRACE_S", 0)
+
+    async def done() -> bool:
+        await a_few_turns(50)
+        return True
+
+    async def visit(ctx: AsyncContext) -> None:
+        await ctx.elicit_url("page", "Go", "https://x.test", done=done)
+
+    call = AsyncPasses(lambda ctx: ctx.gather({"a": visit, "b": ask}))
+    assert asked(call()) == {"a/page", "b/q"}
+    assert asked(call(**{"a/page": {"action": "accept"}})) == {"b/q"}
+    assert journaled(call) == {"a/page"}
+
+
 def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_step():
     tasks: list[asyncio.Task[None]] = []
 

@@ -275,6 +275,19 @@ def test_a_worker_waits_for_a_short_delay_itself():
     assert work.passes(Retry(delay_ms=1_000), recorder=TaskJournal())() == Done("ok")
 
 
+def test_the_pause_before_a_retry_begins_when_the_attempt_has_failed():
+    times: list[float] = []
+
+    def work() -> None:
+        call.clock.advance(10)
+        times.append(call.clock.now)
+        raise ConnectionError
+
+    call = Passes(lambda ctx: ctx.step("work", work, retry=Retry(attempts=2, delay_ms=4_000)))
+    error(call(), StepFailed)
+    assert 12 <= times[1] - times[0] <= 14
+
+
 def test_a_cancelled_task_is_not_retried():
     records = TaskJournal()
 

@@ -210,10 +210,12 @@ def test_an_optional_field_that_is_emptied_is_missing_and_a_removed_default_is_e
         "a": {"type": "string"},
         "b": {"type": "string", "default": "n/a"},
         "c": {"type": "integer", "default": 3},
+        "d": {"type": "array", "items": {"enum": ["x", "y"]}, "default": ["x"]},
+        "e": {"type": "array", "items": {"enum": ["x", "y"]}},
     }
-    empty = dict.fromkeys(("0.0", "0.1", "0.2"), ("",))
+    empty = dict.fromkeys(("0.0", "0.1", "0.2"), ("",))  # a browser sends nothing for unticked boxes
     answers = read({"q": form_request({"type": "object", "properties": properties})}, **empty)
-    assert answers.responses["q"]["content"] == {"b": ""}
+    assert answers.responses["q"]["content"] == {"b": "", "d": []}
 
 
 def test_the_message_is_the_label_of_a_single_value() -> None:

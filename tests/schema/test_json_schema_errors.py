@@ -241,8 +241,9 @@ def test_common_patterns_match_anywhere_in_a_text(pattern: str, text: str) -> No
     assert "pattern" in refusal({"a": "?" * 10}, properties={"a": {"pattern": pattern}})
 
 
-def test_the_formats_of_pydantic_for_base64_are_asserted() -> None:
-    schema = {"format": "base64"}
+@pytest.mark.parametrize("name", ["base64", "base64url"])
+def test_the_formats_of_pydantic_for_base64_are_asserted(name: str) -> None:
+    schema = {"format": name}
     assert raw(properties={"a": schema}).validate({"a": "e30="})
     for beside in ({}, {"pattern": "^%"}):
         refused = refusal({"a": "%%"}, properties={"a": {**schema, **beside}})

@@ -98,7 +98,7 @@ def test_a_page_completed_at_the_end_of_the_last_round_completes_the_call():
     asked = player().call("page_and_a_step")
     for _ in range(9):
         asked = asked.answer(page=True)
-    finished_at = asked.player.clock() + 26
+    finished_at = asked.player.clock() + 26.5
     PAGES.add(finished_at)
     assert asked.answer(page=True).text == "done"
     assert asked.player.clock() >= finished_at, "with too little time left for a step in any other round"

@@ -120,6 +120,19 @@ def test_the_owner_asks_after_half_a_lease_or_its_invocation_and_if_its_clock_we
     assert table.store.calls == calls
 
 
+def test_a_lease_counts_from_the_request_that_renewed_it_and_not_from_its_response(table):
+    lease = table.claimed()
+
+    def take_long(operation):
+        table.now_ms += HALF_MS
+
+    table.faults.before, table.faults.times = take_long, 1
+    assert lease.renew()
+    assert table.task.lease_until_ms == NOW + LEASE_MS
+    assert lease.check()
+    assert table.task.lease_until_ms == table.now_ms + LEASE_MS
+
+
 def test_the_owner_renews_a_lease_that_is_over_unless_it_was_released(table):
     lease = table.claimed()
     table.now_ms += 10 * LEASE_MS

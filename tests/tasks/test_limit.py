@@ -188,6 +188,13 @@ def test_an_answered_call_that_no_longer_counts_needs_room_to_become_a_task(alic
     assert alice.is_refused()
 
 
+def test_the_list_of_open_tasks_outlives_each_of_them(alice, store):
+    parked = alice.ask_page()
+    lasting = alice.create(ttl_ms=10 * parked.ttl_ms)
+    alice.create(continued=alice.parked.load(parked.pk))
+    assert list_of(store, alice)["exp"] == lasting.expires_s
+
+
 def test_tasks_of_all_dialects_count_together(store, clock):
     legacy = Principal(store, clock, dialect="sep-2322")
     task, *_ = legacy.create_many(LIMIT)
