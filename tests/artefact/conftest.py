@@ -1,16 +1,12 @@
 """The built artefact: `make e2e` runs these tests by themselves, `make test` with all others."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 from mcp_roundtrip_tools.run.services import ministack
 from support import aws_account, lambda_emulator, skips
-from support.aws_account import Cloud
-from support.sam_build import SAM, Built, sam_build
+from support.sam_build import SAM, sam_build
 
 
 def pytest_report_header() -> str:
@@ -18,7 +14,7 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def required_tools() -> None:
+def required_tools():
     if sys.platform != "linux":
         skips.skip(skips.LINUX, "the built layer and AWS's emulator")
     for tool in (SAM, ministack.PYTHON):
@@ -26,13 +22,13 @@ def required_tools() -> None:
 
 
 @pytest.fixture(scope="session")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+def account(tmp_path_factory):
     """Yield an empty AWS account."""
     with aws_account.running(tmp_path_factory.mktemp("account")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def built() -> Built:
+def built():
     """Return the build of this application for this interpreter and architecture."""
     return sam_build()

@@ -5,12 +5,8 @@ Third-party clients drive the endpoint. Every function has exactly the permissio
 support/aws_account.py describes the account and its differences from AWS.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,11 +15,10 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from support.aws_account import Cloud, Stack, adapted, deploy
+from support.aws_account import Stack, adapted, deploy
 from support.clients import SUMMARY, Person, fast_mcp, official
 from support.example_calls import CALLS
 from support.project import ROOT
-from support.sam_build import Built
 
 pytestmark = pytest.mark.anyio
 
@@ -40,9 +35,7 @@ WORKER_S = 60
 
 
 @pytest.fixture(scope="module")
-def stack(
-    account: Cloud, built: Built, services: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Stack:
+def stack(account, built, services, tmp_path_factory):
     secrets = account.client("secretsmanager")
     secrets.create_secret(Name="mcp-roundtrip/azure-devops", SecretString=TOKEN)
     template = adapted(built, tmp_path_factory.mktemp("template"), services)
@@ -50,13 +43,13 @@ def stack(
 
 
 @pytest.fixture(scope="module")
-def services() -> Iterator[Mapping[str, str]]:
+def services():
     """Yield variables with the stand-ins of the services that the examples call."""
     with serve_stand_ins(ROOT / "template.yaml") as variables:
         yield {name: value for name, value in variables.items() if name != "AZURE_DEVOPS_SECRET"}
 
 
-def test_the_template_is_deployed(stack: Stack) -> None:
+def test_the_template_is_deployed(stack):
     assert stack.description["StackStatus"] == "CREATE_COMPLETE"
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.description["Outputs"]}
     # The emulator's Api.ApiEndpoint is its own address.
@@ -64,19 +57,19 @@ def test_the_template_is_deployed(stack: Stack) -> None:
     assert re.fullmatch(address, outputs["McpUrl"])
 
 
-async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> None:
+async def test_the_front_door_lists_the_tools_of_all_functions(stack):
     async with official(stack.endpoint(FRONT_DOOR), Person([])) as client:
         tools = (await client.lists())["tools"]
     assert {tool.name for tool in tools} == CALLS.keys() | {"request_approval"}
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_behind_the_front_door_completes(stack: Stack, tool: str) -> None:
+async def test_a_tool_behind_the_front_door_completes(stack, tool):
     await assert_call_completes(stack.endpoint(FRONT_DOOR), tool)
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_on_its_own_route_completes(stack: Stack, tool: str) -> None:
+async def test_a_tool_on_its_own_route_completes(stack, tool):
     await assert_call_completes(stack.endpoint(CALLS[tool].route), tool)
 
 
@@ -104,13 +97,11 @@ def invocations(lines: list[str]) -> int:
     return sum('"type": "platform.start"' in line for line in lines)
 
 
-async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack: Stack) -> None:
+async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack):
     await assert_workers_complete_the_task(stack)
 
 
-async def test_workers_are_dispatched_through_a_queue_if_configured(
-    account: Cloud, built: Built, services: Mapping[str, str], tmp_path: Path
-) -> None:
+async def test_workers_are_dispatched_through_a_queue_if_configured(account, built, services, tmp_path):
     template = adapted(built, tmp_path, services, TaskDelivery="queue")
     stack = deploy(account, built, "through-a-queue", template, AuthMode="none")
     await assert_workers_complete_the_task(stack)
@@ -122,7 +113,7 @@ def messages_of(lines: list[str]) -> list[str]:
     return [json.loads(line).get("message", "") for line in lines if line.startswith("{")]
 
 
-async def test_every_function_logs_to_its_log_group_without_answers_and_states(stack: Stack) -> None:
+async def test_every_function_logs_to_its_log_group_without_answers_and_states(stack):
     url = stack.endpoint(FRONT_DOOR)
     for tool in CALLS:
         await assert_call_completes(url, tool)
@@ -135,7 +126,7 @@ async def test_every_function_logs_to_its_log_group_without_answers_and_states(s
         assert secret not in everything
 
 
-async def test_a_function_without_the_policy_of_its_role_cannot_ask(stack: Stack) -> None:
+async def test_a_function_without_the_policy_of_its_role_cannot_ask(stack):
     """Roles are the only source of permissions in the tests above."""
     policy = {
         "RoleName": stack.resources["WeatherRole"],

@@ -4,14 +4,12 @@ support/aws_account.py describes the account and its differences from AWS. Funct
 the tests, so builds for other targets are compared with the configuration of the functions, and not run.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -111,7 +109,7 @@ class History:
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+def history(tmp_path_factory):
     """Yield the history after its first two deployments: the first one fails, and the second one works.
 
     `sam build` copies layers that all tests share, by the target whose working directory it selects.
@@ -162,7 +160,7 @@ def settings_of(deployer: Deployer, function: str) -> dict[str, str]:
 
 
 # Deployments also change the mode, each to another one. Stored settings of other modes stay, and are ignored.
-def test_a_removed_option_returns_to_its_default(history: History) -> None:
+def test_a_removed_option_returns_to_its_default(history):
     before = settings_of(history.deployer, "ProvisionFunction")
     options = {
         "TaskDelivery": "queue",
@@ -188,7 +186,7 @@ def test_a_removed_option_returns_to_its_default(history: History) -> None:
     }
 
 
-def test_what_cannot_work_is_refused_before_the_build(history: History) -> None:
+def test_what_cannot_work_is_refused_before_the_build(history):
     history.is_refused("AuthMode bearer and jwt need TokenIssuer", "PARAMETERS=AuthMode=bearer TokenIssuer")
     before = (history.deployer.folder / "template.yaml").read_text()
     history.edit("template.yaml", lambda text: with_options(text, {"DomainName": "tools.example"}))
@@ -196,14 +194,14 @@ def test_what_cannot_work_is_refused_before_the_build(history: History) -> None:
     history.edit("template.yaml", lambda text: before)
 
 
-def test_reserved_concurrency_above_the_quota_is_refused_before_the_build(history: History) -> None:
+def test_reserved_concurrency_above_the_quota_is_refused_before_the_build(history):
     reserves = "ReservedConcurrentExecutions: "
     history.edit("template.yaml", lambda text: text.replace(f"{reserves}20", f"{reserves}950"))
     history.is_refused("100 must remain unreserved")
     history.edit("template.yaml", lambda text: text.replace(f"{reserves}950", f"{reserves}20"))
 
 
-def test_a_stack_from_before_the_platform_is_refused_before_the_build(history: History) -> None:
+def test_a_stack_from_before_the_platform_is_refused_before_the_build(history):
     cloudformation = history.deployer.cloud.client("cloudformation")
     old = "Parameters: {A: {Type: String, Default: b}}\nResources: {Jobs: {Type: AWS::SQS::Queue}}\n"
     cloudformation.create_stack(StackName="old", TemplateBody=old)
@@ -212,7 +210,7 @@ def test_a_stack_from_before_the_platform_is_refused_before_the_build(history: H
     history.is_refused("docs/guides/versions.md", "ENV=old", "PARAMETERS=AuthMode=none")
 
 
-def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history: History) -> None:
+def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history):
     change = ("BUILD=0", f"PARAMETERS={MODES['jwt']}")
     history.edit(BUILT_TEMPLATE, with_a_broken_queue)
     assert history.type(*change).returncode != 0
@@ -222,7 +220,7 @@ def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history: His
     history.works("jwt", *change)
 
 
-def test_a_change_of_the_layer_publishes_every_function(history: History) -> None:
+def test_a_change_of_the_layer_publishes_every_function(history):
     before = history.versions()
     layer = "RoundtripLayer"
     history.edit(f".aws-sam/build/{layer}/python/mcp_roundtrip/__init__.py", lambda text: f"{text}\nX = 1\n")
@@ -232,13 +230,13 @@ def test_a_change_of_the_layer_publishes_every_function(history: History) -> Non
     assert history.versions() == {name: version + 1 for name, version in before.items()}
 
 
-def test_another_target_is_built_and_deployed_together(history: History) -> None:
+def test_another_target_is_built_and_deployed_together(history):
     other = (f"PYTHON_RUNTIME={OTHER_RUNTIME}", f"ARCHITECTURE={OTHER_ARCHITECTURE}")
     history.works("iam", *other, f"PARAMETERS={MODES['iam']}")
     assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
 
 
-def test_an_artefact_for_another_target_is_refused(history: History) -> None:
+def test_an_artefact_for_another_target_is_refused(history):
     # The architecture is stored: this deployment does not return to the default of the template.
     wanted = f"default has {NATIVE_RUNTIME} on {OTHER_ARCHITECTURE}"
     sentence = f"The artefact was built for {OTHER_RUNTIME} on {OTHER_ARCHITECTURE}, and {wanted}"
@@ -257,7 +255,7 @@ def test_an_artefact_for_another_target_is_refused(history: History) -> None:
     assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
 
 
-def test_the_first_artefact_works_again(history: History) -> None:
+def test_the_first_artefact_works_again(history):
     history.deployer.restore_artefact()
     native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
     assert history.works("none", "BUILD=0", f"PARAMETERS={MODES['none']}", *native).json()["result"]["tools"]

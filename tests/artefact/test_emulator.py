@@ -4,8 +4,6 @@ ministack provides KMS and DynamoDB. support/lambda_emulator.py describes how th
 and how the code is made read-only. SnapStart and streamed responses are not emulated.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +23,7 @@ from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.live_events import Invoke
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
-from support.aws_account import CREDENTIALS, REGION, Cloud
+from support.aws_account import CREDENTIALS, REGION
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
 from support.lambda_runtime import runtime
 from support.layers import layer_of_runtime
@@ -64,7 +61,7 @@ def artefact(built: Built, function: str) -> Artefact:
 
 
 @pytest.fixture(scope="module")
-def variables(account: Cloud) -> Iterator[dict[str, str]]:
+def variables(account):
     """Yield a configuration with new keys and tables and stand-ins of services, without functions."""
     keys, tables = account.client("kms"), account.client("dynamodb")
     with serve_stand_ins(ROOT / "template.yaml") as services:
@@ -84,7 +81,7 @@ def variables(account: Cloud) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def cold(built: Built, variables: Mapping[str, str]) -> Invoke:
+def cold(built, variables):
     """Return a function that invokes a built function in a new execution environment."""
 
     def invoke(function: str, event: Any) -> Any:
@@ -138,7 +135,7 @@ def messages(answer: Any) -> list[Any]:
     return []
 
 
-def test_every_function_responds_to_its_first_event_after_a_cold_start(cold: Invoke) -> None:
+def test_every_function_responds_to_its_first_event_after_a_cold_start(cold):
     first = {function_of(file): file for file in reversed(list(STABLE))}
     assert first.keys() == LOGICAL_IDS.keys()
     events = {file: stable_events()[file] for file in first.values()}
@@ -148,13 +145,13 @@ def test_every_function_responds_to_its_first_event_after_a_cold_start(cold: Inv
     assert_outcomes(played, {file: (STABLE[file],) for file in events})
 
 
-def test_a_state_is_resumed_in_another_execution_environment(cold: Invoke) -> None:
+def test_a_state_is_resumed_in_another_execution_environment(cold):
     one_of_each_function = {function_of(file): file for file in ROUNDS}.values()
     played = {file: rounds_of(cold, file) for file in one_of_each_function}
     assert_outcomes(played, {file: ROUNDS[file] for file in played})
 
 
-def test_warm_functions_respond_to_all_events(built: Built, variables: Mapping[str, str]) -> None:
+def test_warm_functions_respond_to_all_events(built, variables):
     with warm_environments(built, variables) as warm:
         played = {file: [(event, warm(function_of(file), event))] for file, event in stable_events().items()}
         rounds = {file: rounds_of(warm, file) for file in ROUNDS}
@@ -163,9 +160,7 @@ def test_warm_functions_respond_to_all_events(built: Built, variables: Mapping[s
 
 
 @pytest.mark.parametrize("name", [name for name in RUNTIMES if name != NATIVE_RUNTIME])
-def test_other_runtimes_complete_their_own_calls(
-    name: str, built: Built, variables: Mapping[str, str]
-) -> None:
+def test_other_runtimes_complete_their_own_calls(name, built, variables):
     if runtime(name) is None:
         skips.skip(skips.RUNTIME, name)
     # sam copies functions for each runtime alike.
@@ -187,7 +182,7 @@ for folder in (os.getcwd(), *os.environ["PYTHONPATH"].split(":")[1:]):
 IMPORT = "import app, jwt, cryptography, pydantic, mcp_roundtrip.aws.kms"
 
 
-def test_a_function_cannot_write_to_its_code(built: Built) -> None:
+def test_a_function_cannot_write_to_its_code(built):
     if lambda_emulator.protection() == "permissions" and os.geteuid() == 0:
         skips.skip(skips.READ_ONLY, "this is root, without mounts")
     done = lambda_emulator.run_inside(artefact(built, "weather"), TRY_TO_WRITE)
@@ -196,7 +191,7 @@ def test_a_function_cannot_write_to_its_code(built: Built) -> None:
     assert done.stdout.splitlines() == [refusal] * 3, done.stderr
 
 
-def test_a_cold_start_compiles_no_module_of_the_layer(built: Built) -> None:
+def test_a_cold_start_compiles_no_module_of_the_layer(built):
     verbose = lambda_emulator.run_inside(artefact(built, "weather"), IMPORT, "-v")
     assert verbose.returncode == 0, verbose.stderr
     compiled = re.findall(r"# code object from '?([^'\n]+)", verbose.stderr)
@@ -205,7 +200,7 @@ def test_a_cold_start_compiles_no_module_of_the_layer(built: Built) -> None:
     assert [path for path in of_the_layer if not path.endswith(".pyc")] == []
 
 
-def test_payload_limits_equal_those_of_lambda(tmp_path: Path, built: Built) -> None:
+def test_payload_limits_equal_those_of_lambda(tmp_path, built):
     """The emulator has no limits, so the tests enforce those of Lambda."""
     (tmp_path / "app.py").write_text("def handler(event, context): return 'x' * event")
     function = replace(artefact(built, "weather"), code=tmp_path)

@@ -7,8 +7,6 @@ support/aws_account.py describes the account. It cannot show what AWS adds to an
 AWS knows a changed route, and the shift of traffic by CodeDeploy.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -121,7 +119,7 @@ class Application:
 
 
 @pytest.fixture(scope="module")
-def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+def application(tmp_path_factory):
     """Yield a new application, deployed for everyone with an older package."""
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("growing")
@@ -212,17 +210,17 @@ def traffic(url: str) -> Iterator[list[int | str]]:
         sender.join()
 
 
-async def test_one_function(application: Application) -> None:
+async def test_one_function(application):
     await works(application, "order_status")
 
 
-async def test_a_second_tool_in_the_function_and_one_with_tasks(application: Application) -> None:
+async def test_a_second_tool_in_the_function_and_one_with_tasks(application):
     application.make("new-tool", "NAME=find_parts")
     application.grow("new-tool", "NAME=count_parts", "TASKS=1")
     await works(application, "order_status", "find_parts", "count_parts")
 
 
-async def test_a_second_function_behind_a_front_door(application: Application) -> None:
+async def test_a_second_function_behind_a_front_door(application):
     asked = post(application, call("order_status")).json()["result"]
     with traffic(application.url) as outcomes:
         application.grow("new-function", "NAME=translate")
@@ -237,7 +235,7 @@ async def test_a_second_function_behind_a_front_door(application: Application) -
     await works(application, *TOOLS)
 
 
-async def test_callers_with_tokens_gradual_deployments_and_audit_records(application: Application) -> None:
+async def test_callers_with_tokens_gradual_deployments_and_audit_records(application):
     keys = f"{application.issuer.issuer}/keys"
     application.edit(TEMPLATE, VARIABLES, f"{VARIABLES}        MCP_TOKEN_JWKS_URI: {keys}\n")
     [block] = [each for each in code_blocks(OPTIONS, "yaml") if each.startswith("DeploymentPreference:")]
@@ -258,7 +256,7 @@ async def test_callers_with_tokens_gradual_deployments_and_audit_records(applica
     assert not any(USER in record for record in records)
 
 
-async def test_a_new_version_of_the_platform(application: Application) -> None:
+async def test_a_new_version_of_the_platform(application):
     assert application.settings()["MCP_MAX_OPEN_TASKS"] == "5"
     application.variables.clear()  # the new package is installed
     refused = application.deployer.make("deploy")

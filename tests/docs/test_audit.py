@@ -1,7 +1,5 @@
 """The pages about audit records agree with the records of real flows."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -49,7 +47,7 @@ def lasting(ctx: Context) -> str:
 
 
 @pytest.fixture(scope="module")
-def lines() -> list[dict[str, Any]]:
+def lines():
     log = AuditLines()
     for client in ("claude-code", "cursor", "chatgpt", "python-sdk-initialize"):
         Player(server, client=client, ports={"audit": log.log}).call("order", {"fails": True})
@@ -68,20 +66,20 @@ def lines() -> list[dict[str, Any]]:
     return log.lines
 
 
-def test_every_line_of_real_flows_is_valid(lines: list[dict[str, Any]]) -> None:
+def test_every_line_of_real_flows_is_valid(lines):
     validator = jsonschema.Draft202012Validator(SCHEMA)
     assert [error.message for line in lines for error in validator.iter_errors(line)] == []
     assert len(lines) > 15
 
 
-def test_the_table_has_the_members_of_the_schema() -> None:
+def test_the_table_has_the_members_of_the_schema():
     table = REFERENCE.partition("## Members")[2].partition("## JSON Schema")[0]
     named = {name for row in re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE) for name in row.split("`, `")}
     documented = {name.strip("`").partition(".")[0] for name in named}
     assert SCHEMA["properties"].keys() <= documented
 
 
-def test_every_outcome_of_workers_and_refusals_is_in_the_table(lines: list[dict[str, Any]]) -> None:
+def test_every_outcome_of_workers_and_refusals_is_in_the_table(lines):
     outcomes = {
         line["outcome"]
         for line in lines
@@ -101,7 +99,7 @@ WORDS = {"and", "or", "not", "in", "as", "by", "asc", "desc"}
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
-def test_a_query_uses_commands_and_members_that_exist(query: str) -> None:
+def test_a_query_uses_commands_and_members_that_exist(query):
     given = re.findall(r"\bas (\w+)", query)
     for command in query.split("\n| "):
         first, _, rest = command.strip().partition(" ")
@@ -118,7 +116,7 @@ def test_a_query_uses_commands_and_members_that_exist(query: str) -> None:
 ENDS = {"complete", "tool_error", "failed", "cancelled", "expired", "abandoned"}
 
 
-def test_the_query_for_tasks_without_an_end_knows_the_outcomes_of_the_reference() -> None:
+def test_the_query_for_tasks_without_an_end_knows_the_outcomes_of_the_reference():
     [grouped] = [each for each in QUERIES if "sortsLast" in each]  # a record has lines of several invocations
     assert grouped.partition(" by ")[2].partition("\n")[0] == "record"
     [query] = [each for each in QUERIES if "is_end" in each]
@@ -139,9 +137,7 @@ def exists(name: str) -> bool:
     return True
 
 
-def test_the_program_of_the_guide_prints_the_hash_of_the_records(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_program_of_the_guide_prints_the_hash_of_the_records(monkeypatch, capsys):
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     generate: Any = kms.GenerateMac

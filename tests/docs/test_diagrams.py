@@ -1,12 +1,9 @@
 """The Mermaid diagrams of the pages can be drawn, fit on a page, and have a title and a description."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 from support import skips
-from support.browser import RunProgram
 from support.project import ROOT
 
 pytest_plugins = ["support.browser"]
@@ -22,13 +19,13 @@ DIAGRAMS = {
 }
 
 
-def test_the_pages_draw_a_call_a_task_and_a_deployment() -> None:
+def test_the_pages_draw_a_call_a_task_and_a_deployment():
     titles = {name.partition(": ")[2] for name in DIAGRAMS}
     assert titles >= {"One call over three rounds", "The life of a task", "What is deployed"}
     assert [name for name, text in DIAGRAMS.items() if "accDescr: " not in text] == []
 
 
-def test_every_diagram_is_drawn(run_in_browser: RunProgram, tmp_path: Path) -> None:
+def test_every_diagram_is_drawn(run_in_browser, tmp_path):
     """Run with --basetemp to look at the images."""
     if not MERMAID.exists():
         skips.skip(skips.NODE, "mermaid")

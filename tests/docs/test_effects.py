@@ -1,7 +1,5 @@
 """Code that readers copy repeats no effect: its steps pass an idempotency key, or may run again."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -73,7 +71,7 @@ def shown_code() -> dict[str, str]:
     return shown | {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in MODULES}
 
 
-def test_each_step_passes_a_key_or_may_run_again() -> None:
+def test_each_step_passes_a_key_or_may_run_again():
     codes = {place: code for place, code in shown_code().items() if ".step(" in code}
     assert len(codes) > 10
     found = {place: {*steps_without_key(code)} - {*MAY_RUN_AGAIN} for place, code in codes.items()}

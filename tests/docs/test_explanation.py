@@ -1,7 +1,5 @@
 """The code on the pages of docs/explanation and of the guides about hooks runs; tables say what it does."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import re
@@ -24,14 +22,11 @@ RESULT = "orders.db.internal is yours."
 
 
 @pytest.mark.parametrize("page", [REPLAY, "docs/guides/hooks.md", "docs/guides/shared-setup.md"])
-def test_the_code_of_the_page_runs(page: str) -> None:
+def test_the_code_of_the_page_runs(page):
     run_blocks(*code_blocks(page, "python"))
 
 
-# How replay works
-
-
-def test_the_table_of_the_journal_shows_the_marks_of_each_round() -> None:
+def test_the_table_of_the_journal_shows_the_marks_of_each_round():
     play = Player(run_blocks(code_blocks(REPLAY, "python")[0])["server"])
     asked = play.call("new_database", {"name": "orders"})
     again = asked.answer(vcpus=4)
@@ -48,8 +43,6 @@ def test_the_table_of_the_journal_shows_the_marks_of_each_round() -> None:
         assert shown == [*(each.get(key, "") for each in marks), last[key]], key
 
 
-# One tool, written three times
-
 OURS, SDK, FASTMCP = code_blocks(COMING_FROM, "python")
 
 SHOWN_MESSAGES = ["How many CPUs has orders?", "orders.db.internal is ready. Keep it?"]
@@ -59,7 +52,7 @@ def answer_to(message: str) -> Mapping[str, Any]:
     return {"vcpus": 4} if "CPUs" in message else {"keep": True}
 
 
-def test_the_tool_of_this_package_creates_one_database() -> None:
+def test_the_tool_of_this_package_creates_one_database():
     names = run_blocks(OURS)
     play = Player(names["server"])
     asked = play.call("new_database", {"name": "orders"})
@@ -68,7 +61,7 @@ def test_the_tool_of_this_package_creates_one_database() -> None:
     assert list(names["created"].values()) == ["orders"]
 
 
-def test_the_tool_of_the_python_sdk_creates_two_databases() -> None:
+def test_the_tool_of_the_python_sdk_creates_two_databases():
     names, messages = run_blocks(SDK), []
 
     async def ask(context: object, params: Any) -> ElicitResult:
@@ -84,7 +77,7 @@ def test_the_tool_of_the_python_sdk_creates_two_databases() -> None:
     assert names["created"] == ["orders", "orders"]
 
 
-def test_the_tool_of_fastmcp_keeps_its_own_state() -> None:
+def test_the_tool_of_fastmcp_keeps_its_own_state():
     from fastmcp import Client as FastMcpClient  # importing it takes half a second in each process of tests
 
     names, messages = run_blocks(FASTMCP), []
@@ -103,16 +96,14 @@ def test_the_tool_of_fastmcp_keeps_its_own_state() -> None:
 
 
 @pytest.mark.parametrize("package", ["mcp", "fastmcp"])
-def test_the_page_names_the_versions_that_run(package: str) -> None:
+def test_the_page_names_the_versions_that_run(package):
     assert version(package) in read_document(COMING_FROM).partition("## ")[0]
 
-
-# Traces
 
 ATTRIBUTE = re.compile(r"(?:mcp|mcp_roundtrip|gen_ai|jsonrpc|rpc|error|network|http|db)(?:\.[a-z_]+)+")
 
 
-def test_the_table_of_attributes_has_those_that_the_modules_of_traces_set() -> None:
+def test_the_table_of_attributes_has_those_that_the_modules_of_traces_set():
     folder = Path(mcp_roundtrip.__file__).parent
     modules = ["observing/tracer.py", "server/hooks.py", "server/spans.py"]
     texts = {

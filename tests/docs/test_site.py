@@ -1,7 +1,5 @@
 """`make docs` builds a site without warnings that shows each page as GitHub does."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -29,7 +27,7 @@ COUNTED = frozenset({"h2", "h3", "li", "ul", "ol", "pre", "table", "tr", "td", "
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """Return the built site. A warning, such as a dead link, is a failure."""
     folder = tmp_path_factory.mktemp("site")
     command: list[str | Path] = [MKDOCS, "build", "--strict", "--config-file", CONFIG, "--site-dir", folder]
@@ -64,7 +62,7 @@ class Elements(HTMLParser):
             self.counts[tag] += 1
 
 
-def test_each_page_has_what_github_shows_and_loads_nothing_from_another_host(site: Path) -> None:
+def test_each_page_has_what_github_shows_and_loads_nothing_from_another_host(site):
     """Python-Markdown, which the site uses, differs from CommonMark in how lists are indented."""
     github = MarkdownIt("commonmark").enable("table")
     loaded = re.compile(
@@ -83,7 +81,7 @@ def test_each_page_has_what_github_shows_and_loads_nothing_from_another_host(sit
     assert different == {}
 
 
-def test_no_line_of_prose_is_long() -> None:
+def test_no_line_of_prose_is_long():
     long = [
         f"{page.relative_to(ROOT)}: {line}"
         for page in [ROOT / "README.md", *PAGES]
@@ -93,7 +91,7 @@ def test_no_line_of_prose_is_long() -> None:
     assert long == []
 
 
-def test_the_index_of_a_folder_links_to_all_its_pages() -> None:
+def test_the_index_of_a_folder_links_to_all_its_pages():
     for folder in ("guides", "explanation", "reference", "reference/api"):
         index = DOCS / folder / "index.md"
         linked = {(index.parent / link).resolve() for link in LINK.findall(index.read_text("utf-8"))}
@@ -101,7 +99,7 @@ def test_the_index_of_a_folder_links_to_all_its_pages() -> None:
         assert pages - linked == set(), folder
 
 
-def test_the_search_finds_every_page(site: Path) -> None:
+def test_the_search_finds_every_page(site):
     index = json.loads((site / "search/search_index.json").read_text("utf-8"))
     found = {each["location"].partition("#")[0] for each in index["docs"]}
     assert found == {str(location(page)).removeprefix(".").rstrip("/") + "/" for page in PAGES} - {"/"} | {""}

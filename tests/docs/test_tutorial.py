@@ -3,8 +3,6 @@
 sam/test_new_application.py runs the first test of the application, and deploys the tutorial's tool.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -44,7 +42,7 @@ def shell(command: str, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shop(tmp_path_factory):
     """Return the new application. Its virtual environment is that of the tests."""
     folder = tmp_path_factory.mktemp("reader")
     wheel = folder / f"mcp_roundtrip-{metadata.version('mcp-roundtrip')}-py3-none-any.whl"
@@ -84,7 +82,7 @@ def _wait(shop: Path, pattern: str) -> str:
     raise AssertionError((shop / "run.log").read_text())
 
 
-def test_the_tool_is_called_replaced_and_tested(shop: Path) -> None:
+def test_the_tool_is_called_replaced_and_tested(shop):
     with served(shop, RUN.splitlines()[0]) as url:
         assert shell(f"{CALL.strip()} URL={url}", shop) == PRINTED
         (shop / "functions/server/app.py").write_text(APP)
@@ -97,7 +95,7 @@ def test_the_tool_is_called_replaced_and_tested(shop: Path) -> None:
     assert "2 passed" in shell(TEST, shop)
 
 
-def test_a_scope_admits_only_its_users(shop: Path) -> None:
+def test_a_scope_admits_only_its_users(shop):
     assert "@server.tool\n" in APP
     (shop / "functions/server/app.py").write_text(APP.replace("@server.tool\n", WITH_SCOPES))
     admitted, refused = CALLS_OF_BOB.splitlines()
@@ -109,7 +107,7 @@ def test_a_scope_admits_only_its_users(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [PAGE, "docs/guides/console.md"])
-def test_the_console_has_the_buttons_that_the_page_names(page: str) -> None:
+def test_the_console_has_the_buttons_that_the_page_names(page):
     sources = "\n".join(path.read_text("utf-8") for path in CONSOLE.rglob("*.js"))
     named = set(re.findall(r"\*\*([^*]+)\*\*", read_document(page)))
     assert len(named) > 5

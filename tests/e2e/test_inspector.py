@@ -3,8 +3,6 @@
 tests/clients/test_real_clients.py has its calls, and test_python_clients.py every feature of the examples.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The workflow Release publishes only the version and the repository that pyproject.toml names."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -24,7 +22,7 @@ JOBS = yaml.safe_load((WORKFLOWS / "release.yml").read_text("utf-8"))["jobs"]
     ("tag", "repository", "status"),
     [(TAG, REPOSITORY, 0), ("v99.0", REPOSITORY, 1), (TAG, "https://github.com/ada/fork", 1)],
 )
-def test_another_tag_or_repository_is_not_built(tag: str, repository: str, status: int) -> None:
+def test_another_tag_or_repository_is_not_built(tag, repository, status):
     host, _, name = repository.partition("github.com/")
     variables = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -36,7 +34,7 @@ def test_another_tag_or_repository_is_not_built(tag: str, repository: str, statu
     assert done.returncode == status, done.stderr
 
 
-def test_only_the_jobs_that_publish_get_a_token_and_they_build_nothing() -> None:
+def test_only_the_jobs_that_publish_get_a_token_and_they_build_nothing():
     with_token = {name for name, job in JOBS.items() if "id-token" in job["permissions"]}
     assert with_token == {"testpypi", "pypi"}
     for name in with_token:

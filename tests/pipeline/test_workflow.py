@@ -5,8 +5,6 @@ Roles are those of platform/pipeline/. The emulator enforces who may assume the 
 what it may do. It does not enforce the role of CloudFormation: a test compares its policies with what runs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -196,7 +194,7 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
+def github(tmp_path_factory):
     assert SAM.exists(), f"{SAM} does not exist: `make test` installs it"
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("github")
@@ -211,7 +209,7 @@ def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
 
 
 @pytest.fixture(scope="module")
-def released(github: GitHub) -> list[Job]:
+def released(github):
     """Return the jobs of a run of the workflow."""
     jobs = []
     for name, environment in [("build", ""), *((each, each) for each in STACKS)]:
@@ -220,7 +218,7 @@ def released(github: GitHub) -> list[Job]:
     return jobs
 
 
-def test_one_artefact_is_built_and_deployed_to_both_environments(github: GitHub, released: list[Job]) -> None:
+def test_one_artefact_is_built_and_deployed_to_both_environments(github, released):
     for job in released[1:]:
         assert job.outcome("Smoke test") == "success"
         assert job.outcome("Roll back") == "skipped"
@@ -247,7 +245,7 @@ def broken(github: GitHub) -> None:
         archive.add(catalog, "Makefile")
 
 
-def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, released: list[Job]) -> None:
+def test_a_release_that_fails_its_smoke_test_is_rolled_back(github, released):
     good = deployed_template(github.cloud, "default")
     broken(github)
     job = github.job("default", "default")
@@ -258,9 +256,7 @@ def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, rele
     assert (job.workspace / "Makefile").read_bytes() == (github.source / "Makefile").read_bytes()
 
 
-def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
-    github: GitHub, released: list[Job]
-) -> None:
+def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(github, released):
     found = account.running_release(Account(github.cloud.client), STACKS["default"])
     assert found is not None
     earlier = replace(found, parameters={**found.parameters, "TokenIssuer": "https://id.example"})
@@ -271,9 +267,7 @@ def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
     assert account.running_release(Account(github.cloud.client), STACKS["default"]) == earlier
 
 
-def test_another_branch_or_environment_of_the_repository_gets_no_credentials(
-    github: GitHub, released: list[Job]
-) -> None:
+def test_another_branch_or_environment_of_the_repository_gets_no_credentials(github, released):
     sts = github.cloud.client("sts")
     for subject in ("repo:example/tools:ref:refs/heads/main", "repo:example/tools:environment:prod"):
         with pytest.raises(sts.exceptions.ClientError, match="AccessDenied"):
@@ -291,9 +285,7 @@ NOT_RECORDED = {
 """Permissions of the workflow's role without a request in these tests, with the reason."""
 
 
-def test_the_role_of_the_workflow_allows_exactly_what_the_steps_do(
-    github: GitHub, released: list[Job]
-) -> None:
+def test_the_role_of_the_workflow_allows_exactly_what_the_steps_do(github, released):
     role = load(ROOT / "platform/pipeline/template.yaml")["Resources"]["DeployRole"]["Properties"]
     [policy] = role["Policies"]
     listed = [each["Action"] for each in policy["PolicyDocument"]["Statement"]]
@@ -324,7 +316,7 @@ The emulator names log groups differently from CloudFormation.
 """
 
 
-def test_the_policies_cover_the_names_of_what_is_deployed(github: GitHub, released: list[Job]) -> None:
+def test_the_policies_cover_the_names_of_what_is_deployed(github, released):
     values = {
         "AWS::Partition": "aws",
         "AWS::Region": REGION,

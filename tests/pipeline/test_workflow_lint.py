@@ -1,7 +1,5 @@
 """The workflows are valid, and have none of the faults that zizmor and actionlint know."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -48,15 +46,15 @@ def actionlint(*paths: Path) -> list[dict[str, Any]]:
     return [each for each in found if not each["message"].startswith(NEWER_THAN_ACTIONLINT)]
 
 
-def test_zizmor_finds_nothing() -> None:
+def test_zizmor_finds_nothing():
     assert zizmor(ROOT / ".github") == []
 
 
-def test_actionlint_finds_nothing() -> None:
+def test_actionlint_finds_nothing():
     assert actionlint(*sorted(WORKFLOWS.glob("*.yml"))) == []
 
 
-def test_zizmor_finds_a_fault(tmp_path: Path) -> None:
+def test_zizmor_finds_a_fault(tmp_path):
     folder = tmp_path / ".github/workflows"
     folder.mkdir(parents=True)
     document = (
@@ -66,7 +64,7 @@ def test_zizmor_finds_a_fault(tmp_path: Path) -> None:
     assert "excessive-permissions" in zizmor(folder / "deploy.yml")
 
 
-def test_actionlint_finds_a_fault(tmp_path: Path) -> None:
+def test_actionlint_finds_a_fault(tmp_path):
     path = tmp_path / "deploy.yml"
     text = (WORKFLOWS / "deploy.yml").read_text("utf-8")
     path.write_text(text.replace("needs: [default]", "needs: [stage]"))

@@ -1,6 +1,6 @@
 import pytest
 
-from support.sam_build import SAM, Built, sam_build
+from support.sam_build import SAM, sam_build
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -8,11 +8,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _sam_is_installed() -> None:
+def _sam_is_installed():
     assert SAM.exists(), f"{SAM} does not exist: `make test` installs it"
 
 
 @pytest.fixture(scope="session")
-def built() -> Built:
+def built():
     """Return the build of this application for the runtime and architecture of this computer."""
     return sam_build()

@@ -1,7 +1,5 @@
 """AWS Control Tower's proactive controls find what docs/guides/landing-zones.md excepts, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import platform
 import re
@@ -22,7 +20,7 @@ RULES = PACKAGE / "rules/control-tower/cfn-guard"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _guard_is_installed() -> None:
+def _guard_is_installed():
     if not GUARD.exists():
         skips.skip(skips.NODE, f"{GUARD} does not exist")
 
@@ -38,17 +36,17 @@ def findings(templates: Iterable[Path]) -> set[str]:
     return {control[1] for control in found if control} | {"?" for control in found if not control}
 
 
-def test_with_defaults_the_controls_find_exactly_the_exceptions(tmp_path: Path) -> None:
+def test_with_defaults_the_controls_find_exactly_the_exceptions(tmp_path):
     written = baselines.write(baselines.with_defaults(), tmp_path)
     assert findings(written) == baselines.excepted("CT.")
 
 
-def test_with_every_option_only_exceptions_without_a_parameter_remain(tmp_path: Path) -> None:
+def test_with_every_option_only_exceptions_without_a_parameter_remain(tmp_path):
     written = baselines.write(baselines.with_options(), tmp_path)
     assert findings(written) == baselines.excepted("CT.", with_options=True)
 
 
-def test_the_controls_find_a_violation(tmp_path: Path) -> None:
+def test_the_controls_find_a_violation(tmp_path):
     bare = {"Resources": {"Logs": {"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": 1}}}}
     written = baselines.write({"bare": json.dumps(bare)}, tmp_path)
     assert findings(written) == {"CT.CLOUDWATCH.PR.2", "CT.CLOUDWATCH.PR.3"}

@@ -27,7 +27,7 @@ from support.layers import (
     make_layer,
 )
 from support.project import ROOT
-from support.sam_build import NATIVE_RUNTIME, Built, environment
+from support.sam_build import NATIVE_RUNTIME, environment
 from support.source_template import functions, read_template
 
 OLDEST, *_, NEWEST = read_template()["Parameters"]["PythonRuntime"]["AllowedValues"]
@@ -66,7 +66,7 @@ def zipped_bytes(folder: Path) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason=f"{skips.LINUX}: the layer's wheels")
-def test_the_layer_has_all_dependencies(built: Built) -> None:
+def test_the_layer_has_all_dependencies(built):
     site = built.layer / "python"
     program = f"""
 import sys
@@ -85,7 +85,7 @@ print(*third_party, sep="\\n")
     assert "site-packages" not in done.stdout
 
 
-def test_every_module_of_the_layer_is_compiled_for_the_path_on_lambda(built: Built) -> None:
+def test_every_module_of_the_layer_is_compiled_for_the_path_on_lambda(built):
     site = built.layer / "python"
     tag = sys.implementation.cache_tag
     sources = sorted(site.rglob("*.py"))
@@ -99,7 +99,7 @@ def test_every_module_of_the_layer_is_compiled_for_the_path_on_lambda(built: Bui
     assert code.co_filename == "/opt/python/mcp_roundtrip/errors.py"  # in tracebacks
 
 
-def test_the_layer_has_the_package_for_its_target_and_nothing_for_development(built: Built) -> None:
+def test_the_layer_has_the_package_for_its_target_and_nothing_for_development(built):
     package = built.layer / "python/mcp_roundtrip"
     shipped = {path.name for path in package.iterdir()} - {"__pycache__"}
     source = {path.name for path in (LAYER / "mcp_roundtrip").iterdir()} - {"__pycache__"}
@@ -113,7 +113,7 @@ def test_the_layer_has_the_package_for_its_target_and_nothing_for_development(bu
     assert elf_machines(built.layer) == {ELF_MACHINES[NATIVE_ARCHITECTURE]}
 
 
-def test_every_function_is_built_from_its_folder(built: Built) -> None:
+def test_every_function_is_built_from_its_folder(built):
     resources = read_template(built.template)["Resources"]
     assert resources["RoundtripLayer"]["Properties"]["ContentUri"] == "RoundtripLayer"
     for logical_id, folder in functions().items():
@@ -125,7 +125,7 @@ def test_every_function_is_built_from_its_folder(built: Built) -> None:
         assert Path("app.py") in shipped
 
 
-def test_the_build_has_the_nested_templates(built: Built) -> None:
+def test_the_build_has_the_nested_templates(built):
     before, after = (read_template(path)["Resources"] for path in (ROOT / "template.yaml", built.template))
     nested = {name for name, each in before.items() if each["Type"] == "AWS::Serverless::Application"}
     assert nested >= {"Platform", "Endpoint"}
@@ -134,7 +134,7 @@ def test_the_build_has_the_nested_templates(built: Built) -> None:
         assert load(built.directory / copy)["Resources"] == load(ROOT / source)["Resources"]
 
 
-def test_a_layer_without_bytecode_is_refused_with_a_remedy(tmp_path: Path) -> None:
+def test_a_layer_without_bytecode_is_refused_with_a_remedy(tmp_path):
     done = make_layer(tmp_path, "INTERPRETER=", target="python3.14-arm64")
     assert done.returncode != 0
     assert "python3.14 is not on this computer" in done.stderr
@@ -142,7 +142,7 @@ def test_a_layer_without_bytecode_is_refused_with_a_remedy(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-def test_a_layer_for_another_platform_is_built_without_its_interpreter_on_request() -> None:
+def test_a_layer_for_another_platform_is_built_without_its_interpreter_on_request():
     layer = layer_of_other_target()
     assert cpython_tags(layer) == {tag_of(OTHER_RUNTIME)}
     assert elf_machines(layer) == {ELF_MACHINES[OTHER_ARCHITECTURE]}
@@ -150,25 +150,25 @@ def test_a_layer_for_another_platform_is_built_without_its_interpreter_on_reques
     assert not list(layer.rglob("*.pyc"))
 
 
-def test_every_target_the_template_offers_has_its_working_directory() -> None:
+def test_every_target_the_template_offers_has_its_working_directory():
     parameters = read_template()["Parameters"]
     values = (parameters[name]["AllowedValues"] for name in ("PythonRuntime", "Architecture"))
     offered = [f"{runtime}-{architecture}" for runtime, architecture in product(*values)]
     assert sorted(path.name for path in (LAYER / "targets").iterdir()) == sorted(offered)
 
 
-def test_the_lock_has_a_wheel_of_every_package_for_the_newest_runtime(tmp_path: Path) -> None:
+def test_the_lock_has_a_wheel_of_every_package_for_the_newest_runtime(tmp_path):
     (tmp_path / "out/python").mkdir(parents=True)
     target = f"{NEWEST}-{OTHER_ARCHITECTURE}"
     done = make_layer(tmp_path, "INTERPRETER=", target=target, PIP_DRY_RUN="1", WITHOUT_BYTECODE="1")
     assert done.returncode == 0, done.stderr
 
 
-def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_runtime() -> None:
+def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_runtime():
     assert cpython_tags(layer_of_runtime(OLDEST)) == {tag_of(OLDEST)}
 
 
-def test_a_file_with_another_hash_is_not_installed(tmp_path: Path) -> None:
+def test_a_file_with_another_hash_is_not_installed(tmp_path):
     copy = copy_layer(tmp_path)
     lock = copy / "requirements.lock"
     [pinned] = re.findall(r"^typing-extensions==\S+", lock.read_text(), re.MULTILINE)
@@ -179,7 +179,7 @@ def test_a_file_with_another_hash_is_not_installed(tmp_path: Path) -> None:
     assert "DO NOT MATCH THE HASHES" in done.stderr
 
 
-def test_the_lock_satisfies_the_requirements_of_the_layer_which_are_those_of_the_package() -> None:
+def test_the_lock_satisfies_the_requirements_of_the_layer_which_are_those_of_the_package():
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     required = (LAYER / "requirements.txt").read_text().split()
     assert sorted(required) == sorted(declared)
@@ -190,7 +190,7 @@ def test_the_lock_satisfies_the_requirements_of_the_layer_which_are_those_of_the
         assert each.specifier.contains(versions[each.name]), f"run make lock: {each}"
 
 
-def test_requirements_of_a_function_are_part_of_its_build(tmp_path: Path) -> None:
+def test_requirements_of_a_function_are_part_of_its_build(tmp_path):
     (tmp_path / "requirements.txt").write_text("anything\n")
     command = ["make", "--makefile", str(ROOT / "functions/Makefile"), "build-WeatherFunction"]
     env = environment() | {"ARTIFACTS_DIR": str(tmp_path / "out")}

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ CONFIGURATION = ROOT / ".checkov.yaml"
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
+def findings(tmp_path_factory):
     """Return the failed checks with defaults and with every option."""
     folder = tmp_path_factory.mktemp("templates")
     both = {"defaults": baselines.with_defaults(), "options": baselines.with_options()}
@@ -48,23 +47,21 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]
     return found
 
 
-def test_with_defaults_checkov_finds_exactly_the_exceptions(findings: Mapping[str, set[str]]) -> None:
+def test_with_defaults_checkov_finds_exactly_the_exceptions(findings):
     assert findings["defaults"] == baselines.excepted("CKV")
 
 
-def test_with_every_option_only_exceptions_without_a_parameter_remain(
-    findings: Mapping[str, set[str]],
-) -> None:
+def test_with_every_option_only_exceptions_without_a_parameter_remain(findings):
     assert findings["options"] == baselines.excepted("CKV", with_options=True)
 
 
-def test_the_configuration_skips_the_exceptions() -> None:
+def test_the_configuration_skips_the_exceptions():
     """So that `checkov` in the project's folder finds nothing."""
     skipped = re.findall(r"^  - (\w+)$", CONFIGURATION.read_text(), re.MULTILINE)
     assert set(skipped) == baselines.excepted("CKV")
 
 
-def test_every_exception_has_a_reason() -> None:
+def test_every_exception_has_a_reason():
     rows = list(baselines.exceptions())
     rules = [rule for row in rows for rule in row.rules]
     assert len(rules) == len(set(rules)) > 15

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,14 +57,14 @@ def distribution(**given: str) -> Any:
     return resources(**given)["Distribution"]["Properties"]["DistributionConfig"]
 
 
-def test_the_template_with_options_is_lint_clean(tmp_path: Path) -> None:
+def test_the_template_with_options_is_lint_clean(tmp_path):
     options = {"plain": {}, "own": {**WITH_DOMAIN, **WITH_WEB_ACL}, "unrouted": {"RouteByName": "disabled"}}
     for name, given in options.items():
         (tmp_path / f"{name}.yaml").write_text(with_defaults(edge(), **HOST, **given))
     assert lint(*tmp_path.iterdir()) == []
 
 
-def test_a_domain_needs_its_certificate() -> None:
+def test_a_domain_needs_its_certificate():
     def broken(**given: str) -> list[str]:
         return cloudformation.broken_rules(edge(), cloudformation.parameters_of(edge(), **HOST, **given))
 
@@ -74,7 +73,7 @@ def test_a_domain_needs_its_certificate() -> None:
     assert "CertificateArn" in rule
 
 
-def test_requests_are_forwarded_with_their_tokens_and_not_cached() -> None:
+def test_requests_are_forwarded_with_their_tokens_and_not_cached():
     [origin] = distribution()["Origins"]
     assert origin["DomainName"] == "api.example"
     assert origin["CustomOriginConfig"]["OriginProtocolPolicy"] == "https-only"
@@ -85,13 +84,13 @@ def test_requests_are_forwarded_with_their_tokens_and_not_cached() -> None:
     assert behaviour["OriginRequestPolicyId"] == "b689b0a8-53d0-40ab-baf2-68738e2966ac"
 
 
-def test_an_existing_web_acl_replaces_that_of_the_stack() -> None:
+def test_an_existing_web_acl_replaces_that_of_the_stack():
     assert distribution()["WebACLId"] == "${WebAcl.Arn}"
     assert distribution(**WITH_WEB_ACL)["WebACLId"] == WITH_WEB_ACL["WebAclArn"]
     assert "WebAcl" not in resources(**WITH_WEB_ACL)
 
 
-def test_limits_are_for_callers_and_for_addresses_that_they_share_and_nothing_is_sampled() -> None:
+def test_limits_are_for_callers_and_for_addresses_that_they_share_and_nothing_is_sampled():
     acl = resources()["WebAcl"]["Properties"]
     seen = [acl["VisibilityConfig"], *(rule["VisibilityConfig"] for rule in acl["Rules"])]
     assert not any(each["SampledRequestsEnabled"] for each in seen)
@@ -105,7 +104,7 @@ def test_limits_are_for_callers_and_for_addresses_that_they_share_and_nothing_is
     assert int(by_caller["Limit"]) < int(by_address["Limit"])
 
 
-def test_a_client_above_a_limit_gets_an_error_that_it_can_read_and_when_to_try_again() -> None:
+def test_a_client_above_a_limit_gets_an_error_that_it_can_read_and_when_to_try_again():
     acl = resources()["WebAcl"]["Properties"]
     for rule in acl["Rules"][:2]:
         response = rule["Action"]["Block"]["CustomResponse"]
@@ -118,14 +117,14 @@ def test_a_client_above_a_limit_gets_an_error_that_it_can_read_and_when_to_try_a
         assert error["data"] == {"retryAfterMs": 1_000 * int(retry_after["Value"])}
 
 
-def test_a_caller_can_poll_all_its_open_tasks() -> None:
+def test_a_caller_can_poll_all_its_open_tasks():
     rule = resources()["WebAcl"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"]
     polls = rule["EvaluationWindowSec"] * 1_000 // POLL_INTERVAL_MS
     open_tasks = declared_parameters()["MaxOpenTasks"]["Default"]
     assert polls * open_tasks <= int(rule["Limit"]) * 2 // 3, "a third is left for other requests"
 
 
-def test_the_page_of_limits_has_the_defaults_of_both_templates() -> None:
+def test_the_page_of_limits_has_the_defaults_of_both_templates():
     rows = re.findall(r"^\| .*? \| (.*?) \| `(\w+)`(?:, `(\w+)`)?", LIMITS, re.MULTILINE)
     shown = {name: default.replace(",", "") for default, *names in rows for name in names if name}
     parameters = {**declared_parameters(), **edge()["Parameters"]}
@@ -139,15 +138,12 @@ def test_the_page_of_limits_has_the_defaults_of_both_templates() -> None:
         assert defaults[name] in shown[name].split(), name
 
 
-def test_a_distribution_without_routing_and_challenges_runs_no_function() -> None:
+def test_a_distribution_without_routing_and_challenges_runs_no_function():
     assert "RequestFunction" not in resources(RouteByName="disabled")
     assert "FunctionAssociations" not in distribution(RouteByName="disabled")["DefaultCacheBehavior"]
     for given in ({}, {"RouteByName": "disabled", "ChallengeAtEdge": "enabled"}):
         [association] = distribution(**given)["DefaultCacheBehavior"]["FunctionAssociations"]
         assert association["EventType"] == "viewer-request"
-
-
-# The function
 
 
 def code(**given: str) -> str:
@@ -181,7 +177,7 @@ def owners() -> dict[str, dict[str, str]]:
     }
 
 
-def test_the_function_has_the_owner_of_each_feature_a_short_name_and_a_size_below_the_limit() -> None:
+def test_the_function_has_the_owner_of_each_feature_a_short_name_and_a_size_below_the_limit():
     assert edge_routes.owner_table(catalog()) == owners()
     name = resources()["RequestFunction"]["Properties"]["Name"]
     assert name == "mcp-request-51af3dc0-da77-11e4-872e-1234567db123"
@@ -189,7 +185,7 @@ def test_the_function_has_the_owner_of_each_feature_a_short_name_and_a_size_belo
     assert len(CODE.encode()) <= MAX_FUNCTION
 
 
-def test_of_a_long_table_the_function_has_what_fits() -> None:
+def test_of_a_long_table_the_function_has_what_fits():
     names = [f"{'x' * 26}_{number:03}" for number in range(200)]
     many = {"tools": [{"owner": name, "definition": {"name": name}} for name in names]}
     fits = edge_routes.owner_table(many)["tools/call"]
@@ -220,7 +216,7 @@ def request(method: str | None, name: str | None, *, uri: str = "/mcp", verb: st
     return {"method": verb, "uri": uri, "querystring": {}, "headers": headers}
 
 
-def test_a_feature_in_the_table_is_routed_to_its_owner() -> None:
+def test_a_feature_in_the_table_is_routed_to_its_owner():
     listed = [(method, name, owner) for method, table in owners().items() for name, owner in table.items()]
     for (*_, owner), sent in zip(listed, routed(*(request(m, n) for m, n, _ in listed)), strict=True):
         assert sent["uri"] == f"/tools/{owner}"
@@ -248,7 +244,7 @@ TO_THE_FRONT_DOOR = {
 }
 
 
-def test_all_other_requests_are_forwarded_unchanged() -> None:
+def test_all_other_requests_are_forwarded_unchanged():
     for what, given, sent in zip(
         TO_THE_FRONT_DOOR, TO_THE_FRONT_DOOR.values(), routed(*TO_THE_FRONT_DOOR.values()), strict=True
     ):
@@ -256,8 +252,6 @@ def test_all_other_requests_are_forwarded_unchanged() -> None:
     elsewhere = request("tools/call", "summarize", uri="/.well-known/oauth-protected-resource", verb="GET")
     assert routed(elsewhere) == [elsewhere]
 
-
-# Challenges
 
 CHALLENGING = code(ChallengeAtEdge="enabled")
 UNAUTHORIZED = {
@@ -282,12 +276,12 @@ def at(uri: str, verb: str = "POST", **headers: str) -> dict[str, Any]:
     }
 
 
-def test_a_request_without_a_token_is_challenged_with_the_address_of_the_metadata() -> None:
+def test_a_request_without_a_token_is_challenged_with_the_address_of_the_metadata():
     refused = [at("/mcp"), at("/mcp", "GET"), at("/mcp", "DELETE"), at("/tools/weather")]
     assert routed(*refused, code=CHALLENGING) == [UNAUTHORIZED] * len(refused)
 
 
-def test_requests_with_a_token_of_browsers_and_to_other_paths_are_not_challenged() -> None:
+def test_requests_with_a_token_of_browsers_and_to_other_paths_are_not_challenged():
     passed = [
         at("/mcp", authorization="Bearer a.b.c"),
         at("/mcp", "OPTIONS"),
@@ -300,14 +294,11 @@ def test_requests_with_a_token_of_browsers_and_to_other_paths_are_not_challenged
     assert routed(at("/mcp")) == [at("/mcp")], "without ChallengeAtEdge"
 
 
-def test_challenges_do_not_need_routing_by_name() -> None:
+def test_challenges_do_not_need_routing_by_name():
     only = code(ChallengeAtEdge="enabled", RouteByName="disabled")
     call = request("tools/call", "get_weather")
     call["headers"]["authorization"] = {"value": "Bearer a.b.c"}
     assert routed(at("/mcp"), call, code=only) == [UNAUTHORIZED, call]
-
-
-# The routes
 
 
 def routes(mode: str) -> dict[str, Any]:
@@ -323,7 +314,7 @@ def of_type(kind: str, mode: str = "none") -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", AUTH_MODES)
-def test_a_route_has_the_authorization_of_the_endpoint(mode: str) -> None:
+def test_a_route_has_the_authorization_of_the_endpoint(mode):
     endpoint = next(
         route
         for route in transformed_type("AWS::ApiGatewayV2::Route", AuthMode=mode, **AUTH_MODES[mode]).values()
@@ -334,14 +325,14 @@ def test_a_route_has_the_authorization_of_the_endpoint(mode: str) -> None:
         assert ("AuthorizerId" in route) == ("AuthorizerId" in endpoint)
 
 
-def test_a_mode_with_an_authorizer_needs_its_id() -> None:
+def test_a_mode_with_an_authorizer_needs_its_id():
     template = load(ROUTES)
     given = {"EndpointStack": "tools", "ApiId": "api1", "AuthMode": "jwt"}
     [rule] = cloudformation.broken_rules(template, cloudformation.parameters_of(template, **given))
     assert "AuthorizerId" in rule
 
 
-def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder() -> None:
+def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder():
     names = {
         function["FunctionName"].replace("${AWS::StackName}", "tools")
         for function in transformed_type("AWS::Lambda::Function").values()
@@ -361,13 +352,13 @@ def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder(
     ]
 
 
-def test_the_endpoint_has_an_output_for_each_parameter_that_it_chooses() -> None:
+def test_the_endpoint_has_an_output_for_each_parameter_that_it_chooses():
     assert outputs().keys() >= {"ApiHost", "ApiId", "AuthorizerId"}
     assert outputs()["AuthorizerId"] == "none"
     assert outputs(AuthMode="jwt", **AUTH_MODES["jwt"])["AuthorizerId"] == "${JwtAuthorizer}"
 
 
-def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door() -> None:
+def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door():
     front_door = transformed_type("AWS::ApiGatewayV2::Integration")["EndpointIntegration"]
 
     def mapping(integration: dict[str, Any]) -> set[tuple[str, str, str]]:
@@ -381,15 +372,12 @@ def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door() -> None:
         assert mapping(integration) == mapping(front_door)
 
 
-def test_routes_of_a_large_application_fit_into_a_stack() -> None:
+def test_routes_of_a_large_application_fit_into_a_stack():
     many = {"tools": [{"owner": f"tool_{number:03}", "definition": {}} for number in range(200)]}
     template = parse(edge_routes.render(edge_routes.owners(many)))
     assert len(template["Resources"]) <= MAX_RESOURCES
 
 
-# The page
-
-
-def test_the_page_has_every_parameter() -> None:
+def test_the_page_has_every_parameter():
     rows = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
     assert {name.strip("`") for row in rows for name in row.split(", ")} == edge()["Parameters"].keys()

@@ -1,7 +1,5 @@
 """docs/guides/landing-zones.md: an application with a boundary, a path, tags, a VPC and a key."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -29,7 +27,7 @@ DOCUMENTED = landing_zone()
 PARAMETERS = DOCUMENTED["Resources"]["Platform"]["Properties"]["Parameters"]
 
 
-def test_every_role_has_the_boundary_and_the_path_and_every_policy_the_path() -> None:
+def test_every_role_has_the_boundary_and_the_path_and_every_policy_the_path():
     for role in of_type("AWS::IAM::Role"):
         given = properties(role, LANDING_ZONE)
         assert given["PermissionsBoundary"] == PARAMETERS["PermissionsBoundaryArn"], role
@@ -41,7 +39,7 @@ def test_every_role_has_the_boundary_and_the_path_and_every_policy_the_path() ->
 
 
 @every_function
-def test_every_function_is_in_the_vpc_and_uses_the_data_key_only_through_services(function: str) -> None:
+def test_every_function_is_in_the_vpc_and_uses_the_data_key_only_through_services(function):
     network = properties(function, LANDING_ZONE)["VpcConfig"]
     assert network == DOCUMENTED["Globals"]["Function"]["VpcConfig"]
     assert network.keys() == documented_block("VPC")["VpcConfig"].keys()
@@ -64,19 +62,16 @@ DATA = {
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_everything_that_stores_data_uses_the_data_key(kind: str) -> None:
+def test_everything_that_stores_data_uses_the_data_key(kind):
     given, defaults = of_type(kind, LANDING_ZONE), of_type(kind)
     assert {DATA[kind](each) for each in given.values()} == {PARAMETERS["DataKeyArn"]}
     assert {DATA[kind](each) for each in defaults.values()} == {None}
 
 
-def test_tables_can_be_protected_against_deletion() -> None:
+def test_tables_can_be_protected_against_deletion():
     for blocks in ((), (LANDING_ZONE,)):
         tables = of_type("AWS::DynamoDB::Table", *blocks)
         assert {each.get("DeletionProtectionEnabled", False) for each in tables.values()} == {bool(blocks)}
-
-
-# Permissions of all roles together
 
 
 def granted() -> set[tuple[str, str]]:
@@ -98,12 +93,12 @@ def _listed(value: Any) -> list[str]:
     return value if isinstance(value, list) else [value]
 
 
-def test_the_page_lists_every_action_that_a_boundary_must_allow() -> None:
+def test_the_page_lists_every_action_that_a_boundary_must_allow():
     section = TEXT.partition("## Permissions boundary")[2].partition("\n## ")[0]
     assert set(re.findall(r"`([a-z0-9]+:[A-Za-z0-9]+)`", section)) == {action for action, _ in granted()}
 
 
-def test_the_code_of_a_function_cannot_manage_network_interfaces() -> None:
+def test_the_code_of_a_function_cannot_manage_network_interfaces():
     policy = properties("FunctionPolicy", LANDING_ZONE)["PolicyDocument"]
     found = [each for each in policy["Statement"] if "ec2:" in json.dumps(each)]
     # Requests of the code have the key, and those of Lambda do not.
@@ -124,16 +119,13 @@ WILDCARDS = {
 """The wildcards that are not limited to resources of the stack."""
 
 
-def test_wildcards_are_limited_to_the_stack_or_unavoidable() -> None:
+def test_wildcards_are_limited_to_the_stack_or_unavoidable():
     found: dict[str, set[str]] = {}
     for action, resource in granted():
         assert "*" not in action
         if "*" in resource and "${AWS::StackName}_" not in resource:
             found.setdefault(resource.removeprefix("arn:${AWS::Partition}:"), set()).add(action)
     assert found == WILDCARDS
-
-
-# Tags
 
 
 WAYS = [OPTIONS, {**OPTIONS, "AuthMode": "lambda", "LambdaAuthorizerArn": "arn:aws:lambda:authorizer"}]
@@ -147,14 +139,14 @@ def taggable(resource_type: str) -> bool:
     return bool(schema.get("tagging", {}).get("taggable"))
 
 
-def test_the_page_lists_every_type_that_takes_no_tags() -> None:
+def test_the_page_lists_every_type_that_takes_no_tags():
     types = {each["Type"] for way in WAYS for each in deployed(*BLOCKS, **way).values()}
     section = TEXT.partition("## Tags")[2].partition("\n## ")[0]
     documented = set(re.findall(r"`(AWS::\w+::\w+)`", section))
     assert documented == {each for each in types if not taggable(each)}
 
 
-def test_no_resource_sets_tags_of_its_own_over_those_of_the_stack() -> None:
+def test_no_resource_sets_tags_of_its_own_over_those_of_the_stack():
     """SAM adds one tag to functions and nested stacks, which has a name of its own."""
     for name, each in deployed(*BLOCKS, **OPTIONS).items():
         tags = each["Properties"].get("Tags", [])

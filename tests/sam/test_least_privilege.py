@@ -5,12 +5,11 @@ refuse no call, so the tests compare lists.
 """
 
 import json
-from collections.abc import Mapping
 
 import pytest
 
 from support.recorded_calls import IDENTITY, LAMBDA, SECRETS, SQS, record
-from support.role_permissions import Call, Grant, findings, grants
+from support.role_permissions import Grant, findings, grants
 from support.transformed_template import (
     FOLDERS,
     WORKER_OF,
@@ -68,12 +67,12 @@ every_role = pytest.mark.parametrize("role", sorted(ROLES))
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def way(request: pytest.FixtureRequest) -> str:
+def way(request):
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def calls(way: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[Call]]:
+def calls(way, tmp_path_factory):
     return record(tmp_path_factory.mktemp(way), WAYS[way])
 
 
@@ -82,18 +81,16 @@ def granted(role: str, way: str) -> set[Grant]:
 
 
 @every_role
-def test_a_role_allows_exactly_the_calls_of_its_functions(
-    calls: Mapping[str, set[Call]], way: str, role: str
-) -> None:
+def test_a_role_allows_exactly_the_calls_of_its_functions(calls, way, role):
     asked = {call for function in ROLES[role] for call in calls.get(function, set())}
     assert findings(granted(role, way), asked, for_services(role), WILDCARDS) == []
 
 
-def test_every_function_with_permissions_made_calls(calls: Mapping[str, set[Call]]) -> None:
+def test_every_function_with_permissions_made_calls(calls):
     assert calls.keys() == FOLDERS.keys()
 
 
-def test_only_audited_functions_may_write_audit_records_and_none_may_change_them() -> None:
+def test_only_audited_functions_may_write_audit_records_and_none_may_change_them():
     of_logs = {
         grant for role in ROLES for grant in granted(role, "delegated-queue") if "Audit" in grant.resource
     }
@@ -103,7 +100,7 @@ def test_only_audited_functions_may_write_audit_records_and_none_may_change_them
     assert not any("Audit" in grant.resource for role in ROLES for grant in granted(role, "direct-invoke"))
 
 
-def test_every_exception_is_still_needed() -> None:
+def test_every_exception_is_still_needed():
     every = {role: {grant for way in WAYS for grant in granted(role, way)} for role in ROLES}
     for role, allowed in every.items():
         assert for_services(role).keys() <= {(grant.action, grant.resource) for grant in allowed}
@@ -112,10 +109,7 @@ def test_every_exception_is_still_needed() -> None:
     assert WILDCARDS.keys() == wild
 
 
-# Roles and policies of other resources
-
-
-def test_codedeploy_may_shift_traffic_of_functions_of_the_stack_and_read_alarms() -> None:
+def test_codedeploy_may_shift_traffic_of_functions_of_the_stack_and_read_alarms():
     """The permissions are those of AWSCodeDeployRoleForLambdaLimited without hooks and revisions."""
     role = properties("DeploymentRole")
     [assume] = role["AssumeRolePolicyDocument"]["Statement"]
@@ -130,7 +124,7 @@ def test_codedeploy_may_shift_traffic_of_functions_of_the_stack_and_read_alarms(
     }
 
 
-def test_there_are_no_further_roles_and_policies_and_only_keys_have_a_wildcard_resource() -> None:
+def test_there_are_no_further_roles_and_policies_and_only_keys_have_a_wildcard_resource():
     assert set(of_type("AWS::IAM::Role")) == {*ROLES, "DeploymentRole"}
     policies = {
         name for name, each in deployed(**WAYS["delegated-queue"]).items() if "Policy" in each["Type"]

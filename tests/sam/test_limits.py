@@ -53,7 +53,7 @@ TOOLS = 5_000
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
+def grown(tmp_path_factory):
     """Return the transformed template with one more function, without tasks and with them."""
     folder, text = tmp_path_factory.mktemp("grown"), (ROOT / "template.yaml").read_text("utf-8")
     found = {}
@@ -71,7 +71,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def gradual() -> dict[str, Any]:
+def gradual():
     template: dict[str, Any] = load_template(with_blocks(GRADUAL))
     return template
 
@@ -82,13 +82,8 @@ def evaluated_size(value: Any) -> int:
     return len(re.sub(r"\$\{[^}]*\}", ARN, text))
 
 
-# -- CloudFormation -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("tasks", "functions"), [(False, FUNCTIONS), (True, FUNCTIONS_WITH_TASKS)])
-def test_the_template_has_room_for_so_many_functions(
-    tasks: bool, functions: int, grown: dict[bool, dict[str, Any]], gradual: dict[str, Any]
-) -> None:
+def test_the_template_has_room_for_so_many_functions(tasks, functions, grown, gradual):
     now, one_more = len(gradual["Resources"]), len(grown[tasks]["Resources"])
     assert one_more > now
     assert now + functions * (one_more - now) <= MAX_RESOURCES
@@ -96,7 +91,7 @@ def test_the_template_has_room_for_so_many_functions(
     assert size + functions * (larger - size) <= MAX_TEMPLATE
 
 
-def test_no_template_has_too_many_resources_parameters_or_outputs() -> None:
+def test_no_template_has_too_many_resources_parameters_or_outputs():
     for path in (ROOT / "platform").glob("*.yaml"):
         template = load(path)
         assert 0 < len(template["Resources"]) <= MAX_RESOURCES // 4, "the project adds to it, users do not"
@@ -104,23 +99,17 @@ def test_no_template_has_too_many_resources_parameters_or_outputs() -> None:
         assert len(template.get("Outputs", ())) <= MAX_OUTPUTS
 
 
-# -- Lambda ---------------------------------------------------------------------------------------------
-
-
-def test_the_longest_name_of_a_function_fits() -> None:
+def test_the_longest_name_of_a_function_fits():
     assert len(f"{STACK_NAME}_{'x' * MAX_NAME}_worker") == MAX_FUNCTION_NAME - 1
 
 
-def test_the_lists_of_so_many_tools_fit_into_a_response() -> None:
+def test_the_lists_of_so_many_tools_fit_into_a_response():
     catalog = json.loads((ROOT / "functions/front_door/catalog.json").read_text())
     largest = max(len(json.dumps(row)) for row in catalog["tools"])
     assert TOOLS * largest <= MAX_RESPONSE
 
 
-# -- IAM ------------------------------------------------------------------------------------------------
-
-
-def test_every_policy_fits() -> None:
+def test_every_policy_fits():
     for name, each in deployed().items():
         properties = each.get("Properties", {})
         if each["Type"] == "AWS::IAM::Role":
@@ -132,9 +121,7 @@ def test_every_policy_fits() -> None:
 
 
 @pytest.mark.parametrize("tasks", [False, True])
-def test_a_function_changes_no_policy_no_route_and_no_variable_of_the_front_door(
-    tasks: bool, grown: dict[bool, dict[str, Any]], gradual: dict[str, Any]
-) -> None:
+def test_a_function_changes_no_policy_no_route_and_no_variable_of_the_front_door(tasks, grown, gradual):
     shared = ("AWS::IAM::ManagedPolicy", "AWS::ApiGatewayV2::Route")
     kinds = (*shared, "AWS::IAM::Role")
     before, after = gradual["Resources"], grown[tasks]["Resources"]
@@ -146,9 +133,6 @@ def test_a_function_changes_no_policy_no_route_and_no_variable_of_the_front_door
     assert environments[0] == environments[1]
 
 
-# -- API Gateway ----------------------------------------------------------------------------------------
-
-
-def test_routes_fit() -> None:
+def test_routes_fit():
     routes = [each for each in deployed().values() if each["Type"] == "AWS::ApiGatewayV2::Route"]
     assert 0 < len(routes) <= MAX_ROUTES

@@ -4,8 +4,6 @@ The commands are those of docs/guides/your-own-project.md, and the deployed tool
 package comes from the source distribution.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -16,7 +14,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email import message_from_string
 from pathlib import Path
@@ -30,7 +28,7 @@ from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation, forked_programs, skips
-from support.aws_account import Cloud, Stack, running
+from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents
@@ -95,12 +93,9 @@ def of_stranger(**variables: str) -> dict[str, str]:
 
 # -- the distributions ----------------------------------------------------------------------------------
 
-Build = Callable[[Path, str], Path]
-"""Builds a distribution of a folder: a "wheel" or an "sdist"."""
-
 
 @pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def backend(tmp_path_factory):
     """Install the versions of the build backend that `make dist` pins, and return their folder."""
     tools = tmp_path_factory.mktemp("tools")
     pinned = re.findall(r"\bhatch\S+==\S+", (ROOT / "Makefile").read_text("utf-8"))
@@ -110,10 +105,10 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def build(backend: Path, tmp_path_factory: pytest.TempPathFactory) -> Build:
+def build(backend, tmp_path_factory):
     """Return a builder of distributions."""
 
-    def distribution(project: Path, kind: str) -> Path:
+    def distribution(project, kind):
         output = tmp_path_factory.mktemp(kind)
         done = run(
             *(sys.executable, "-c", BUILD, project, f"build_{kind}", output),
@@ -128,7 +123,7 @@ def build(backend: Path, tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture(scope="module")
-def source(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(build, tmp_path_factory):
     """Return the folder of the unpacked source distribution."""
     folder = tmp_path_factory.mktemp("source")
     with tarfile.open(build(ROOT, "sdist")) as archive:
@@ -138,23 +133,23 @@ def source(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(build: Build, source: Path) -> Path:
+def wheel(build, source):
     return build(source, "wheel")
 
 
-def test_the_same_sources_are_the_same_wheel(build: Build, source: Path, wheel: Path, tmp_path: Path) -> None:
+def test_the_same_sources_are_the_same_wheel(build, source, wheel, tmp_path):
     again = copytree(source, tmp_path / "again", copy_function=copyfile)  # with other times
     assert build(again, "wheel").read_bytes() == wheel.read_bytes()
 
 
-def test_the_source_distribution_has_everything_in_the_repository(source: Path) -> None:
+def test_the_source_distribution_has_everything_in_the_repository(source):
     listed = run("git", "ls-files")
     if listed.returncode != 0:
         skips.skip(skips.HISTORY, "git ls-files")
     assert [path for path in listed.stdout.splitlines() if not (source / path).exists()] == []
 
 
-def test_the_wheel_contains_only_the_packages(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_packages(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     expected = {
@@ -167,7 +162,7 @@ def test_the_wheel_contains_only_the_packages(wheel: Path) -> None:
     assert {"mcp_roundtrip/py.typed", "mcp_roundtrip_testing/py.typed"} <= names
 
 
-def test_the_wheel_is_for_every_platform_and_its_page_links_to_the_release(wheel: Path) -> None:
+def test_the_wheel_is_for_every_platform_and_its_page_links_to_the_release(wheel):
     with zipfile.ZipFile(wheel) as archive:
         [path] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = message_from_string(archive.read(path).decode())
@@ -186,7 +181,7 @@ def test_the_wheel_is_for_every_platform_and_its_page_links_to_the_release(wheel
 
 
 @pytest.fixture(scope="module")
-def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def application(wheel, tmp_path_factory):
     """Return a new application, in a path with a space. Its own virtual environment does not exist yet."""
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("a stranger")
@@ -207,11 +202,11 @@ def for_this_computer(new: str) -> str:
     return f"{new.rstrip()} --runtime {NATIVE_RUNTIME} --architecture {NATIVE_ARCHITECTURE}"
 
 
-def test_the_wheel_is_part_of_the_application(application: Path, wheel: Path) -> None:
+def test_the_wheel_is_part_of_the_application(application, wheel):
     assert (application / "layer/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_sam_init_writes_the_same_application(application: Path, tmp_path: Path) -> None:
+def test_sam_init_writes_the_same_application(application, tmp_path):
     _, *options, _ = SAM_INIT.split()
     target = ["--architecture", NATIVE_ARCHITECTURE, "--extra-context", f'{{"runtime": "{NATIVE_RUNTIME}"}}']
     command: list[str | Path] = [SAM, *options, ROOT, "--no-input", "--name", "orders", *target]
@@ -222,9 +217,7 @@ def test_sam_init_writes_the_same_application(application: Path, tmp_path: Path)
     assert {**contents(tmp_path / "orders"), pinned: expected[pinned]} == expected
 
 
-def test_the_tests_of_the_application_pass_with_another_tool(
-    application: Path, wheel: Path, tmp_path: Path
-) -> None:
+def test_the_tests_of_the_application_pass_with_another_tool(application, wheel, tmp_path):
     # pip prefers a build tag. If it took this wheel, the installation would fail.
     (tmp_path / wheel.name.replace("-py3", "-1-py3")).write_text("another package of that name")
     add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
@@ -238,7 +231,7 @@ def test_the_tests_of_the_application_pass_with_another_tool(
     assert str(application / ".venv") in run(python, "-c", where, cwd=application).stdout
 
 
-def test_the_application_has_sample_events(application: Path) -> None:
+def test_the_application_has_sample_events(application):
     shell("make events", application)
     found = {
         path.relative_to(application / "events").as_posix() for path in application.glob("events/**/*.json")
@@ -252,7 +245,7 @@ def test_the_application_has_sample_events(application: Path) -> None:
     assert json.loads(done["body"])["result"]["content"] == [{"type": "text", **RESULT}]
 
 
-async def test_make_run_serves_the_tool_without_a_build(application: Path) -> None:
+async def test_make_run_serves_the_tool_without_a_build(application):
     with served(application, f"{RUN.splitlines()[1]} PORT=0") as url:
         async with official(url, person := Person([ANSWER])) as client:
             assert await client.call("order_status", {}) == RESULT
@@ -283,14 +276,14 @@ def served(folder: Path, command: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+def account(tmp_path_factory):
     assert ministack.PYTHON.exists(), f"{ministack.PYTHON} does not exist: `make e2e` installs it"
     with running(tmp_path_factory.mktemp("account")) as cloud:
         yield cloud
 
 
 @pytest.fixture(scope="module")
-def deployer(account: Cloud) -> Mapping[str, str]:
+def deployer(account):
     """Return the variables of somebody who is signed in to AWS."""
     return {
         "AWS_ENDPOINT_URL": account.url,
@@ -302,7 +295,7 @@ def deployer(account: Cloud) -> Mapping[str, str]:
 
 
 @pytest.fixture(scope="module")
-def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Stack:
+def stack(application, account, deployer):
     """Return the stack that `make deploy` makes, with typed answers, at the end of the tutorial."""
     (application / "functions/server/app.py").write_text(TUTORIAL)
     assert DEPLOY in code_blocks("docs/tutorial/index.md", "sh")
@@ -318,7 +311,7 @@ def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Sta
     return Stack(account, "orders")
 
 
-async def test_the_deployed_tool_asks_its_questions(stack: Stack) -> None:
+async def test_the_deployed_tool_asks_its_questions(stack):
     url = f"{stack.cloud.url}/_aws/execute-api/{stack.resources['Platform.Api']}/$default/mcp"
     answers: list[Answer] = [ANSWER, {"euros": 20, "reason": "late"}, {"value": True}]
     async with official(url, person := Person(answers)) as client:
@@ -328,9 +321,7 @@ async def test_the_deployed_tool_asks_its_questions(stack: Stack) -> None:
     assert person.asked == ["Which order?", wish, "Pay back 20 euros for A-1002?"]
 
 
-def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer(
-    application: Path, stack: Stack
-) -> None:
+def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer(application, stack):
     layer = application / ".aws-sam/build/RoundtripLayer/python"
     shipped = {path.name for path in layer.iterdir()}
     assert {"mcp_roundtrip", "msgspec", "pydantic", "jwt", "cryptography", "aws_lambda_powertools"} <= shipped
@@ -344,9 +335,7 @@ def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer
     assert flags == b"\x01\0\0\0"  # an unchecked hash (PEP 552)
 
 
-def test_the_second_deployment_asks_nothing_and_keeps_the_answers(
-    application: Path, stack: Stack, deployer: Mapping[str, str]
-) -> None:
+def test_the_second_deployment_asks_nothing_and_keeps_the_answers(application, stack, deployer):
     saved = tomllib.loads((application / "samconfig.local.toml").read_text("utf-8"))["default"]
     assert saved["deploy"]["parameters"]["parameter_overrides"] == {"AuthMode": "none"}
     assert saved["global"]["parameters"] == {"stack_name": "orders", "region": "us-east-1"}
@@ -364,9 +353,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("given", "sentence"), REFUSED.items(), ids=REFUSED)
-def test_a_deployment_that_cannot_work_is_refused_before_the_build(
-    given: str, sentence: str, application: Path, deployer: Mapping[str, str]
-) -> None:
+def test_a_deployment_that_cannot_work_is_refused_before_the_build(given, sentence, application, deployer):
     done = as_stranger("make", "deploy", given, folder=application, variables=deployer)
     assert done.returncode == 2
     assert f"error: {sentence}" in done.stderr
@@ -377,7 +364,7 @@ def test_a_deployment_that_cannot_work_is_refused_before_the_build(
 
 
 @pytest.fixture(scope="module")
-def grown(application: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def grown(application, tmp_path_factory):
     """Return the application with tools with tasks in two functions, as the page adds them."""
     folder = tmp_path_factory.mktemp("grown")
     copytree(application, folder, ignore=ignore_patterns(".venv*", ".aws-sam"), dirs_exist_ok=True)
@@ -400,12 +387,12 @@ def evaluated(project: Path, **given: str) -> cloudformation.Stack:
     return cloudformation.evaluate_stack(template, project, parameters)
 
 
-def test_the_template_is_lint_clean(grown: Path) -> None:
+def test_the_template_is_lint_clean(grown):
     done = run(forked_programs.sam(), "validate", "--lint", "--region", "eu-west-1", cwd=grown)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_application_has_the_resources_of_this_one(grown: Path) -> None:
+def test_the_application_has_the_resources_of_this_one(grown):
     """The functions differ, and everything else is the same."""
     own, here = evaluated(grown), stack_of_this_application(AuthMode="bearer", TokenIssuer=ISSUER)
     kinds = {"AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::IAM::Role"}
@@ -421,11 +408,11 @@ def test_the_application_has_the_resources_of_this_one(grown: Path) -> None:
     assert others(own.resources) == others(here.resources)
 
 
-def test_the_deployer_of_a_pipeline_may_create_every_type(grown: Path) -> None:
+def test_the_deployer_of_a_pipeline_may_create_every_type(grown):
     assert {each["Type"] for each in evaluated(grown).resources.values()} <= PERMISSIONS.keys()
 
 
-def test_everyone_may_call_only_if_the_deployer_says_so(application: Path) -> None:
+def test_everyone_may_call_only_if_the_deployer_says_so(application):
     template = load(application / "template.yaml")
     with pytest.raises(KeyError):
         cloudformation.parameters_of(template)["AuthMode"]

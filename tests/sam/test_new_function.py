@@ -5,7 +5,6 @@ tests/tools/growth compares what they add with the examples.
 
 import shutil
 import sys
-from pathlib import Path
 
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_function import plan_function
@@ -22,7 +21,7 @@ sam/test_least_privilege.py takes half a minute; it records the calls of added t
 SLOW = "lint_clean"
 
 
-def test_the_tests_of_the_project_pass_without_another_change(tmp_path: Path) -> None:
+def test_the_tests_of_the_project_pass_without_another_change(tmp_path):
     project = copy_project(tmp_path)
     for folder in ("benchmarks", "docs"):
         shutil.copytree(ROOT / folder, project / folder, dirs_exist_ok=True)

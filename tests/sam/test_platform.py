@@ -25,7 +25,7 @@ WITH_INFLUENCE = (
 
 
 @pytest.mark.parametrize("auth_mode", AUTH_MODES)
-def test_every_output_exists_under_every_combination_of_options(auth_mode: str) -> None:
+def test_every_output_exists_under_every_combination_of_options(auth_mode):
     """No condition of the application can ask for them."""
     template = load(PLATFORM)
     for chosen in product((False, True), repeat=len(WITH_INFLUENCE)):
@@ -45,7 +45,7 @@ def test_every_output_exists_under_every_combination_of_options(auth_mode: str) 
             assert needed <= existing, (name, given)
 
 
-def test_only_these_options_influence_outputs() -> None:
+def test_only_these_options_influence_outputs():
     source = load(PLATFORM)
     conditions = source["Conditions"]
 
@@ -60,20 +60,20 @@ def test_only_these_options_influence_outputs() -> None:
     assert names(values) - {"Application"} <= {*WITH_INFLUENCE, "AuthMode"}
 
 
-def test_the_application_uses_only_outputs_that_exist() -> None:
+def test_the_application_uses_only_outputs_that_exist():
     declared = load(PLATFORM)["Outputs"].keys()
     used = set(re.findall(r"Platform(?:\.|', ')Outputs\.(\w+)", str(transformed())))
     assert used <= declared
     assert {"Settings", "SettingsVersion", "LogGroup", "FunctionPolicy"} <= used
 
 
-def test_the_endpoint_changes_to_another_function_after_the_permission_to_invoke_it() -> None:
+def test_the_endpoint_changes_to_another_function_after_the_permission_to_invoke_it():
     resources = load(ROOT / "platform/endpoint.yaml")["Resources"]
     permission, integration = resources["Permission"], resources["Integration"]
     assert permission["Properties"]["FunctionName"] == integration["Properties"]["IntegrationUri"]
     assert integration["DependsOn"] == "Permission"
 
 
-def test_nested_templates_use_the_name_of_the_application_and_not_their_own() -> None:
+def test_nested_templates_use_the_name_of_the_application_and_not_their_own():
     for path in (ROOT / "platform").glob("*.yaml"):
         assert "AWS::StackName" not in path.read_text("utf-8"), path

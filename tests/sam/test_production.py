@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,10 +67,7 @@ def version_of(function: str) -> dict[str, Any]:
     return resource
 
 
-# Versions and aliases
-
-
-def test_every_function_has_a_version_that_its_alias_points_to() -> None:
+def test_every_function_has_a_version_that_its_alias_points_to():
     published = versions(transformed()["Resources"])
     assert published.keys() == FOLDERS.keys()
     for function, version in published.items():
@@ -80,7 +76,7 @@ def test_every_function_has_a_version_that_its_alias_points_to() -> None:
 
 
 @every_function
-def test_a_function_and_its_version_change_with_the_version_of_the_settings(function: str) -> None:
+def test_a_function_and_its_version_change_with_the_version_of_the_settings(function):
     """SAM derives names of versions from what the template says, not from values of parameters.
 
     Lambda publishes no version of an unchanged function, and CloudFormation fails then.
@@ -102,7 +98,7 @@ def configurations(**given: str) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_a_value_that_changes_a_function_is_a_new_version_of_the_settings(base: dict[str, str]) -> None:
+def test_a_value_that_changes_a_function_is_a_new_version_of_the_settings(base):
     before, version = configurations(**base), properties("SettingsVersion", **base)
     changing = set()
     for name, value in ANOTHER.items():
@@ -113,7 +109,7 @@ def test_a_value_that_changes_a_function_is_a_new_version_of_the_settings(base: 
     assert changing >= {"PythonRuntime", "Architecture", "AllowedOrigins", "MaxOpenTasks"}
 
 
-def test_every_parameter_has_another_value_for_these_tests() -> None:
+def test_every_parameter_has_another_value_for_these_tests():
     chosen_by_the_template = {"Application", "Values"}
     assert ANOTHER.keys() == declared_parameters().keys() - chosen_by_the_template
     for name, value in ANOTHER.items():
@@ -122,23 +118,20 @@ def test_every_parameter_has_another_value_for_these_tests() -> None:
 
 
 @every_function
-def test_versions_of_a_worker_are_retained_for_their_tasks_and_others_are_deleted(function: str) -> None:
+def test_versions_of_a_worker_are_retained_for_their_tasks_and_others_are_deleted(function):
     version = version_of(function)
     policies = version["DeletionPolicy"], version.get("UpdateReplacePolicy")
     assert policies == (("Retain", "Retain") if function in WORKERS else ("Delete", policies[1]))
     assert "DeletionPolicy" not in deployed()[function], "the function is deleted with the stack"
 
 
-# Deployment of a version
-
-
-def test_by_default_a_version_gets_all_traffic_at_once() -> None:
+def test_by_default_a_version_gets_all_traffic_at_once():
     assert of_type("AWS::CodeDeploy::DeploymentGroup") == {}
     assert not any("UpdatePolicy" in resource for resource in deployed().values())
 
 
 @every_function_with_a_route
-def test_a_gradual_deployment_is_rolled_back_by_alarms(function: str) -> None:
+def test_a_gradual_deployment_is_rolled_back_by_alarms(function):
     gradual = deployed(GRADUAL)
     group = gradual[f"{function}DeploymentGroup"]["Properties"]
     [policy] = gradual[name_in(alias(function))]["UpdatePolicy"].values()
@@ -156,11 +149,8 @@ def test_a_gradual_deployment_is_rolled_back_by_alarms(function: str) -> None:
     assert group["ServiceRoleArn"] == arn("DeploymentRole")
 
 
-# Cold starts
-
-
 @every_function
-def test_only_functions_with_a_route_start_from_a_snapshot_or_are_deployed_gradually(function: str) -> None:
+def test_only_functions_with_a_route_start_from_a_snapshot_or_are_deployed_gradually(function):
     assert (f"{function}DeploymentGroup" in deployed(GRADUAL)) is (function in WITH_ROUTES)
     assert ("UpdatePolicy" in deployed(GRADUAL)[name_in(alias(function))]) is (function in WITH_ROUTES)
     never = {"ApplyOn": "None"}
@@ -170,7 +160,7 @@ def test_only_functions_with_a_route_start_from_a_snapshot_or_are_deployed_gradu
 
 
 @every_function
-def test_a_function_can_have_provisioned_concurrency(function: str) -> None:
+def test_a_function_can_have_provisioned_concurrency(function):
     live = properties(name_in(alias(function)), PROVISIONED_CONCURRENCY)
     documented = documented_block(PROVISIONED_CONCURRENCY)["ProvisionedConcurrencyConfig"]
     assert live.get("ProvisionedConcurrencyConfig") == (documented if function in WITH_ROUTES else None)
@@ -178,7 +168,7 @@ def test_a_function_can_have_provisioned_concurrency(function: str) -> None:
 
 
 @every_function
-def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_queues(function: str) -> None:
+def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_queues(function):
     expected = 20 if function in WORKERS else None
     assert properties(function).get("ReservedConcurrentExecutions") == expected
     if expected:
@@ -186,13 +176,7 @@ def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_qu
         assert mapping["ScalingConfig"] == {"MaximumConcurrency": expected}
 
 
-# Parameters that contradict each other
-
-
-# The address
-
-
-def test_a_domain_is_the_only_address_and_without_one_it_is_that_of_the_api() -> None:
+def test_a_domain_is_the_only_address_and_without_one_it_is_that_of_the_api():
     given = {**DOMAIN, "HostedZoneId": "Z0123456789"}
     assert properties("Domain", **given) == {
         "DomainName": "tools.example",
@@ -222,10 +206,7 @@ def test_a_domain_is_the_only_address_and_without_one_it_is_that_of_the_api() ->
     assert outputs()["ApiHost"] == "${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
 
 
-# Browsers
-
-
-def test_cors_allows_the_headers_and_methods_of_clients() -> None:
+def test_cors_allows_the_headers_and_methods_of_clients():
     cors = properties("Api", AllowedOrigins=ORIGINS)["CorsConfiguration"]
     assert cors["AllowOrigins"] == ORIGINS.split(",")
     assert cors["AllowMethods"] == ["POST", "DELETE"]
@@ -238,15 +219,12 @@ def test_cors_allows_the_headers_and_methods_of_clients() -> None:
 
 
 @pytest.mark.parametrize("origin", ["*", "https://*.example", "app.example", "https://app.example/", "null"])
-def test_a_malformed_origin_is_refused(origin: str) -> None:
+def test_a_malformed_origin_is_refused(origin):
     with pytest.raises(Refused):
         parameters(AllowedOrigins=f"https://app.example,{origin}")
 
 
-# Throttling and logs
-
-
-def test_the_stage_is_throttled() -> None:
+def test_the_stage_is_throttled():
     settings = properties("ApiStage", ThrottlingRate="7", ThrottlingBurst="9")["DefaultRouteSettings"]
     assert settings == {"ThrottlingRateLimit": "7", "ThrottlingBurstLimit": "9"}
     assert properties("ApiStage")["DefaultRouteSettings"]["ThrottlingRateLimit"] == "50"
@@ -259,7 +237,7 @@ TELLS_NOTHING = re.compile(
 """Variables without tokens, arguments, answers or claims: no header, query or authorizer context."""
 
 
-def test_access_logs_contain_neither_tokens_nor_answers() -> None:
+def test_access_logs_contain_neither_tokens_nor_answers():
     settings = properties("ApiStage")["AccessLogSettings"]
     assert settings["DestinationArn"] == arn("ApiLogs")
     line = json.loads(settings["Format"])
@@ -268,14 +246,14 @@ def test_access_logs_contain_neither_tokens_nor_answers() -> None:
         assert TELLS_NOTHING.fullmatch(variable.removeprefix("$context.")), variable
 
 
-def test_all_logs_expire_and_those_of_the_api_have_the_prefix_of_services() -> None:
+def test_all_logs_expire_and_those_of_the_api_have_the_prefix_of_services():
     groups = of_type("AWS::Logs::LogGroup", LogRetentionDays="7")
     assert set(groups) == {"Logs", "ApiLogs"}
     assert {group["RetentionInDays"] for group in groups.values()} == {"7"}
     assert groups["ApiLogs"]["LogGroupName"] == "/aws/vendedlogs/mcp-roundtrip/${AWS::StackName}"
 
 
-def test_audit_records_outlive_the_stack_and_expire_later() -> None:
+def test_audit_records_outlive_the_stack_and_expire_later():
     groups = of_type("AWS::Logs::LogGroup", AuditLog="hash", AuditRetentionDays="1827")
     assert groups["AuditLogs"]["RetentionInDays"] == "1827"
     stack = deployed(AuditLog="hash")
@@ -285,14 +263,12 @@ def test_audit_records_outlive_the_stack_and_expire_later() -> None:
     assert "MCP_AUDIT" not in variables(FRONT_DOOR)
 
 
-# Alarms
-
 ALARMS = sorted(of_type("AWS::CloudWatch::Alarm"))
 
 every_alarm = pytest.mark.parametrize("alarm", ALARMS)
 
 
-def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
+def test_every_failure_that_needs_an_operator_has_an_alarm():
     of_queues = {f"{tool.removesuffix('Function')}TasksAlarm" for tool in WORKER_OF}
     assert set(ALARMS) - of_queues == {
         "CrashesAlarm",
@@ -307,7 +283,7 @@ def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
 
 
 @every_alarm
-def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(alarm: str) -> None:
+def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(alarm):
     assert properties(alarm, AlarmTopicArn=TOPIC)["AlarmActions"] == [TOPIC]
     declared = properties(alarm)
     assert declared["AlarmActions"] == []
@@ -319,7 +295,7 @@ def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(
 
 
 @pytest.mark.parametrize("tool", sorted(WORKER_OF))
-def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool: str) -> None:
+def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool):
     tasks = f"{tool.removesuffix('Function')}Tasks"
     alarm = properties(f"{tasks}Alarm")
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateAgeOfOldestMessage")
@@ -327,7 +303,7 @@ def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool: str) -> None:
     assert alarm["Statistic"] == "Maximum"
 
 
-def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations() -> None:
+def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations():
     throttles, undelivered = properties("ThrottlesAlarm"), properties("UndeliveredTasksAlarm")
     assert (throttles["Namespace"], throttles["MetricName"]) == ("AWS/Lambda", "Throttles")
     assert "Dimensions" not in throttles
@@ -338,12 +314,12 @@ def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations() -
 
 
 @every_function
-def test_all_functions_write_json_to_one_log_group(function: str) -> None:
+def test_all_functions_write_json_to_one_log_group(function):
     assert properties(function)["LoggingConfig"] == {"LogGroup": "${Logs}", "LogFormat": "JSON"}
 
 
 @pytest.mark.parametrize(("alarm", "name"), [("ErrorsAlarm", "Errors"), ("CrashesAlarm", "Crashes")])
-def test_logged_errors_and_crashes_are_counted_for_their_alarm(alarm: str, name: str) -> None:
+def test_logged_errors_and_crashes_are_counted_for_their_alarm(alarm, name):
     counting, declared = properties(name), properties(alarm)
     assert counting["LogGroupName"] == "${Logs}"
     [counted] = counting["MetricTransformations"]
@@ -383,9 +359,7 @@ def _holds(term: str, line: dict[str, Any]) -> bool:
         ("platform.start", "", False),
     ],
 )
-def test_an_invocation_that_lambda_reports_as_failed_is_a_crash(
-    kind: str, status: str, *, is_crash: bool
-) -> None:
+def test_an_invocation_that_lambda_reports_as_failed_is_a_crash(kind, status, *, is_crash):
     """The members are those of Lambda's Telemetry API, which has the same records."""
     record = {"requestId": "6f7c1a2b", **({"status": status} if status else {})}
     pattern = properties("Crashes")["FilterPattern"]
@@ -412,9 +386,7 @@ QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
         ("TaskAbandonedAlarm", "task_abandoned", {"task": "one"}),
     ],
 )
-def test_alarms_on_custom_metrics_use_emitted_metrics(
-    capsys: pytest.CaptureFixture[str], alarm: str, event: str, fields: dict[str, str]
-) -> None:
+def test_alarms_on_custom_metrics_use_emitted_metrics(capsys, alarm, event, fields):
     LogObserver(namespace=NAMESPACE).record(event, **fields)
     [metric] = properties(alarm)["Metrics"]
     query = QUERY.fullmatch(metric["Expression"])
@@ -423,7 +395,7 @@ def test_alarms_on_custom_metrics_use_emitted_metrics(
     assert set(logged_metrics(capsys)) == {(namespace, query[1], dimensions)}
 
 
-def test_an_error_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_counted_as_one(capsys):
     LogObserver().record_failure("misconfigured", ValueError())
     [error] = logged_lines(capsys)
     assert matches(properties("Errors")["FilterPattern"], error)
@@ -432,7 +404,7 @@ def test_an_error_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
 SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\)")
 
 
-def test_the_dashboard_shows_all_custom_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_dashboard_shows_all_custom_metrics(capsys):
     record_each_metric(namespace=NAMESPACE)
     widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
@@ -448,8 +420,6 @@ def test_the_dashboard_shows_all_custom_metrics(capsys: pytest.CaptureFixture[st
         assert {(namespace, dimensions, name), (namespace, dimensions, None)} & searches, name
 
 
-# Several stacks in one account and Region
-
 NAMES = {
     "AWS::ApiGatewayV2::Api": "Name",
     "AWS::AppConfig::Application": "Name",
@@ -463,7 +433,7 @@ NAMES = {
 """The property with the name of a resource, of each type for which the template gives one."""
 
 
-def test_every_name_contains_the_name_of_the_stack_and_other_types_have_none() -> None:
+def test_every_name_contains_the_name_of_the_stack_and_other_types_have_none():
     named = {
         logical_id: (each["Type"], each["Properties"][NAMES[each["Type"]]])
         for logical_id, each in deployed().items()
@@ -479,7 +449,7 @@ def test_every_name_contains_the_name_of_the_stack_and_other_types_have_none() -
     assert [each["Type"] for each in others if own & each["Properties"].keys()] == []
 
 
-def test_metrics_of_two_stacks_never_mix() -> None:
+def test_metrics_of_two_stacks_never_mix():
     """Alarms and the dashboard read metrics of the stack's namespace, or of a resource of the stack."""
     assert {variables(function)["POWERTOOLS_METRICS_NAMESPACE"] for function in FOLDERS} == {NAMESPACE}
     for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
@@ -495,14 +465,12 @@ def test_metrics_of_two_stacks_never_mix() -> None:
         ]
 
 
-# Portability
-
 REGION = re.compile(
     r"\b(us|eu|ap|sa|ca|me|af|il|mx|cn)(-gov|-iso\w*)?-(north|south|east|west|central)\w*-\d\b"
 )
 
 
-def test_the_templates_name_no_partition_and_no_region() -> None:
+def test_the_templates_name_no_partition_and_no_region():
     nested = [load(path) for path in sorted((ROOT / "platform").glob("*.yaml"))]
     templates = [[each["Resources"], each.get("Outputs")] for each in (transformed(), *nested)]
     source = yaml.safe_dump(templates)
@@ -518,7 +486,7 @@ def test_the_templates_name_no_partition_and_no_region() -> None:
     }
 
 
-def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
+def test_all_options_together_are_lint_clean(tmp_path):
     platform = {name: value for name, value in ANOTHER.items() if name in load(PLATFORM)["Parameters"]}
     given = {"Application": "tools", **platform}
     (tmp_path / "platform.yaml").write_text(with_defaults(load(PLATFORM), **given))

@@ -3,8 +3,6 @@
 The CLI has no events of function URLs, of payload 1.0 or with multi-value headers of a load balancer.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from base64 import b64encode
@@ -39,7 +37,7 @@ def published(*event: str) -> Any:
         (("alb", "request"), "alb"),
     ],
 )
-def test_a_published_event_is_served(event: tuple[str, ...], source: str) -> None:
+def test_a_published_event_is_served(event, source):
     given = published(*event)
     assert detect(given) is ADAPTERS[source]
     message = any_call()

@@ -93,7 +93,7 @@ def containers(app: LocalApp, variables: Variables) -> Iterator[Containers]:
 
 
 @pytest.fixture(scope="module")
-def app() -> Iterator[LocalApp]:
+def app():
     """Yield the run to which containers are led."""
     parameters = {"AuthMode": "none"}
     with serve(ROOT / "template.yaml", parameters=parameters, container_host=HOST, log=None) as running:
@@ -101,7 +101,7 @@ def app() -> Iterator[LocalApp]:
 
 
 @pytest.fixture(scope="module")
-def prepared(app: LocalApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+def prepared(app, tmp_path_factory):
     """Yield functions with the variables that `sam-local` writes."""
     env_vars = container_variables(app, addresses(app, HOST))
     variables = variables_of_sam(ROOT / "template.yaml", env_vars, tmp_path_factory.mktemp("prepared"))
@@ -110,7 +110,7 @@ def prepared(app: LocalApp, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def unprepared(app: LocalApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+def unprepared(app, tmp_path_factory):
     """Yield functions with the variables of `sam local invoke` without --env-vars."""
     variables = variables_of_sam(ROOT / "template.yaml", {}, tmp_path_factory.mktemp("unprepared"))
     with containers(app, variables) as running:
@@ -122,18 +122,16 @@ def event(file: str) -> Any:
 
 
 @pytest.mark.parametrize("file", sorted(STABLE))
-def test_an_event_has_its_outcome_with_what_sam_local_prepares(prepared: Containers, file: str) -> None:
+def test_an_event_has_its_outcome_with_what_sam_local_prepares(prepared, file):
     assert outcome(prepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
 
 
 @pytest.mark.parametrize("file", WITHOUT_PREPARATION)
-def test_an_event_that_needs_no_service_has_its_outcome_without_preparation(
-    unprepared: Containers, file: str
-) -> None:
+def test_an_event_that_needs_no_service_has_its_outcome_without_preparation(unprepared, file):
     assert outcome(unprepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
 
 
-def test_live_events_continue_the_calls_until_they_are_complete(app: LocalApp, prepared: Containers) -> None:
+def test_live_events_continue_the_calls_until_they_are_complete(app, prepared):
     live = live_events(partial(invoke_in, app), EVENTS)
     asking = {file for file, expected in STABLE.items() if expected.what == ASKS}
     # A round after a page would wait for the person there.
@@ -168,7 +166,7 @@ PLATFORM = """
     """
 
 
-def test_sam_does_not_resolve_an_output_of_a_nested_stack_and_fixed_settings_count(tmp_path: Path) -> None:
+def test_sam_does_not_resolve_an_output_of_a_nested_stack_and_fixed_settings_count(tmp_path):
     for name, text in {"template.yaml": NESTED, "platform.yaml": PLATFORM}.items():
         (tmp_path / name).write_text(dedent(text))
     functions = variables_of_sam(tmp_path / "template.yaml", {}, tmp_path)

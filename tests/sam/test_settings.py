@@ -47,16 +47,13 @@ def ways() -> Iterator[dict[str, str]]:
         yield {**given, **more}
 
 
-# Lines
-
-
 @every_function
-def test_every_function_has_the_settings_in_one_variable(function: str) -> None:
+def test_every_function_has_the_settings_in_one_variable(function):
     environment = properties(function)["Environment"]["Variables"]
     assert environment["MCP_SETTINGS"] == text_of()
 
 
-def test_every_setting_is_one_line_that_the_layer_accepts_in_every_mode_and_option() -> None:
+def test_every_setting_is_one_line_that_the_layer_accepts_in_every_mode_and_option():
     for given in ways():
         text = text_of(**given)
         names = [line.partition("=")[0] for line in text.split("\n")]
@@ -65,7 +62,7 @@ def test_every_setting_is_one_line_that_the_layer_accepts_in_every_mode_and_opti
         assert load_settings({"MCP_SETTINGS": with_values(text)}).auth_mode == given["AuthMode"], given
 
 
-def test_an_option_changes_the_lines_that_it_is_for() -> None:
+def test_an_option_changes_the_lines_that_it_is_for():
     issuer = "https://issuer.example"
     lines = settings(text_of(AuthMode="bearer", TokenIssuer=issuer, TokenAudience="one, other"))
     assert lines["MCP_TOKEN_ISSUER"] == issuer
@@ -73,18 +70,15 @@ def test_an_option_changes_the_lines_that_it_is_for() -> None:
     assert settings(text_of(AuditLog="hash"))["MCP_AUDIT"] == "hash:${AuditLogs}"
 
 
-# The layer
-
-
 @every_function
-def test_the_layer_accepts_the_variables_of_every_function_with_every_option(function: str) -> None:
+def test_the_layer_accepts_the_variables_of_every_function_with_every_option(function):
     for given in ({}, ANOTHER):
         variables = properties(function, **given)["Environment"]["Variables"]
         loaded = load_settings({name: longest_value(value) for name, value in variables.items()})
         assert loaded.issuer == "s" * MAX_STACK_NAME
 
 
-def test_the_layer_reads_the_values_of_options() -> None:
+def test_the_layer_reads_the_values_of_options():
     given = {**ANOTHER, "AuthMode": "bearer", "StateEncryption": "enabled"}
     loaded = load_settings({"MCP_SETTINGS": with_values(text_of(**given))})
     assert loaded.token_issuer == given["TokenIssuer"]
@@ -99,7 +93,7 @@ OF_THE_TEMPLATE = {"Application", "Values", "PythonRuntime", "Architecture"}
 
 
 @pytest.mark.parametrize("separator", ["\n", "\r\n", "\n\n"])
-def test_no_value_can_add_a_line(separator: str) -> None:
+def test_no_value_can_add_a_line(separator):
     """CloudFormation escapes nothing, so a value with a line break would be settings of its own."""
     declared = declared_parameters()
     for name in sorted(ANOTHER.keys() - OF_THE_TEMPLATE):
@@ -108,8 +102,6 @@ def test_no_value_can_add_a_line(separator: str) -> None:
             with pytest.raises(Refused):
                 pytest.fail(f"{name} is accepted: {parameters(**given)}")
 
-
-# Sizes
 
 MAX_ENVIRONMENT = 4_096
 MAX_PARAMETER = 4_096
@@ -191,16 +183,14 @@ def at_their_maximum() -> dict[str, str]:
     return found
 
 
-def test_every_list_has_a_documented_maximum() -> None:
+def test_every_list_has_a_documented_maximum():
     lists = {name for name, each in declared_parameters().items() if each["Type"] == "CommaDelimitedList"}
     assert lists - {"TokenAlgorithms", "Values"} <= documented_maxima().keys() == PATTERNS.keys()
 
 
 @every_function
 @pytest.mark.parametrize("given", [{}, at_their_maximum()], ids=["defaults", "maxima"])
-def test_the_environment_of_a_function_fits_with_every_option_at_its_maximum(
-    function: str, given: dict[str, str]
-) -> None:
+def test_the_environment_of_a_function_fits_with_every_option_at_its_maximum(function, given):
     traced = documented_block("Traces")["Environment"]["Variables"]
     own = properties(function, **given)["Environment"]["Variables"]
     variables = {name: longest_value(value) for name, value in {**own, **traced}.items()}
@@ -210,5 +200,5 @@ def test_the_environment_of_a_function_fits_with_every_option_at_its_maximum(
     assert left >= (150 if given else 2_000)
 
 
-def test_the_settings_fit_into_a_parameter_of_ssm() -> None:
+def test_the_settings_fit_into_a_parameter_of_ssm():
     assert 2_500 < len(longest_value(text_of(**at_their_maximum()))) <= MAX_PARAMETER

@@ -66,11 +66,8 @@ def condition_of(statement: Mapping[str, Any]) -> dict[str, str]:
     return dict(statement.get("Condition", {}).get("StringEquals", {}))
 
 
-# Roles
-
-
 @every_configuration
-def test_a_tool_has_exactly_the_key_permissions_of_its_configuration(given: Mapping[str, str]) -> None:
+def test_a_tool_has_exactly_the_key_permissions_of_its_configuration(given):
     expected = [
         sign(arn("StateKey"), **({"kms:MessageType": "RAW"} if given["StateSigning"] == "delegated" else {}))
     ]
@@ -82,7 +79,7 @@ def test_a_tool_has_exactly_the_key_permissions_of_its_configuration(given: Mapp
 
 
 @every_configuration
-def test_a_function_without_states_may_not_call_kms(given: Mapping[str, str]) -> None:
+def test_a_function_without_states_may_not_call_kms(given):
     minting = {role_of(tool) for tool in TOOLS}  # a worker has the role of its tool
     for name, role in of_type("AWS::IAM::Role", **given).items():
         attached = role.get("ManagedPolicyArns", [])
@@ -92,8 +89,6 @@ def test_a_function_without_states_may_not_call_kms(given: Mapping[str, str]) ->
     policies = of_type("AWS::IAM::ManagedPolicy", **given)
     assert {name for name, policy in policies.items() if "kms:" in json.dumps(policy)} == {"StatePolicy"}
 
-
-# Key policies
 
 ADMINISTRATION = {
     "Sid": "AdministrationThroughIam",
@@ -154,20 +149,17 @@ CreateKey, ListKeys and ListAliases are not checked against a key's policy."""
 
 
 @pytest.mark.parametrize("key", KEY_POLICIES)
-def test_a_keys_policy_allows_its_administration_and_its_one_use_through_iam(key: str) -> None:
+def test_a_keys_policy_allows_its_administration_and_its_one_use_through_iam(key):
     assert properties(key)["KeyPolicy"]["Statement"] == KEY_POLICIES[key]
     assert {*ADMINISTRATION["Action"]} >= CLOUDFORMATION_CALLS
 
 
 @every_tool
-def test_key_policies_allow_the_permissions_of_roles(tool: str) -> None:
+def test_key_policies_allow_the_permissions_of_roles(tool):
     key_of = {"kms:Sign": "StateKey", "kms:GetPublicKey": "StateKey", "kms:GenerateMac": "StateEncryptionKey"}
     for allowed in on_keys(tool, StateSigning="delegated"):
         [granted] = [s for s in KEY_POLICIES[key_of[allowed["Action"]]] if s["Action"] == allowed["Action"]]
         assert condition_of(granted).items() <= condition_of(allowed).items()
-
-
-# Existence of keys
 
 
 @pytest.mark.parametrize(
@@ -177,7 +169,7 @@ def test_key_policies_allow_the_permissions_of_roles(tool: str) -> None:
         ("StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC"),
     ],
 )
-def test_a_key_is_retained_unless_the_creation_of_the_stack_fails(key: str, spec: str, usage: str) -> None:
+def test_a_key_is_retained_unless_the_creation_of_the_stack_fails(key, spec, usage):
     resource = deployed()[key]
     assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert (resource["Properties"]["KeySpec"], resource["Properties"]["KeyUsage"]) == (spec, usage)
@@ -194,9 +186,7 @@ def test_a_key_is_retained_unless_the_creation_of_the_stack_fails(key: str, spec
         ({"StateKeyArn": OLD, "StateEncryption": "disabled"}, set()),
     ],
 )
-def test_the_stack_creates_the_keys_that_are_not_given_each_with_an_alias(
-    given: Mapping[str, str], keys: set[str]
-) -> None:
+def test_the_stack_creates_the_keys_that_are_not_given_each_with_an_alias(given, keys):
     aliases = of_type("AWS::KMS::Alias", **given)
     assert set(of_type("AWS::KMS::Key", **given)) == keys
     assert {name_in(alias["TargetKeyId"]) for alias in aliases.values()} == keys
@@ -205,7 +195,7 @@ def test_the_stack_creates_the_keys_that_are_not_given_each_with_an_alias(
 
 
 @every_configuration
-def test_every_function_has_the_configuration(given: Mapping[str, str]) -> None:
+def test_every_function_has_the_configuration(given):
     encrypted = given["StateEncryption"] == "enabled"
     expected = {
         "MCP_STATE_SIGNING": given["StateSigning"],
@@ -222,15 +212,13 @@ def test_every_function_has_the_configuration(given: Mapping[str, str]) -> None:
         assert {name: environment.get(name) for name in expected} == expected, function
 
 
-def test_the_outputs_of_the_platform_name_its_keys() -> None:
+def test_the_outputs_of_the_platform_name_its_keys():
     own = {"StateKeyArn": arn("StateKey"), "StateEncryptionKeyArn": arn("StateEncryptionKey")}
     given = {"StateKeyArn": OLD, "StateEncryptionKeyArn": NEW}
     assert platform_outputs().items() >= own.items()
     assert platform_outputs(**given).items() >= given.items()
     assert platform_outputs(StateEncryption="disabled")["StateEncryptionKeyArn"] == "none"
 
-
-# Rotation
 
 SIGNING = ("StateKey", "StateKeyArn", "TrustedStateKeyArns")
 ENCRYPTION = ("StateEncryptionKey", "StateEncryptionKeyArn", "TrustedStateEncryptionKeyArns")
@@ -243,9 +231,7 @@ every_step = pytest.mark.parametrize(("used", "trusted"), ROTATION, ids=["trust"
 
 @every_kind
 @every_step
-def test_each_step_of_a_rotation_changes_two_parameters(
-    kind: tuple[str, ...], used: str, trusted: str
-) -> None:
+def test_each_step_of_a_rotation_changes_two_parameters(kind, used, trusted):
     key, key_arn, trusted_arns = kind
     told = ["MCP_" + re.sub("(?<=[a-z])(?=[A-Z])", "_", name).upper() for name in (key_arn, trusted_arns)]
     given = {key_arn: used, trusted_arns: trusted}
@@ -262,7 +248,7 @@ def test_each_step_of_a_rotation_changes_two_parameters(
             assert derives == generate_mac(*accepted)
 
 
-def test_several_keys_can_be_trusted() -> None:
+def test_several_keys_can_be_trusted():
     trusted = f"{NEW}, {OTHER}"
     given = {"TrustedStateKeyArns": trusted, "TrustedStateEncryptionKeyArns": trusted}
     _, reads, derives = on_keys(TOOLS[0], **given)
@@ -271,7 +257,7 @@ def test_several_keys_can_be_trusted() -> None:
     assert variables(TOOLS[0], **given)["MCP_TRUSTED_STATE_KEY_ARNS"] == f"{NEW},{OTHER}"
 
 
-def test_without_encryption_no_encryption_key_is_used() -> None:
+def test_without_encryption_no_encryption_key_is_used():
     keys = {"StateEncryptionKeyArn": OLD, "TrustedStateEncryptionKeyArns": NEW}
     given = {"StateEncryption": "disabled", **keys}
     environment = variables(TOOLS[0], **given)
@@ -279,9 +265,6 @@ def test_without_encryption_no_encryption_key_is_used() -> None:
     assert "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS" not in environment
     assert not {OLD, NEW} & set(re.findall(r"arn:[^\"]+", json.dumps(on_keys(TOOLS[0], **given))))
     assert broken_rules(**given) == []
-
-
-# Refused parameters
 
 
 @pytest.mark.parametrize(
@@ -304,7 +287,7 @@ def test_without_encryption_no_encryption_key_is_used() -> None:
         ("EndpointUri", "https://tools.example/mcp#tools"),
     ],
 )
-def test_an_implausible_value_is_refused(parameter: str, value: str) -> None:
+def test_an_implausible_value_is_refused(parameter, value):
     with pytest.raises(Refused):
         parameters(**{parameter: value})
 
@@ -318,5 +301,5 @@ def test_an_implausible_value_is_refused(parameter: str, value: str) -> None:
         OLD.replace("arn:aws:kms:eu-west-1", "arn:aws-cn:kms:cn-north-1"),
     ],
 )
-def test_keys_of_every_partition_and_multi_region_keys_are_accepted(key: str) -> None:
+def test_keys_of_every_partition_and_multi_region_keys_are_accepted(key):
     assert parameters(StateKeyArn=key, TrustedStateKeyArns=f"{key}, {NEW}")["StateKeyArn"] == key

@@ -62,19 +62,14 @@ every_tool_with_tasks = pytest.mark.parametrize(("tool", "worker"), WORKER_OF.it
 every_worker = pytest.mark.parametrize("worker", WORKERS)
 
 
-# Consistency and lint
-
-
-def test_every_folder_of_functions_is_one_function_with_an_optional_worker() -> None:
+def test_every_folder_of_functions_is_one_function_with_an_optional_worker():
     folders = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
     assert sorted(FOLDERS[function] for function in [FRONT_DOOR, *TOOLS]) == folders
     assert all(FOLDERS[tool] == FOLDERS[worker] for tool, worker in WORKER_OF.items())
 
 
 @every_function
-def test_a_function_is_named_by_the_stack_and_its_folder_and_only_lambda_assumes_its_role(
-    function: str,
-) -> None:
+def test_a_function_is_named_by_the_stack_and_its_folder_and_only_lambda_assumes_its_role(function):
     """Patterns of names stand in policies and in MCP_OWNERS; names of stacks contain no underscore."""
     declared, suffix = properties(function), "_worker" if function in WORKERS else ""
     assert declared["FunctionName"] == f"${{AWS::StackName}}_{FOLDERS[function]}{suffix}"
@@ -87,23 +82,20 @@ def test_a_function_is_named_by_the_stack_and_its_folder_and_only_lambda_assumes
     }
 
 
-def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks() -> None:
+def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks():
     catalog = json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
     owners = {row["owner"] for row in catalog["tools"] if "task" in row}
     assert {FOLDERS[tool] for tool in WORKER_OF} == owners
 
 
-def test_the_sources_are_lint_clean() -> None:
+def test_the_sources_are_lint_clean():
     found = lint(ROOT / "template.yaml", *sorted((ROOT / "platform").rglob("*.yaml")))
     # Actions of API Gateway that CloudFormation's registry names, and that cfn-lint's list does not have.
     known = ("'tagresource'", "'untagresource'")
     assert [each for each in found if not each["Message"].startswith(known)] == []
 
 
-# Authorization
-
-
-def test_the_authorization_mode_has_no_default() -> None:
+def test_the_authorization_mode_has_no_default():
     parameter = declared_parameters()["AuthMode"]
     assert "Default" not in parameter
     assert sorted(parameter["AllowedValues"]) == sorted(AUTH_MODES)
@@ -124,7 +116,7 @@ def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
 
 
 @every_auth_mode
-def test_every_route_is_authorized_according_to_the_mode(auth_mode: str) -> None:
+def test_every_route_is_authorized_according_to_the_mode(auth_mode):
     routes = routes_of(auth_mode)
     assert routes.keys() == ROUTES | PUBLIC_ROUTES
     assert {(routes[key]["AuthorizationType"], routes[key].get("AuthorizerId")) for key in ROUTES} == {
@@ -133,7 +125,7 @@ def test_every_route_is_authorized_according_to_the_mode(auth_mode: str) -> None
 
 
 @every_auth_mode
-def test_pages_cards_and_metadata_are_public_and_their_stage_is_throttled(auth_mode: str) -> None:
+def test_pages_cards_and_metadata_are_public_and_their_stage_is_throttled(auth_mode):
     """Links of pages have a token. Without a name or an issuer, the function answers 404."""
     routes = routes_of(auth_mode)
     for key in PUBLIC_ROUTES:
@@ -146,7 +138,7 @@ def test_pages_cards_and_metadata_are_public_and_their_stage_is_throttled(auth_m
     assert variables(FRONT_DOOR)["MCP_AUDIENCE"].endswith(QUESTIONS.removesuffix("/questions"))
 
 
-def test_the_front_door_knows_the_name_of_its_card() -> None:
+def test_the_front_door_knows_the_name_of_its_card():
     assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
     assert variables(FRONT_DOOR)["MCP_SERVER_CARD"] == ""
 
@@ -155,7 +147,7 @@ def test_the_front_door_knows_the_name_of_its_card() -> None:
     ("given", "url"),
     [({}, "${Api.ApiEndpoint}/approvals"), (DOMAIN, "https://tools.example/approvals")],
 )
-def test_the_approval_page_is_on_the_address_of_the_api(given: dict[str, str], url: str) -> None:
+def test_the_approval_page_is_on_the_address_of_the_api(given, url):
     assert variables("ApprovalFunction", **given)["APPROVALS_URL"] == url
 
 
@@ -173,7 +165,7 @@ SETTING_OF = {
 
 
 @every_auth_mode
-def test_settings_of_another_mode_have_no_effect(auth_mode: str) -> None:
+def test_settings_of_another_mode_have_no_effect(auth_mode):
     everything = {name: value for mode in AUTH_MODES.values() for name, value in mode.items()}
     given = {**everything, **{name: value for name, (_, value, _) in SETTING_OF.items()}}
     assert broken_rules(AuthMode=auth_mode, **given) == []
@@ -193,16 +185,14 @@ def test_settings_of_another_mode_have_no_effect(auth_mode: str) -> None:
         ({"TokenAudience": "mcp, client"}, ["mcp", "client"]),
     ],
 )
-def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwise(
-    given: dict[str, str], audience: list[str]
-) -> None:
+def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwise(given, audience):
     needed = AUTH_MODES["jwt"]
     authorizer = properties("JwtAuthorizer", AuthMode="jwt", **{**needed, **given})
     assert authorizer["JwtConfiguration"] == {"Issuer": needed["TokenIssuer"], "Audience": audience}
 
 
 @every_auth_mode
-def test_a_mode_has_its_authorizer_and_functions_know_the_issuer(auth_mode: str) -> None:
+def test_a_mode_has_its_authorizer_and_functions_know_the_issuer(auth_mode):
     given = {"AuthMode": auth_mode, **AUTH_MODES[auth_mode]}
     authorizers = {"jwt": {"JwtAuthorizer"}, "lambda": {"LambdaAuthorizer"}}
     assert set(of_type("AWS::ApiGatewayV2::Authorizer", **given)) == authorizers.get(auth_mode, set())
@@ -215,7 +205,7 @@ def test_a_mode_has_its_authorizer_and_functions_know_the_issuer(auth_mode: str)
 
 
 @every_auth_mode
-def test_the_parameters_of_a_mode_are_required(auth_mode: str) -> None:
+def test_the_parameters_of_a_mode_are_required(auth_mode):
     needed = AUTH_MODES[auth_mode]
     assert broken_rules(AuthMode=auth_mode, **needed) == []
     for left_out in needed:
@@ -224,18 +214,15 @@ def test_the_parameters_of_a_mode_are_required(auth_mode: str) -> None:
         assert left_out in broken
 
 
-def test_the_result_of_a_lambda_authorizer_is_cached_per_route() -> None:
+def test_the_result_of_a_lambda_authorizer_is_cached_per_route():
     authorizer = properties("LambdaAuthorizer", AuthMode="lambda", **AUTH_MODES["lambda"])
     assert authorizer["IdentitySource"] == ["$request.header.Authorization", "$context.routeKey"]
-
-
-# Routes
 
 
 INTEGRATION_OF = {"EndpointIntegration": FRONT_DOOR, "ApprovalIntegration": "ApprovalFunction"}
 
 
-def test_every_route_leads_to_the_front_door_except_the_approval_page() -> None:
+def test_every_route_leads_to_the_front_door_except_the_approval_page():
     targets = {key: route["Target"] for key, route in routes_of("bearer").items()}
     assert targets.pop(PAGE_ROUTE) == "integrations/${ApprovalIntegration}"
     assert set(targets.values()) == {"integrations/${EndpointIntegration}"}
@@ -247,7 +234,7 @@ def test_every_route_leads_to_the_front_door_except_the_approval_page() -> None:
         assert integrations[name]["PayloadFormatVersion"] == "2.0"
 
 
-def test_the_api_restores_the_challenge_that_it_renames() -> None:
+def test_the_api_restores_the_challenge_that_it_renames():
     restored = [
         {"Destination": "overwrite:header.www-authenticate", "Source": "$response.header.x-mcp-challenge"}
     ]
@@ -255,7 +242,7 @@ def test_the_api_restores_the_challenge_that_it_renames() -> None:
     assert parameters == {status: {"ResponseParameters": restored} for status in ("401", "403")}
 
 
-def test_nothing_but_the_api_may_invoke_a_function() -> None:
+def test_nothing_but_the_api_may_invoke_a_function():
     by_the_api = {
         "EndpointPermission": (FRONT_DOOR, "*"),
         "ApprovalPermission": ("ApprovalFunction", "*/*/approvals/*"),
@@ -274,7 +261,7 @@ def test_nothing_but_the_api_may_invoke_a_function() -> None:
 # Roles (test_least_privilege.py covers their actions)
 
 
-def test_only_a_tool_and_its_worker_share_a_role() -> None:
+def test_only_a_tool_and_its_worker_share_a_role():
     roles = {function: role_of(function) for function in of_type("AWS::Lambda::Function")}
     for tool, worker in WORKER_OF.items():
         assert roles.pop(worker) == roles[tool]
@@ -305,7 +292,7 @@ def environment(function: str) -> dict[str, str]:
 
 
 @every_tool
-def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool: str) -> None:
+def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool):
     tasks = {"MCP_TASK_WORKER", "MCP_TASK_QUEUE"} if tool in WORKER_OF else set()
     expected = SHARED | tasks | OWN.get(tool, set())
     assert set(environment(tool)) & expected == expected
@@ -313,7 +300,7 @@ def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool:
 
 
 @every_tool_with_tasks
-def test_a_tool_dispatches_tasks_to_the_version_of_its_worker_or_to_the_queue(tool: str, worker: str) -> None:
+def test_a_tool_dispatches_tasks_to_the_version_of_its_worker_or_to_the_queue(tool, worker):
     version = re.compile(rf"\$\{{{worker}Version[0-9a-f]+\}}")
     own, of_worker = environment(tool), environment(worker)
     assert version.fullmatch(own["MCP_TASK_WORKER"])
@@ -326,13 +313,13 @@ def test_a_tool_dispatches_tasks_to_the_version_of_its_worker_or_to_the_queue(to
 
 
 @every_function
-def test_a_function_that_may_not_use_the_table_does_not_have_it_as_a_setting(function: str) -> None:
+def test_a_function_that_may_not_use_the_table_does_not_have_it_as_a_setting(function):
     """All functions share it. With it, a tool reads the table for clients that cannot be asked."""
     may_use = any(each["Resource"] == arn("TaskTable") for each in statements(function))
     assert bool(variables(function)["MCP_TASK_TABLE"]) is may_use
 
 
-def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> None:
+def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches():
     assert set(environment(FRONT_DOOR)) == SHARED
     pattern = variables(FRONT_DOOR)["MCP_OWNERS"]
     for tool in TOOLS:
@@ -342,7 +329,7 @@ def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> N
 
 
 @every_function
-def test_the_block_for_traces_adds_the_layer_and_its_script_to_every_function(function: str) -> None:
+def test_the_block_for_traces_adds_the_layer_and_its_script_to_every_function(function):
     layer = documented_block("Traces")["Layers"][1]
     assert properties(function, "Traces")["Layers"] == [*properties(function)["Layers"], layer]
     assert properties(function, "Traces")["TracingConfig"] == {"Mode": "Active"}
@@ -361,29 +348,22 @@ def test_the_block_for_traces_adds_the_layer_and_its_script_to_every_function(fu
         ({"EndpointUri": "https://edge.example/mcp", **DOMAIN}, "https://edge.example/mcp"),
     ],
 )
-def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
-    given: dict[str, str], audience: str
-) -> None:
+def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(given, audience):
     environments = [variables(function, **given) for function in FOLDERS]
     assert {v["MCP_AUDIENCE"] for v in environments} == {audience}
     assert {v["MCP_ISSUER"] for v in environments} == {"${AWS::StackName}"}
     assert outputs(**given)["McpUrl"] == audience
 
 
-# Workers
-
-
 @every_tool_with_tasks
-def test_a_worker_is_its_tools_code_with_another_handler_and_more_time(tool: str, worker: str) -> None:
+def test_a_worker_is_its_tools_code_with_another_handler_and_more_time(tool, worker):
     assert FOLDERS[tool] == FOLDERS[worker]
     assert (properties(tool)["Handler"], properties(worker)["Handler"]) == ("app.handler", "app.worker")
     assert properties(worker)["Layers"] == properties(tool)["Layers"]
 
 
 @every_worker
-def test_a_worker_may_dispatch_the_next_and_undelivered_invocations_are_stored_for_14_days(
-    worker: str,
-) -> None:
+def test_a_worker_may_dispatch_the_next_and_undelivered_invocations_are_stored_for_14_days(worker):
     allowed = {name for name, f in of_type("AWS::Lambda::Function").items() if "RecursiveLoop" in f}
     assert allowed == set(WORKERS)
     assert properties(worker)["RecursiveLoop"] == "Allow"
@@ -395,9 +375,7 @@ def test_a_worker_may_dispatch_the_next_and_undelivered_invocations_are_stored_f
 
 @every_worker
 @pytest.mark.parametrize("delivery", ["invoke", "queue"])
-def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_worker(
-    worker: str, delivery: str
-) -> None:
+def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_worker(worker, delivery):
     queue = properties(QUEUE_OF[worker], TaskDelivery=delivery)
     assert properties(worker)["Timeout"] <= queue["VisibilityTimeout"]
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == arn("UndeliveredTasks")
@@ -414,15 +392,12 @@ def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_wo
     }
 
 
-def test_every_worker_has_one_queue() -> None:
+def test_every_worker_has_one_queue():
     assert set(of_type("AWS::SQS::Queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
     assert len(of_type("AWS::Lambda::EventSourceMapping")) == len(WORKERS)
 
 
-# Deletion and retention
-
-
-def test_the_table_has_the_keys_of_the_store_expires_items_and_outlives_the_stack() -> None:
+def test_the_table_has_the_keys_of_the_store_expires_items_and_outlives_the_stack():
     table = properties("TaskTable")
     keys = {key["AttributeName"]: key["KeyType"] for key in table["KeySchema"]}
     assert keys == {"pk": "HASH", "sk": "RANGE"}

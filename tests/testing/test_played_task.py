@@ -222,23 +222,3 @@ def test_with_always_replay_a_sleep_happens_once():
     play = Player(server, WITH_TASKS, always_replay=True)
     assert play.call("naps").task.wake().text == "after"
     assert ran == ["before", "after"]
-
-
-MODULE = """
-from mcp_roundtrip import Context, Server
-server = Server("module")
-seen = []
-
-@server.tool(task="required")
-def counts(ctx: Context) -> int:
-    seen.append(1)
-    ctx.run_as_task()
-    ctx.elicit("q", "?", bool)
-    return len(seen)
-"""
-
-
-def test_a_module_is_reloaded_for_every_worker(tmp_path):
-    path = tmp_path / "app.py"
-    path.write_text(MODULE)
-    assert Player(path, WITH_TASKS).call("counts").task.answer(q=True).structured == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing import WITH_TASKS, Player
 
 server = Server("x")
 RAN: list[str] = []
@@ -44,18 +44,20 @@ from mcp_roundtrip import Context, Server
 server = Server("module")
 seen = []
 
-@server.tool
+@server.tool(task="optional")
 def counts(ctx: Context) -> int:
     seen.append(1)
+    ctx.run_as_task()
     ctx.elicit("q", "?", bool)
     return len(seen)
 """
 
 
-def test_a_module_is_reloaded_for_every_round(tmp_path):
+def test_a_module_is_reloaded_for_every_round_and_for_every_worker(tmp_path):
     path = tmp_path / "app.py"
     path.write_text(MODULE)
     assert Player(path).call("counts", q=True).structured == 1
+    assert Player(path, WITH_TASKS).call("counts").task.answer(q=True).structured == 1
 
 
 def test_an_answer_without_a_question_is_refused():

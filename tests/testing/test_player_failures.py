@@ -150,9 +150,6 @@ def test_a_task_has_the_cause_of_its_failure():
     assert (first.text, second.text) == ("one", "two")
 
 
-# -- answers --------------------------------------------------------------------------------------------
-
-
 def test_a_misspelt_answer_key_fails_with_both_lists():
     with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
         Player(server).call("asks", siez="4")
@@ -174,9 +171,6 @@ def test_an_answer_to_a_question_of_the_task_is_given_to_the_task():
 
 def test_a_failed_call_does_not_report_unused_answers():
     assert Player(server).call("refuses", size="4").failed
-
-
-# -- results and errors ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["structured", "text"])
@@ -202,9 +196,6 @@ def test_a_waiting_task_has_no_result():
         _ = task.structured
     with pytest.raises(CallFailed, match="the task has no result: it is cancelled"):
         _ = task.cancel().text
-
-
-# -- questions that change ------------------------------------------------------------------------------
 
 
 def changing() -> Server:

@@ -1,8 +1,3 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip_tools.growth.change import write
@@ -124,26 +119,26 @@ SOURCES = {
 
 
 @pytest.fixture
-def template(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def template(request, tmp_path):
     """Write the application of the test module, TEMPLATE and SOURCES, and return the path of its template."""
     return write_application(tmp_path, request.module.TEMPLATE, request.module.SOURCES)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     """Return a new application."""
     write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
     return tmp_path
 
 
 @pytest.fixture
-def log() -> list[str]:
+def log():
     """Return an empty list for the lines of an application."""
     return []
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(tmp_path_factory):
     folder = tmp_path_factory.mktemp("application")
     log: list[str] = []
     template = write_application(folder, TEMPLATE, SOURCES)

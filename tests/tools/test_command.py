@@ -1,7 +1,5 @@
 """The command ``mcp-roundtrip``: its subcommands, and what it says without one."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
@@ -20,7 +18,7 @@ MODULES_OF_MAKE = {*re.findall(r"-m (mcp_roundtrip_tools\.\w+)\s", MAKEFILE)} & 
 }
 
 
-def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_every_command(capsys):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     for name, each in COMMANDS.items():
@@ -29,14 +27,12 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("arguments", [[], ["deplyo"]])
-def test_the_commands_are_listed_without_a_known_one(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_are_listed_without_a_known_one(arguments, capsys):
     assert main(arguments) == 2
     assert "\n  new-tool " in capsys.readouterr().err
 
 
-def test_a_command_shows_its_own_name_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_shows_its_own_name_in_its_help(capsys):
     for name in COMMANDS:
         with pytest.raises(SystemExit) as ended:
             main([name, "--help"])
@@ -45,9 +41,7 @@ def test_a_command_shows_its_own_name_in_its_help(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
-def test_a_module_that_make_runs_is_a_program(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_module_that_make_runs_is_a_program(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["program", "--help"])
     for module in MODULES_OF_MAKE:
         with pytest.raises(SystemExit):
@@ -55,9 +49,7 @@ def test_a_module_that_make_runs_is_a_program(
         assert capsys.readouterr().out.startswith("usage: ")
 
 
-def test_the_extra_of_a_missing_package_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_extra_of_a_missing_package_is_named(monkeypatch, capsys):
     def missing(name: str) -> None:
         raise ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes")
 
@@ -66,7 +58,7 @@ def test_the_extra_of_a_missing_package_is_named(
     assert "pip install 'mcp-roundtrip[local]'" in capsys.readouterr().err
 
 
-def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
+def test_a_new_application_imports_nothing_of_the_extra_local():
     program = (
         "import sys, mcp_roundtrip_tools.__main__, mcp_roundtrip_tools.new.__main__; print(*sys.modules)"
     )
@@ -74,7 +66,7 @@ def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
     assert not command.LOCAL & set(done.stdout.split())
 
 
-def test_a_package_that_a_command_imports_is_the_layer_s_or_of_the_extra_local() -> None:
+def test_a_package_that_a_command_imports_is_the_layer_s_or_of_the_extra_local():
     nodes = [
         node
         for path in Path(command.__file__).parent.rglob("*.py")
@@ -91,12 +83,7 @@ def test_a_package_that_a_command_imports_is_the_layer_s_or_of_the_extra_local()
 
 
 @pytest.mark.parametrize("arguments", [["new-tool", "find_orders"], ["events"]])
-def test_a_command_outside_an_application_says_where_it_belongs(
-    arguments: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_command_outside_an_application_says_where_it_belongs(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")  # events sets it, and this process runs other tests
     assert main(arguments) == 2

@@ -1,7 +1,5 @@
 """`make call` on the examples: with given answers, with a user at the terminal, and without either."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -12,9 +10,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -37,7 +33,7 @@ SINDH = "Hyderabad, Sindh, Pakistan"
 
 
 @pytest.fixture(scope="module")
-def app() -> Iterator[LocalApp]:
+def app():
     with serve(TEMPLATE, users=[User("ada"), User("bob")], log=lambda line: None) as running:
         yield running
 
@@ -64,7 +60,7 @@ class Run:
         return json.loads(self.printed)
 
 
-def test_a_result_is_printed_alone(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_is_printed_alone(app, capsys):
     run = Run(app, capsys, "get_weather", '{"location": "Tokyo"}')
     assert run.status == 0
     assert run.result["place"] == "Tokyo, Japan"
@@ -72,9 +68,7 @@ def test_a_result_is_printed_alone(app: LocalApp, capsys: pytest.CaptureFixture[
     assert as_json["structuredContent"]["place"] == "Tokyo, Japan"
 
 
-def test_a_question_is_answered_with_the_number_or_the_text_of_a_choice(
-    app: LocalApp, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_is_answered_with_the_number_or_the_text_of_a_choice(app, capsys):
     for entered in ("9\n2\n", "sindh\n"):
         run = Run(app, capsys, *WEATHER, entered=entered)
         assert run.status == 0
@@ -86,7 +80,7 @@ def test_a_question_is_answered_with_the_number_or_the_text_of_a_choice(
     assert asked_for.result["place"] == "Tokyo, Japan"
 
 
-def test_a_question_is_declined_or_cancelled(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_is_declined_or_cancelled(app, capsys):
     for entered, action in {"/d\n": "declined", "/c\n": "cancelled", "": "cancelled"}.items():
         run = Run(app, capsys, *WEATHER, entered=entered)
         assert run.status == 1
@@ -95,15 +89,13 @@ def test_a_question_is_declined_or_cancelled(app: LocalApp, capsys: pytest.Captu
         assert run.printed == ""
 
 
-def test_answers_are_given_for_scripts(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_are_given_for_scripts(app, capsys):
     for answer in (SINDH, {"value": SINDH}, {"action": "accept", "content": {"value": SINDH}}):
         run = Run(app, capsys, *WEATHER, "--answers", json.dumps({"place": answer}))
         assert run.result["place"] == SINDH
 
 
-def test_a_question_without_an_answer_and_a_terminal_is_named(
-    app: LocalApp, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_without_an_answer_and_a_terminal_is_named(app, capsys):
     run = Run(app, capsys, *WEATHER)
     assert run.status == 2
     assert "get_weather asks place: There are 2 places called Hyderabad." in run.shown
@@ -113,9 +105,7 @@ def test_a_question_without_an_answer_and_a_terminal_is_named(
     assert "The previous answer was not accepted." in refused.shown
 
 
-def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(
-    app: LocalApp, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(app, capsys, tmp_path):
     document = ("summarize", "text=One. Two.", f"uri={(tmp_path / 'notes.md').as_uri()}")
     given = Run(app, capsys, *document, "--sample", "Numbers.", "--root", str(tmp_path)).result
     assert given == {"summary": "Numbers.", "model": "by-hand", "project": tmp_path.name}
@@ -123,7 +113,7 @@ def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(
     assert entered == {"summary": "Two\nlines.", "model": "by-hand", "project": None}
 
 
-def test_the_tools_are_listed_with_their_arguments(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tools_are_listed_with_their_arguments(app, capsys):
     run = Run(app, capsys)
     assert run.status == 0
     assert "get_weather location=string [month=integer]\n    Get the current weather in a " in run.printed
@@ -142,16 +132,12 @@ def test_the_tools_are_listed_with_their_arguments(app: LocalApp, capsys: pytest
         (["get_weather", "--user", "eve"], "gives no token: the users of this run are ada and bob"),
     ],
 )
-def test_a_wrong_option_is_named(
-    app: LocalApp, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
-) -> None:
+def test_a_wrong_option_is_named(app, capsys, arguments, text):
     run = Run(app, capsys, *arguments)
     assert (run.status, text in run.shown) == (2, True), run.shown
 
 
-def test_a_refused_request_and_a_refused_token_end_the_command(
-    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_request_and_a_refused_token_end_the_command(app, capsys, monkeypatch):
     run = Run(app, capsys, "get_weather")
     assert (run.status, "location" in run.shown) == (1, True)
     monkeypatch.setenv("TOKEN", "a.b.c")
@@ -159,9 +145,7 @@ def test_a_refused_request_and_a_refused_token_end_the_command(
     assert (run.status, "refuses the token (401)" in run.shown) == (1, True)
 
 
-def test_nothing_at_the_url_is_its_own_status_and_a_slow_response_is_announced(
-    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_at_the_url_is_its_own_status_and_a_slow_response_is_announced(app, capsys, monkeypatch):
     run = Run(None, capsys, *WEATHER)
     assert run.status == 3
     assert "Start it with make run, in another terminal." in run.shown
@@ -169,7 +153,7 @@ def test_nothing_at_the_url_is_its_own_status_and_a_slow_response_is_announced(
     assert "waiting for the server" in Run(app, capsys).shown
 
 
-def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_json() -> None:
+def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_json():
     shown = io.StringIO()
     Terminal(io.StringIO(), shown).show("a\x1b]0;title\x07\r\x9b2Jb\nc", "red")
     assert shown.getvalue() == "a\ufffd]0;title\ufffd\ufffd\ufffd2Jb\nc\n"
@@ -179,9 +163,7 @@ def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_jso
     assert "é 😀" in printable_json(value)
 
 
-def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(
-    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(app, capsys, monkeypatch):
     """It names the metadata of make run as its own, and would get a token for make run."""
     posted: list[str] = []
 
@@ -212,9 +194,7 @@ def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(
         ("/", "http://127.0.0.1:3000/mcp", False),
     ],
 )
-def test_a_token_is_for_the_resource_and_the_paths_below_it(
-    path: str, resource: str, gets_token: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_is_for_the_resource_and_the_paths_below_it(path, resource, gets_token, monkeypatch):
     issuer = "http://127.0.0.1:3002"
     documents = {
         "http://127.0.0.1:3000/metadata": {"resource": resource, "authorization_servers": [issuer]},
@@ -234,7 +214,7 @@ def test_a_token_is_for_the_resource_and_the_paths_below_it(
             sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None)
 
 
-def test_a_user_answers_at_a_real_terminal(app: LocalApp) -> None:
+def test_a_user_answers_at_a_real_terminal(app):
     ours, terminal = pty.openpty()
     command = [sys.executable, "-m", "mcp_roundtrip_tools.call", *WEATHER, "--url", app.url()]
     variables = {**os.environ, "NO_COLOR": "1"}
@@ -259,9 +239,7 @@ PAGE = ROOT / "docs/guides/calling-from-the-terminal.md"
 OPTIONS = {"TOOL": "", "ARGS": "--args", "ANSWERS": "--answers"}
 
 
-def test_the_commands_of_the_page_work_and_show_what_it_shows(
-    app: LocalApp, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_of_the_page_work_and_show_what_it_shows(app, capsys):
     commands = re.findall(r"^ *make call(.*)$", PAGE.read_text(), re.MULTILINE)
     assert len(commands) == 6
     for command in commands:

@@ -1,9 +1,5 @@
 """What a user may enter in a field."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of
@@ -37,7 +33,7 @@ CITIES = {
         ({"type": "string", "format": "date"}, "2026-02-28", "2026-02-28"),
     ],
 )
-def test_a_text_is_read_by_the_schema(schema: dict[str, Any], text: str, value: Any) -> None:
+def test_a_text_is_read_by_the_schema(schema, text, value):
     assert Field("name", schema, is_required=True).read(text) == value
 
 
@@ -61,12 +57,12 @@ def test_a_text_is_read_by_the_schema(schema: dict[str, Any], text: str, value: 
         ({"type": "object"}, "{", "JSON"),
     ],
 )
-def test_a_text_that_does_not_fit_is_refused(schema: dict[str, Any], text: str, reason: str) -> None:
+def test_a_text_that_does_not_fit_is_refused(schema, text, reason):
     with pytest.raises(ValueError, match=reason):
         Field("name", schema, is_required=True).read(text)
 
 
-def test_without_a_text_a_field_has_its_default_or_is_left_out() -> None:
+def test_without_a_text_a_field_has_its_default_or_is_left_out():
     schema = {
         "properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "string"}, "c": CITIES},
         "required": ["a"],

@@ -1,7 +1,5 @@
 """`make call` of a server whose responses are malformed, or are errors, ends with one line."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 
@@ -41,7 +39,7 @@ MALFORMED: dict[str, list[Reply]] = {
 
 
 @pytest.mark.parametrize("replies", MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_result_ends_with_one_line(replies: list[Reply]) -> None:
+def test_a_malformed_result_ends_with_one_line(replies):
     status, shown = run(*replies)
     assert status == 1
     assert [line.partition(":")[0] for line in shown] == ["error"]
@@ -57,7 +55,7 @@ def test_a_malformed_result_ends_with_one_line(replies: list[Reply]) -> None:
         b'{"authorization_servers": ["http://127.0.0.1:1"], "resource": 1}',
     ],
 )
-def test_malformed_metadata_ends_with_one_line(document: bytes) -> None:
+def test_malformed_metadata_ends_with_one_line(document):
     with scripted() as server:
         named = f'Bearer resource_metadata="{server.url}/metadata"'
         server.script += [respond(401, b"", WWW_Authenticate=named), respond(200, document)]
@@ -67,7 +65,7 @@ def test_malformed_metadata_ends_with_one_line(document: bytes) -> None:
 
 
 @pytest.mark.parametrize("status", [403, 503])
-def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status: int) -> None:
+def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status):
     ended, shown = run(respond(status, {"message": "the function ended"}))
     assert (ended, len(shown)) == (1, 1)
     assert f"{status}: the function ended" in shown[0]
@@ -82,7 +80,7 @@ def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status: int) 
         "SettingsError: MCP_STATE_KEY_ARN: is not set; set it in the function's environment",
     ],
 )
-def test_a_problem_that_make_run_names_is_printed_as_it_is(problem: str) -> None:
+def test_a_problem_that_make_run_names_is_printed_as_it_is(problem):
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": problem}}
     ended, shown = run(respond(200, error, Content_Type="application/json", apigw_requestid="request-1"))
     text = "\n".join(shown)

@@ -1,7 +1,5 @@
 """`make call` follows a task: its status, its questions, its end, and Ctrl+C."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -47,7 +45,7 @@ def follow(server: ScriptedServer, entered: str = "") -> tuple[Mapping[str, Any]
     return caller.call({"name": "make"}, {}), shown.getvalue()
 
 
-def test_status_and_progress_are_shown_once_and_questions_are_asked_once() -> None:
+def test_status_and_progress_are_shown_once_and_questions_are_asked_once():
     asking = {"status": "input_required", "statusMessage": "Made", "inputRequests": {"keep": KEEP}}
     working = {"status": "working", "statusMessage": "Making"}
     server = ScriptedServer(working, working, asking, asking, working, {"status": "completed", "result": {}})
@@ -68,14 +66,14 @@ def test_status_and_progress_are_shown_once_and_questions_are_asked_once() -> No
         ({"status": "cancelled"}, "was cancelled"),
     ],
 )
-def test_a_task_that_fails_is_an_error(poll: Mapping[str, Any], text: str) -> None:
+def test_a_task_that_fails_is_an_error(poll, text):
     with pytest.raises(CallFailed, match=text) as caught:
         follow(ScriptedServer(poll))
     assert caught.value.status is Status.ERROR
 
 
 @pytest.mark.parametrize(("entered", "sent"), [("y\n", ["tasks/cancel"]), ("\n", []), ("", [])])
-def test_ctrl_c_stops_waiting_and_cancels_the_task_only_on_request(entered: str, sent: list[str]) -> None:
+def test_ctrl_c_stops_waiting_and_cancels_the_task_only_on_request(entered, sent):
     server = ScriptedServer(KeyboardInterrupt)
     with pytest.raises(CallFailed, match=r"is cancelled|TASK=t1") as caught:
         follow(server, entered)

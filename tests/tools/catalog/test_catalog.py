@@ -28,11 +28,11 @@ def write(functions: Path, **sources: str) -> Path:
     return functions
 
 
-def test_the_shipped_catalog_and_edge_are_fresh() -> None:
+def test_the_shipped_catalog_and_edge_are_fresh():
     assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
 
 
-def test_the_catalog_is_equal_in_every_process() -> None:
+def test_the_catalog_is_equal_in_every_process():
     program = (
         "import sys; from pathlib import Path;"
         "from mcp_roundtrip_tools.catalog.catalog import render_catalog;"
@@ -51,7 +51,7 @@ def test_the_catalog_is_equal_in_every_process() -> None:
     assert rendered == {render_catalog(FUNCTIONS)}
 
 
-def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path: Path) -> None:
+def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path):
     both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
     functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
     rows = json.loads(render_catalog(functions))["tools"]
@@ -62,20 +62,18 @@ def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_pa
     ]
 
 
-def test_tools_that_every_client_can_call_come_first(tmp_path: Path) -> None:
+def test_tools_that_every_client_can_call_come_first(tmp_path):
     asks = TOOL.format(name="asks").replace("@server.tool", '@server.tool(requires=["sampling"])')
     rows = json.loads(render_catalog(write(tmp_path, one=asks, two=TOOL.format(name="plain"))))["tools"]
     assert [row["definition"]["name"] for row in rows] == ["plain", "asks"]
 
 
-def test_modules_without_a_server_and_the_front_door_are_omitted(tmp_path: Path) -> None:
+def test_modules_without_a_server_and_the_front_door_are_omitted(tmp_path):
     functions = write(tmp_path, other="value = 1", front_door="raise RuntimeError")
     assert json.loads(render_catalog(functions)) == {"tools": []}
 
 
-def test_a_tool_registered_by_two_functions_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tool_registered_by_two_functions_is_refused(tmp_path, capsys):
     functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
     with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
         render_catalog(functions)
@@ -84,9 +82,7 @@ def test_a_tool_registered_by_two_functions_is_refused(
     assert not (tmp_path / "catalog.json").exists()
 
 
-def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(tmp_path, capsys):
     broken = TOOL.format(name="fetch").replace("fetch()", "fetch(where: type(server))")
     functions = write(tmp_path, good=TOOL.format(name="find"), odd=broken)
     assert main(["--functions", str(functions)]) == 2
@@ -96,9 +92,7 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
     )
 
 
-def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(tmp_path, capsys):
     sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
     functions = write(tmp_path, **sources)
     assert main(["--functions", str(functions)]) == 2
@@ -111,13 +105,13 @@ def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_oth
     assert "importlib" not in error
 
 
-def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
+def test_a_module_with_two_servers_is_refused(tmp_path):
     functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
     with pytest.raises(CatalogError, match="2 servers"):
         render_catalog(functions)
 
 
-def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path: Path) -> None:
+def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path):
     functions = write(tmp_path, one=TOOL.format(name="a"))
     catalog = tmp_path / "catalog.json"
     command = ["--functions", str(functions), "--output", str(catalog)]
@@ -130,7 +124,7 @@ def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path
     assert catalog.read_text() == "{}"
 
 
-def test_a_front_door_and_each_owner_have_the_digest_of_the_owners_features(tmp_path: Path) -> None:
+def test_a_front_door_and_each_owner_have_the_digest_of_the_owners_features(tmp_path):
     functions = write(tmp_path, one=TOOL.format(name="a"), two=TOOL.format(name="b"), front_door="")
     command = ["--functions", str(functions)]
 
@@ -162,7 +156,7 @@ SCOPED = """
     """
 
 
-def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path: Path) -> None:
+def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path):
     one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
     two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
     catalog = json.loads(render_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
@@ -170,7 +164,7 @@ def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path: Path) -> None:
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
 
 
-def test_the_catalog_says_whether_owners_hide_features(tmp_path: Path) -> None:
+def test_the_catalog_says_whether_owners_hide_features(tmp_path):
     one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
     catalog = json.loads(render_catalog(write(tmp_path, one=one, two=TOOL.format(name="b"))))
     assert catalog["hideUnauthorized"] is True
@@ -179,13 +173,13 @@ def test_the_catalog_says_whether_owners_hide_features(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("one", "two"), [("{}, hide_unauthorized=True", "{}"), ('{"x": ["y"]}', '{"y": ["x"]}')]
 )
-def test_owners_whose_scopes_contradict_each_other_are_refused(tmp_path: Path, one: str, two: str) -> None:
+def test_owners_whose_scopes_contradict_each_other_are_refused(tmp_path, one, two):
     first, second = (SCOPED.format(name=n, scope="read", hierarchy=h) for n, h in (("a", one), ("b", two)))
     with pytest.raises(CatalogError, match=r"hide_unauthorized|scopes"):
         render_catalog(write(tmp_path, one=first, two=second))
 
 
-def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path: Path) -> None:
+def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path):
     write(tmp_path, **{"one": TOOL.format(name="x" * 41), "front_door": ""})
     command = [sys.executable, "-m", "mcp_roundtrip_tools.catalog", "--functions", str(tmp_path)]
     written = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,7 +1,5 @@
 """Folders of skills as `make catalog` reads them: entries, limits, names and frontmatter."""
 
-from __future__ import annotations
-
 import json
 import os
 from hashlib import sha256
@@ -41,7 +39,7 @@ def problems(folder: Path) -> list[str]:
     return str(caught.value).replace(f"{folder}: ", "").splitlines()
 
 
-def test_an_entry_has_the_frontmatter_and_every_file_once_with_digest_and_size(tmp_path: Path) -> None:
+def test_an_entry_has_the_frontmatter_and_every_file_once_with_digest_and_size(tmp_path):
     text = skill_file("refunds", "Refund.", "license: MIT")
     write_skills(tmp_path, {"acme/refunds/SKILL.md": text, "acme/refunds/a b/ä.md": "ä"})
     digest = f"sha256:{sha256(text.encode()).hexdigest()}"
@@ -61,7 +59,7 @@ def test_an_entry_has_the_frontmatter_and_every_file_once_with_digest_and_size(t
     ]
 
 
-def test_a_nested_skill_is_an_entry_of_its_own_and_part_of_the_enclosing_one(tmp_path: Path) -> None:
+def test_a_nested_skill_is_an_entry_of_its_own_and_part_of_the_enclosing_one(tmp_path):
     write_skills(
         tmp_path, {"outer/SKILL.md": skill_file("outer"), "outer/inner/SKILL.md": skill_file("inner")}
     )
@@ -70,14 +68,14 @@ def test_a_nested_skill_is_an_entry_of_its_own_and_part_of_the_enclosing_one(tmp
     assert [each["uri"] for each in inner["resources"]] == ["skill://outer/inner/SKILL.md"]
 
 
-def test_hidden_files_and_bytecode_are_omitted(tmp_path: Path) -> None:
+def test_hidden_files_and_bytecode_are_omitted(tmp_path):
     hidden = ("one/.env", "one/.git/config", ".DS_Store", "one/scripts/__pycache__/a.pyc")
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), **dict.fromkeys(hidden, "secret")})
     assert [each["uri"] for each in skill_entries(tmp_path)[0]["resources"]] == ["skill://one/SKILL.md"]
 
 
 @pytest.mark.parametrize("target", ["one/link.md", "one/folder", "one/.hidden"])
-def test_a_symbolic_link_is_refused(tmp_path: Path, target: str) -> None:
+def test_a_symbolic_link_is_refused(tmp_path, target):
     write_skills(tmp_path / "skills", {"one/SKILL.md": skill_file("one")})
     (tmp_path / "secret").mkdir()
     (tmp_path / "skills" / target).symlink_to(tmp_path / "secret")
@@ -91,21 +89,21 @@ def test_a_symbolic_link_is_refused(tmp_path: Path, target: str) -> None:
         (b"\xff.txt", "the name b'\\xff.txt' is not UTF-8; rename it"),
     ],
 )
-def test_a_name_that_other_systems_do_not_store_is_refused(tmp_path: Path, name: bytes, problem: str) -> None:
+def test_a_name_that_other_systems_do_not_store_is_refused(tmp_path, name, problem):
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
     (tmp_path / "one" / os.fsdecode(name)).touch()
     assert problems(tmp_path) == [problem]
 
 
 @pytest.mark.parametrize("name", ["one/pipe", "one/SKILL.md", "pipe"])
-def test_a_pipe_is_named_and_not_read(tmp_path: Path, name: str) -> None:
+def test_a_pipe_is_named_and_not_read(tmp_path, name):
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
     assert f"{name} is no regular file; replace it by one" in problems(tmp_path)
 
 
-def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path: Path) -> None:
+def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path):
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
     with (tmp_path / "one/huge").open("wb") as file:
         file.truncate(1 << 40)  # sparse
@@ -114,7 +112,7 @@ def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_
 
 
 @pytest.mark.parametrize("folder", ["Upper", "a--b", "-a", "a_b", "a" * 65, "a.b/c", ""])
-def test_a_folder_that_can_be_no_name_is_refused(tmp_path: Path, folder: str) -> None:
+def test_a_folder_that_can_be_no_name_is_refused(tmp_path, folder):
     path = f"{folder}/SKILL.md".removeprefix("/")
     found = problems(write_skills(tmp_path, {path: skill_file(folder.rpartition("/")[2])}))
     assert "lower-case letters, digits and single hyphens" in found[0]
@@ -122,7 +120,7 @@ def test_a_folder_that_can_be_no_name_is_refused(tmp_path: Path, folder: str) ->
     assert len(skill_entries(write_skills(tmp_path / "valid", {f"{valid}/SKILL.md": skill_file(valid)}))) == 1
 
 
-def test_each_mistake_of_a_folder_is_a_line(tmp_path: Path) -> None:
+def test_each_mistake_of_a_folder_is_a_line(tmp_path):
     write_skills(
         tmp_path,
         {
@@ -146,7 +144,7 @@ def test_each_mistake_of_a_folder_is_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("further", "is_valid"), [(MAX_FILES - 1, True), (MAX_FILES, False)])
-def test_a_skill_has_512_files_at_most(tmp_path: Path, further: int, is_valid: bool) -> None:
+def test_a_skill_has_512_files_at_most(tmp_path, further, is_valid):
     files = {f"one/{number}.md": "" for number in range(further)}
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), **files})
     if is_valid:
@@ -155,7 +153,7 @@ def test_a_skill_has_512_files_at_most(tmp_path: Path, further: int, is_valid: b
         assert problems(tmp_path) == ["one/SKILL.md: the skill has 513 files; clients accept 512"]
 
 
-def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path: Path) -> None:
+def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path):
     skill, size = skill_file("one"), 4_000_000
     parts = {f"one/{number}.txt": b"a" * size for number in range(4)}
     rest = MAX_BYTES - len(skill) - 4 * size
@@ -169,7 +167,7 @@ def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path: Pa
     assert problems(tmp_path) == ["one/SKILL.md: the skill has 16,777,217 bytes; clients accept 16,777,216"]
 
 
-def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2() -> None:
+def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2():
     lines = ["a: no", "b: 2026-01-02", "c: 012", "d: 0o17", "e: true", "f: ~", "g: 1.50", "h: [x, 'y']"]
     assert read_frontmatter("\n".join(["---", *lines, "i: 1_0", "---", ""])) == {
         **{"a": "no", "b": "2026-01-02", "c": 12, "d": 15, "e": True},
@@ -187,12 +185,12 @@ NO_JSON = (
 
 
 @pytest.mark.parametrize("block", NO_JSON)
-def test_frontmatter_that_json_cannot_hold_is_a_value_error(block: str) -> None:
+def test_frontmatter_that_json_cannot_hold_is_a_value_error(block):
     with pytest.raises(ValueError, match="frontmatter"):
         read_frontmatter(f"---\n{block}\n---\n")
 
 
-def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept() -> None:
+def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept():
     longest = f"a: {'x' * (MAX_FRONTMATTER - 4)}\n"
     assert read_frontmatter(f"---\n{longest}\n---\n{'x' * 100_000}") == {"a": longest[3:-1]}
     for text in (f"---\n#{longest}\n---\n", "---\n" + "a: x\n" * 100_000, f"---\na: {'[' * 100_000}\n---\n"):
@@ -201,7 +199,7 @@ def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept() -> None
 
 
 @pytest.mark.parametrize("repeated", ["[", "{", "- ", "? ", "{a: ", "!!merge ", "!!set {", "{a,"])
-def test_frontmatter_takes_a_bounded_time_with_every_nesting(repeated: str) -> None:
+def test_frontmatter_takes_a_bounded_time_with_every_nesting(repeated):
     block = repeated * (MAX_FRONTMATTER // len(repeated) - 2)
     before = process_time()
     with pytest.raises(ValueError, match="frontmatter"):
@@ -209,9 +207,7 @@ def test_frontmatter_takes_a_bounded_time_with_every_nesting(repeated: str) -> N
     assert process_time() - before < 5
 
 
-def test_the_catalog_command_writes_manifests_and_reports_stale_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, capsys):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "app.py").write_text(SERVER.format(scopes=', scopes=["db:read"]'))
     skills = write_skills(tmp_path / "one" / "skills", {"first/SKILL.md": skill_file("first")})
@@ -229,7 +225,7 @@ def test_the_catalog_command_writes_manifests_and_reports_stale_ones(
     assert "first/SKILL.md: it does not begin with YAML" in capsys.readouterr().err
 
 
-def test_skills_of_two_folders_share_no_directory(tmp_path: Path) -> None:
+def test_skills_of_two_folders_share_no_directory(tmp_path):
     one = write_skills(tmp_path / "one", {"a/SKILL.md": skill_file("a"), "b-c/SKILL.md": skill_file("b-c")})
     two = write_skills(tmp_path / "two", {"b/SKILL.md": skill_file("b")})
     rows = skill_rows({"x": {one: ()}, "y": {two: ()}})

@@ -186,6 +186,19 @@ def test_the_state_of_a_round_is_decoded(console):
         assert console.api("states", body).status == 422
 
 
+@pytest.mark.parametrize(
+    "token",
+    [
+        *("", ".", "....", "a.b.c", "a.b.c.d.e", "é" * 10, "\ud800", "\x00", "." * 1000, "A" * 300_000),
+        *("e30..AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA", "e30.e30." + "A" * 86),
+    ],
+)
+def test_a_text_that_is_no_state_is_refused_with_a_sentence(console, token):
+    refusal = console.api("states", {"requestState": token})
+    assert refusal.status == 422
+    assert refusal.json()["message"].endswith(".")
+
+
 def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):
     console.gate.unlink(missing_ok=True)
     task_id = console.start_task()

@@ -26,18 +26,7 @@ from support.fake_kms import mac_key, serve, signing_key
 NOW = time.time()
 DAY_S = 86_400
 
-ASKED = Fingerprint("m", "f")
-ANSWER = {"action": "accept", "content": {"value": "Hyderabad"}}
-FIRST = Journal("flow", (Entry("create", Kind.STEP, {"id": 1}),), {"place": ASKED})
-SECOND = Journal(
-    "flow",
-    (
-        *FIRST.entries,
-        Entry("place", Kind.ANSWER, ANSWER, ASKED.message, ASKED.form),
-        Entry("at", Kind.NOW, 5),
-    ),
-    {"keep": ASKED},
-)
+FIRST = Journal("flow", (Entry("create", Kind.STEP, {"id": 1}),), {"place": Fingerprint("m", "f")})
 
 
 @dataclass(frozen=True)
@@ -48,13 +37,14 @@ class Deployment:
     codec: RequestStateCodec
     clients: AwsClients
 
-    def seal(self, payload, arguments=None):
-        binding = Binding("local", "http://127.0.0.1/mcp", None, "tools/call", "t", arguments)
-        return self.codec.seal(binding, payload, round=1, first_issued_at=None)
+    def seal(self):
+        binding = Binding("local", "http://127.0.0.1/mcp", None, "tools/call", "t", None)
+        return self.codec.seal(binding, FIRST.to_json(), round=1, first_issued_at=None)
 
-    def decode(self, token, before=None):
-        claims = open_state(token, state_protections([self.environment], self.clients))
-        return describe_state(str(token), claims, before)
+    def decode(self, token):
+        return describe_state(
+            token, open_state(token, state_protections([self.environment], self.clients)), None
+        )
 
 
 @pytest.fixture(scope="module")
@@ -99,42 +89,13 @@ def refused(of, token):
     return str(caught.value.members["reason"])
 
 
-def test_each_entry_has_the_mark_of_what_the_round_did(deployment):
-    of = deployment()
-    marks = [
-        (row["key"], row["kind"], row["mark"])
-        for row in of.decode(of.seal(SECOND.to_json()), FIRST)["journal"]
-    ]
-    assert marks == [
-        ("create", "step", "replayed"),
-        ("place", "answer", "answered"),
-        ("at", "now", "ran"),
-        ("keep", "question", "asked"),
-    ]
-    rows = of.decode(of.seal(SECOND.to_json()))["journal"]
-    assert [row["mark"] for row in rows] == ["ran", "answered", "ran", "asked"]
-    assert rows[1]["value"] == ANSWER
-
-
 def test_an_expired_state_is_still_decoded(deployment):
     of = deployment(age_s=3 * DAY_S)
-    found = of.decode(of.seal(FIRST.to_json()))
+    found = of.decode(of.seal())
     assert (found["expiresAtMs"] < NOW * 1000, found["flow"]) == (True, "flow")
 
 
 def test_a_state_of_other_keys_is_refused(deployment):
-    assert refused(deployment(), deployment().seal(FIRST.to_json())) == "unknown_key"
+    assert refused(deployment(), deployment().seal()) == "unknown_key"
     signed = deployment(encrypted=False)
-    assert refused(signed, deployment(encrypted=False).seal(FIRST.to_json())) == "unknown_key"
-
-
-@pytest.mark.parametrize(
-    "token",
-    [
-        *(None, 7, [], {}, "", ".", "....", "a.b.c", "a.b.c.d.e", "é" * 10, "\ud800", "\x00", "." * 1000),
-        *("A" * 300_000, "e30..AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA", "e30.e30." + "A" * 86),
-    ],
-)
-@pytest.mark.parametrize("encrypted", [False, True])
-def test_hostile_texts_are_refused_with_a_sentence(deployment, token, encrypted):
-    refused(deployment(encrypted=encrypted), token)
+    assert refused(signed, deployment(encrypted=False).seal()) == "unknown_key"

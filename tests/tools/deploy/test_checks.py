@@ -1,10 +1,7 @@
 """What is refused before a build."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +32,7 @@ def refused(stack: str = "tools", **given: str) -> list[str]:
     return list(refusals(tree, Environment("default", Answers(), local), REGION))
 
 
-def test_the_defaults_are_accepted() -> None:
+def test_the_defaults_are_accepted():
     assert refused() == []
 
 
@@ -49,7 +46,7 @@ def test_the_defaults_are_accepted() -> None:
     ],
     ids=str,
 )
-def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters: dict[str, str]) -> None:
+def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters):
     expected = broken_rules(**parameters)
     assert expected
     assert [sentence.removesuffix(".") for sentence in refused(**parameters)] == expected
@@ -71,17 +68,17 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
     ],
     ids=str,
 )
-def test_a_value_that_cannot_work_is_refused(parameters: dict[str, str], sentence: str) -> None:
+def test_a_value_that_cannot_work_is_refused(parameters, sentence):
     [problem] = refused(**parameters)
     assert sentence in problem
 
 
 @pytest.mark.parametrize("stack", ["", "1tools", "my_tools", "tools!", "x" * 129])
-def test_an_invalid_name_of_a_stack_is_refused(stack: str) -> None:
+def test_an_invalid_name_of_a_stack_is_refused(stack):
     assert len(refused(stack or "_")) == 1
 
 
-def test_a_name_of_a_stack_that_makes_names_of_functions_too_long_is_refused() -> None:
+def test_a_name_of_a_stack_that_makes_names_of_functions_too_long_is_refused():
     fits = 64 - max(map(len, names_of_functions()))
     assert refused("x" * fits) == []
     [problem] = refused("x" * (fits + 1))
@@ -98,11 +95,11 @@ def names_of_functions() -> list[str]:
     return [each["FunctionName"]["Fn::Sub"].replace("${AWS::StackName}", "") for each in functions]
 
 
-def test_the_concurrency_of_workers_is_known_by_their_names() -> None:
+def test_the_concurrency_of_workers_is_known_by_their_names():
     assert reserved_concurrency(stack_of(TREE, {}, "tools")) == {"tools_provision_worker": 20}
 
 
-def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path: Path) -> None:
+def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path):
     built = tmp_path / "template.yaml"
     built.write_text((ROOT / "template.yaml").read_text())
     target = {"PythonRuntime": "python3.12", "Architecture": "x86_64"}
@@ -117,7 +114,7 @@ def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path
     assert pinned == TEMPLATE
 
 
-def test_without_a_build_there_is_nothing_to_deploy(tmp_path: Path) -> None:
+def test_without_a_build_there_is_nothing_to_deploy(tmp_path):
     with pytest.raises(Refused, match="make build"):
         built_target(tmp_path / "template.yaml", {})
 
@@ -136,9 +133,7 @@ ISSUER = "TokenIssuer: !Ref TokenIssuer\n"
     ],
     ids=["misspelt", "missing"],
 )
-def test_what_the_template_passes_to_the_platform_is_checked(
-    project: Path, before: str, after: str, sentence: str
-) -> None:
+def test_what_the_template_passes_to_the_platform_is_checked(project, before, after, sentence):
     template = project / "template.yaml"
     assert before in template.read_text("utf-8")
     template.write_text(template.read_text("utf-8").replace(before, after), "utf-8")
@@ -160,9 +155,7 @@ OF_COMMAND_LINE = {
 
 
 @pytest.mark.parametrize(("name", "sentence"), OF_COMMAND_LINE.items(), ids=OF_COMMAND_LINE)
-def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
-    project: Path, name: str, sentence: str
-) -> None:
+def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(project, name, sentence):
     with pytest.raises(Refused) as refused:
         Deployment.of(project, "default").with_changes({name: "90"})
     [problem] = refused.value.problems
@@ -179,13 +172,7 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
 @pytest.mark.parametrize(
     ("parameter", "problem"), [("AuthMode", "is not installed"), ("AuthMod", "AuthMode?")]
 )
-def test_a_misspelt_parameter_is_refused_without_sam(
-    project: Path,
-    parameter: str,
-    problem: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_misspelt_parameter_is_refused_without_sam(project, parameter, problem, monkeypatch, capsys):
     monkeypatch.chdir(project)
     assert deploy(["--sam", "no-such-sam", "--parameters", f"{parameter}=none"]) == 2
     assert problem in capsys.readouterr().err

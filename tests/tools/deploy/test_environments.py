@@ -1,9 +1,5 @@
 """Environments in samconfig.toml and samconfig.local.toml."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, Refused, read_environment, save
@@ -21,12 +17,12 @@ stack_name = "tools-prod"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / SHARED).write_text(TEAM)
     return tmp_path
 
 
-def test_local_answers_take_precedence_one_by_one(folder: Path) -> None:
+def test_local_answers_take_precedence_one_by_one(folder):
     (folder / LOCAL).write_text(
         '[default.global.parameters]\nregion = "eu-west-1"\n'
         '[default.deploy.parameters.parameter_overrides]\nLogLevel = "INFO"\n'
@@ -37,7 +33,7 @@ def test_local_answers_take_precedence_one_by_one(folder: Path) -> None:
     assert (environment.file_of("LogLevel"), environment.file_of("AuthMode")) == (LOCAL, SHARED)
 
 
-def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder: Path) -> None:
+def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder):
     (folder / LOCAL).write_text('[prod.global.parameters]\nregion = "eu-west-1"\n')
     changes = {"AuthMode": "iam", "StatePublicKeys": 'a"b=\\x@example.com'}
     save(folder, read_environment(folder, "default").with_parameters(changes))
@@ -59,7 +55,7 @@ def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder
     ],
     ids=["text", "list", "table", "long"],
 )
-def test_every_form_of_parameters_that_sam_accepts_is_read(given: str, tmp_path: Path) -> None:
+def test_every_form_of_parameters_that_sam_accepts_is_read(given, tmp_path):
     (tmp_path / SHARED).write_text(f"[default.deploy.parameters]\nparameter_overrides = {given}\n")
     assert read_environment(tmp_path, "default").parameters == {
         "AuthMode": "bearer",
@@ -69,12 +65,12 @@ def test_every_form_of_parameters_that_sam_accepts_is_read(given: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["staging", "version", "/root/.shinit"])
-def test_an_unknown_environment_is_refused_with_those_that_exist(folder: Path, name: str) -> None:
+def test_an_unknown_environment_is_refused_with_those_that_exist(folder, name):
     with pytest.raises(Refused, match="it has default, prod"):
         read_environment(folder, name)
 
 
-def test_a_file_that_is_not_toml_is_refused_by_name(folder: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused_by_name(folder):
     (folder / LOCAL).write_text("AuthMode: bearer")
     with pytest.raises(Refused, match=LOCAL):
         read_environment(folder, "default")

@@ -1,7 +1,5 @@
 """The questions of a first deployment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,7 +44,7 @@ def first() -> Environment:
 
 
 @pytest.mark.parametrize("mode", TREE.declared["AuthMode"]["AllowedValues"])
-def test_a_first_deployment_asks_at_most_four_questions_and_never_again(mode: str, tmp_path: Path) -> None:
+def test_a_first_deployment_asks_at_most_four_questions_and_never_again(mode, tmp_path):
     person = Person({**ANSWERS, "AuthMode": mode})
     answered = person.interview(first())
     assert len(person.asked) <= 4
@@ -58,14 +56,14 @@ def test_a_first_deployment_asks_at_most_four_questions_and_never_again(mode: st
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=["repository", "application"])
-def test_sam_deploy_guided_asks_at_most_six_parameters(template: str) -> None:
+def test_sam_deploy_guided_asks_at_most_six_parameters(template):
     """sam asks for every parameter of the template, also for those with a default."""
     declared = parse(template)["Parameters"]
     assert {"AuthMode", "TokenIssuer"} <= declared.keys()
     assert len(declared) <= 6
 
 
-def test_another_mode_asks_only_for_what_it_needs() -> None:
+def test_another_mode_asks_only_for_what_it_needs():
     person = Person({**ANSWERS, "AuthMode": "none"})
     changed = person.interview(first()).with_parameters({"AuthMode": "jwt"})
     again = Person(ANSWERS)
@@ -73,13 +71,13 @@ def test_another_mode_asks_only_for_what_it_needs() -> None:
     assert [question.split()[0].rstrip(":") for question in again.asked] == ["TokenIssuer"]
 
 
-def test_a_refused_answer_is_asked_again_with_the_reason() -> None:
+def test_a_refused_answer_is_asked_again_with_the_reason():
     answers = iter(["", "eu-west-1", "bearer", "http://issuer.example", "https://issuer.example", ""])
     shown: list[str] = []
     Interview(TREE, lambda question: next(answers), shown.append).complete(first())
     assert [line for line in shown if line.startswith("TokenIssuer must be an https URL")]
 
 
-def test_a_question_ends_without_a_valid_answer() -> None:
+def test_a_question_ends_without_a_valid_answer():
     with pytest.raises(Refused, match="no valid answer"):
         Person({"Name": "not a name"}).interview(first())

@@ -1,9 +1,5 @@
 """The releases that `make deploy` saves and `make rollback` chooses from."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mcp_roundtrip_tools.deploy import account as releases
@@ -13,14 +9,14 @@ from mcp_roundtrip_tools.deploy.environments import Refused
 FIRST, SECOND = Release("one", {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
 
 
-def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path: Path) -> None:
+def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path):
     releases.save_release(tmp_path, "default", FIRST)
     releases.save_release(tmp_path, "default", SECOND)
     assert releases.previous_release(tmp_path, "default", SECOND) == FIRST
     assert releases.previous_release(tmp_path, "default", None) == SECOND
 
 
-def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path: Path) -> None:
+def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path):
     assert releases.save_release(tmp_path, "default", FIRST) == releases.save_release(
         tmp_path, "default", FIRST
     )
@@ -30,7 +26,7 @@ def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path
     assert releases.read_release(newest) == Release(str(MAX_RELEASES + 2), {})
 
 
-def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path: Path) -> None:
+def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path):
     releases.save_release(tmp_path, "prod", FIRST)
     releases.save_release(tmp_path, "default", SECOND)
     with pytest.raises(Refused, match="No earlier release of default"):

@@ -1,7 +1,5 @@
 """The policies of the deployer, generated from the transformed template into the pipeline's."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any
@@ -62,16 +60,16 @@ def pipeline() -> dict[str, Any]:
     return template
 
 
-def test_the_policies_are_those_that_the_template_needs() -> None:
+def test_the_policies_are_those_that_the_template_needs():
     document = PIPELINE.read_text("utf-8")
     assert insert(document, render(needed())) == document, "run make deployer-policy"
 
 
-def test_every_type_of_the_table_is_in_the_template() -> None:
+def test_every_type_of_the_table_is_in_the_template():
     assert PERMISSIONS.keys() == types()
 
 
-def test_a_nested_stack_needs_permissions_for_stacks_whose_names_begin_with_the_stacks() -> None:
+def test_a_nested_stack_needs_permissions_for_stacks_whose_names_begin_with_the_stacks():
     assert {action for each in statements({NESTED_STACK}) for action in each.actions} >= {
         "cloudformation:CreateChangeSet",
         "cloudformation:CreateStack",
@@ -85,22 +83,22 @@ def test_a_nested_stack_needs_permissions_for_stacks_whose_names_begin_with_the_
     }
 
 
-def test_a_type_without_an_entry_is_named() -> None:
+def test_a_type_without_an_entry_is_named():
     with pytest.raises(UnknownType, match="AWS::SNS::Topic"):
         statements([*types(), "AWS::SNS::Topic"])
 
 
-def test_no_action_has_a_wildcard() -> None:
+def test_no_action_has_a_wildcard():
     assert [action for each in needed() for action in each.actions if "*" in action] == []
 
 
-def test_a_wildcard_outside_names_of_the_stack_has_a_reason() -> None:
+def test_a_wildcard_outside_names_of_the_stack_has_a_reason():
     resources = {resource for each in needed() for resource in each.resources}
     own = {each for each in resources if "${ApplicationStack}" in each or "${ArtefactBucket.Arn}" in each}
     assert {each for each in resources - own if "*" in each} == WILDCARDS.keys()
 
 
-def test_what_changes_any_resource_of_a_service_is_limited_by_a_condition() -> None:
+def test_what_changes_any_resource_of_a_service_is_limited_by_a_condition():
     reads = ("Describe", "Get", "List")
     open_writes = {
         action
@@ -117,7 +115,7 @@ def test_what_changes_any_resource_of_a_service_is_limited_by_a_condition() -> N
     }
 
 
-def test_roles_are_only_passed_to_the_services_that_the_template_uses() -> None:
+def test_roles_are_only_passed_to_the_services_that_the_template_uses():
     [passing] = [each for each in needed() if "iam:PassRole" in each.actions]
     assert passing.conditions == {
         "StringEquals": {"iam:PassedToService": ("lambda.amazonaws.com", "codedeploy.amazonaws.com")}
@@ -125,7 +123,7 @@ def test_roles_are_only_passed_to_the_services_that_the_template_uses() -> None:
     assert all("${ApplicationStack}" in each for each in passing.resources)
 
 
-def test_with_a_boundary_no_role_is_created_without_it() -> None:
+def test_with_a_boundary_no_role_is_created_without_it():
     creating = [each for each in needed() if "iam:CreateRole" in each.actions]
     assert {each.only_if: each.conditions for each in creating} == {
         "HasPermissionsBoundary": {
@@ -137,7 +135,7 @@ def test_with_a_boundary_no_role_is_created_without_it() -> None:
     assert [each.only_if for each in removing] == ["HasNoPermissionsBoundary"]
 
 
-def test_with_a_boundary_no_role_gets_permissions_without_it() -> None:
+def test_with_a_boundary_no_role_gets_permissions_without_it():
     for action in ("iam:PutRolePolicy", "iam:AttachRolePolicy"):
         found = {each.only_if: each.conditions or {} for each in needed() if action in each.actions}
         assert found.keys() == {"HasPermissionsBoundary", "HasNoPermissionsBoundary"}
@@ -145,13 +143,13 @@ def test_with_a_boundary_no_role_gets_permissions_without_it() -> None:
         assert bounded["StringEquals"] == {"iam:PermissionsBoundary": ("${PermissionsBoundaryArn}",)}
 
 
-def test_the_key_of_the_data_is_only_used_through_dynamodb() -> None:
+def test_the_key_of_the_data_is_only_used_through_dynamodb():
     of_key = [each for each in needed() if each.resources == ("${DataKeyArn}",)]
     unlimited = {action for each in of_key if each.conditions is None for action in each.actions}
     assert unlimited == {"kms:DescribeKey"}
 
 
-def test_the_deployer_cannot_change_its_own_permissions() -> None:
+def test_the_deployer_cannot_change_its_own_permissions():
     # An application `mcp` and a pipeline stack `mcp-pipeline`: the names of its roles begin with `mcp-`.
     resources = pipeline()["Resources"]
     policy = resources["OwnRolesPolicy"]["Properties"]
@@ -166,14 +164,14 @@ def test_the_deployer_cannot_change_its_own_permissions() -> None:
     assert policy["Roles"] == [{"Ref": "ExecutionRole"}]
 
 
-def test_every_policy_stays_below_the_limit_with_the_longest_names() -> None:
+def test_every_policy_stays_below_the_limit_with_the_longest_names():
     divided = policies(needed())
     assert [size(each) for each in divided if size(each) > MAX_POLICY] == []
     attached = pipeline()["Resources"]["ExecutionRole"]["Properties"]["ManagedPolicyArns"]
     assert attached == [{"Ref": f"DeployerPolicy{number}"} for number in range(1, len(divided) + 1)]
 
 
-def test_the_computed_size_is_not_less_than_that_of_the_document() -> None:
+def test_the_computed_size_is_not_less_than_that_of_the_document():
     for number, statements_of in enumerate(policies(needed()), 1):
         document = pipeline()["Resources"][f"DeployerPolicy{number}"]["Properties"]["PolicyDocument"]
         assert size(statements_of) >= len("".join(json.dumps(_substituted(document)).split()))
@@ -193,10 +191,7 @@ def _substituted(value: Any) -> Any:
     return value
 
 
-# -- the role of the workflow -------------------------------------------------------------------------------
-
-
-def test_only_the_environment_of_the_repository_may_assume_the_role() -> None:
+def test_only_the_environment_of_the_repository_may_assume_the_role():
     [trust] = pipeline()["Resources"]["DeployRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Action"] == "sts:AssumeRoleWithWebIdentity"
     assert trust["Condition"] == {

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 from support.sample_events import (
     EVENTS,
@@ -14,13 +13,13 @@ from support.sample_events import (
 )
 
 
-def test_the_table_has_every_event_of_the_examples() -> None:
+def test_the_table_has_every_event_of_the_examples():
     examples = {function_of(file) for file in STABLE}
     files = [path.relative_to(EVENTS) for path in EVENTS.rglob("*.json") if path.parent.name in examples]
     assert {file.as_posix() for file in files if "live" not in file.parts} == STABLE.keys()
 
 
-def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_names(tmp_path: Path) -> None:
+def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_names(tmp_path):
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     shutil.copytree(EVENTS, tmp_path / "events")
     command = [sys.executable, "-m", "mcp_roundtrip_tools.events", "--output", str(tmp_path / "events")]

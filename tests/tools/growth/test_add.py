@@ -1,7 +1,5 @@
 """``mcp-roundtrip add``: a pipeline and an edge for a new application, and for one that has grown."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -36,12 +34,9 @@ def files(project: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_this_repository_has_the_parts_already(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_this_repository_has_the_parts_already(part, capsys):
     assert main([part, "--project", str(ROOT)]) == 0
     assert capsys.readouterr().out.startswith("All files are up to date.\n")
-
-
-# -- the pipeline -----------------------------------------------------------------------------------------
 
 
 def versions_of_python(project: Path) -> set[str]:
@@ -51,9 +46,7 @@ def versions_of_python(project: Path) -> set[str]:
     return {line.split('"')[1] for line in lines if "python-version:" in line}
 
 
-def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_application(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_application(project, capsys):
     before = files(project)
     assert main(["pipeline", "--project", str(project)]) == 0
     after = files(project)
@@ -66,15 +59,10 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
     assert "GitHubEnvironment=prod ApplicationStack=orders-prod\n" in shown
 
 
-def test_types_that_the_deployer_may_not_create_are_named(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_types_that_the_deployer_may_not_create_are_named(project, capsys):
     replace(project / "template.yaml", "Outputs:\n", "  Topic:\n    Type: AWS::SNS::Topic\n\nOutputs:\n")
     assert main(["pipeline", "--project", str(project)]) == 0
     assert "no permissions for AWS::SNS::Topic:" in capsys.readouterr().out
-
-
-# -- the edge ---------------------------------------------------------------------------------------------
 
 
 def table(project: Path) -> dict[str, dict[str, str]]:
@@ -83,7 +71,7 @@ def table(project: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def test_one_function_needs_no_routes_and_gets_them_with_the_front_door(project: Path) -> None:
+def test_one_function_needs_no_routes_and_gets_them_with_the_front_door(project):
     write(plan_part(project, "edge"))
     assert table(project) == {"tools/call": {}, "prompts/get": {}, "resources/read": {}}
     assert not (project / ROUTES).exists()
@@ -95,9 +83,7 @@ def test_one_function_needs_no_routes_and_gets_them_with_the_front_door(project:
     assert plan_part(project, "edge") == {}
 
 
-def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(project, capsys):
     write(plan_function(project, "translate"))
     write(plan_part(project, "edge"))
     assert table(project)["tools/call"] == {"order_status": "server", "translate": "translate"}
@@ -113,12 +99,7 @@ def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(
     assert files(project) == current
 
 
-# -- what exists, and what is refused -----------------------------------------------------------------------
-
-
-def test_a_file_that_differs_is_kept_unless_the_user_insists(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_differs_is_kept_unless_the_user_insists(project, capsys):
     write(plan_part(project, "pipeline"))
     written = files(project)
     replace(project / WORKFLOW, "name: Deploy", "name: Mine")
@@ -149,8 +130,8 @@ OLDER = ("platform/template.yaml", "    Version: ", "    Version: 0.0.1 #", "run
     ],
 )
 def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
-    path: str, before: str, after: str, sentence: str, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    path, before, after, sentence, project, capsys
+):
     replace(project / path, before, after)
     found = files(project)
     assert main(["pipeline", "--project", str(project)]) == 2
@@ -160,17 +141,13 @@ def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_folder_without_an_application_is_refused(
-    part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
     assert main([part, "--project", str(tmp_path)]) == 2
     assert "template.yaml: change to the folder of an application" in capsys.readouterr().err
     assert contents(tmp_path) == {}
 
 
-def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(project, capsys):
     write(plan_function(project, "translate"))
     replace(project / "functions/translate/app.py", "translate", "order_status")
     assert main(["edge", "--project", str(project)]) == 2
@@ -178,7 +155,7 @@ def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(
 
 
 @pytest.mark.parametrize("part", ["", "edges", "../edge"])
-def test_an_unknown_part_is_refused(part: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_part_is_refused(part, project, capsys):
     before = files(project)
     assert main([part, "--project", str(project)]) == 2
     assert "a part is pipeline or edge" in capsys.readouterr().err

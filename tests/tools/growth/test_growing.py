@@ -1,7 +1,5 @@
 """An application that grows: each step leaves its tests green, and its address the same."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,7 +44,7 @@ TRIED = ("new", "another tool with tasks", "upgrade")
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def grown(tmp_path_factory):
     """Return a folder of the application after each step."""
     found: dict[str, Path] = {}
     files = {path: text.encode() for path, text in render("orders", "python3.13", "arm64").items()}
@@ -60,14 +58,14 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def test_the_tests_of_all_tools_pass(grown: dict[str, Path]) -> None:
+def test_the_tests_of_all_tools_pass(grown):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=grown["upgrade"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("step", TRIED)
-async def test_every_tool_is_served_at_the_same_address(grown: dict[str, Path], step: str) -> None:
+async def test_every_tool_is_served_at_the_same_address(grown, step):
     log: list[str] = []
     with serve(grown[step] / "template.yaml", parameters={"AuthMode": "none"}, log=log.append) as app:
         assert app.endpoint_path() == "/mcp"
@@ -86,9 +84,7 @@ async def test_every_tool_is_served_at_the_same_address(grown: dict[str, Path], 
     assert any("tasks/get" in line for line in log) is ("count_parts" in present)
 
 
-def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findings(
-    grown: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findings(grown, monkeypatch):
     last = grown["upgrade"]
     monkeypatch.chdir(last)
     committed = {path: path.read_bytes() for path in (last / "events").rglob("*.json")}

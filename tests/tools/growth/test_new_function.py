@@ -1,12 +1,9 @@
 """``make new-function`` in this repository, whose functions are behind a front door."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,7 +30,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory):
     """Return a copy of the project with the functions TOOL and TASK_TOOL, the latter written by `make`."""
     project = copy_project(tmp_path_factory.mktemp("written"))
     assert main(["--project", str(project), TOOL]) == 0
@@ -43,7 +40,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def unwritten(tmp_path_factory):
     """Return a copy of the project that must stay unchanged."""
     project = copy_project(tmp_path_factory.mktemp("unwritten"))
     before = contents(project)
@@ -52,7 +49,7 @@ def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def project(unwritten: Path) -> Path:
+def project(unwritten):
     return unwritten
 
 
@@ -66,12 +63,7 @@ def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=project, env=inherited, capture_output=True, text=True, check=False)
 
 
-# -- written files ------------------------------------------------------------------------------------
-
-
-def test_function_test_events_template_entries_and_catalog_are_written(
-    written: Path, unwritten: Path
-) -> None:
+def test_function_test_events_template_entries_and_catalog_are_written(written, unwritten):
     before = contents(unwritten)
     changed = {name for name, content in contents(written).items() if before.get(name) != content}
     own = {
@@ -91,13 +83,13 @@ def test_function_test_events_template_entries_and_catalog_are_written(
     assert changed == {*own, *edge, "functions/front_door/catalog.json", "template.yaml"}
 
 
-def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
+def test_the_tests_of_the_new_tools_pass(written):
     tests = [f"functions/test_{tool}.py" for tool in (TOOL, TASK_TOOL)]
     done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_catalog_and_the_edge_have_the_new_tools(written: Path) -> None:
+def test_the_catalog_and_the_edge_have_the_new_tools(written):
     for path in (edge_routes.EDGE, edge_routes.ROUTES):
         text = (written / path).read_text()
         assert TOOL in text
@@ -105,13 +97,13 @@ def test_the_catalog_and_the_edge_have_the_new_tools(written: Path) -> None:
     assert catalog(["--functions", str(written / "functions"), "--check"]) == 0
 
 
-def test_mypy_accepts_the_function_with_tasks(written: Path) -> None:
+def test_mypy_accepts_the_function_with_tasks(written):
     # The layer's folder is not on the path: mypy would check the whole package again.
     done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TASK_TOOL}", cwd=written)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_written_files_are_lint_clean_and_formatted(tmp_path: Path) -> None:
+def test_the_written_files_are_lint_clean_and_formatted(tmp_path):
     for name, tasks in product(("f", TOOL, LONGEST), (False, True)):
         test = render_test(name, PurePosixPath("functions", name, "app.py"), 1, tasks=tasks)
         texts = {"app.py": render_app(name, tasks=tasks), f"{name}.py": render_module(name, tasks=tasks)}
@@ -126,7 +118,7 @@ def test_the_written_files_are_lint_clean_and_formatted(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_new_tools_are_served_and_ask_their_question(written: Path, anyio_backend: str) -> None:
+async def test_the_new_tools_are_served_and_ask_their_question(written, anyio_backend):
     async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"value": "words"})
 
@@ -138,9 +130,6 @@ async def test_the_new_tools_are_served_and_ask_their_question(written: Path, an
             async with Client(app.url(path), elicitation_callback=words) as client:
                 result = await client.call_tool(tool, {"text": TEXT})
             assert result.structured_content == {"length": 4, "unit": "words"}
-
-
-# -- refused names ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -169,9 +158,7 @@ async def test_the_new_tools_are_served_and_ask_their_question(written: Path, an
         ("get_weather", "'get_weather'.*'weather'"),
     ],
 )
-def test_an_invalid_name_is_refused(
-    project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_name_is_refused(project, name, reason, capsys):
     assert main(["--project", str(project), "--", name]) == 2
     assert re.search(f"error: .*{reason}", capsys.readouterr().err, re.DOTALL)
 
@@ -180,21 +167,19 @@ def test_an_invalid_name_is_refused(
     ("variables", "reason"),
     [([], "make new-function NAME=find_orders"), (['NAME=x"; touch stray; "'], "lower-case")],
 )
-def test_make_names_a_missing_name_and_no_shell_interprets_it(
-    project: Path, variables: list[str], reason: str
-) -> None:
+def test_make_names_a_missing_name_and_no_shell_interprets_it(project, variables, reason):
     done = make(project, *variables)
     assert done.returncode != 0
     assert reason in done.stderr
 
 
-def test_a_second_function_of_the_same_name_is_refused(written: Path) -> None:
+def test_a_second_function_of_the_same_name_is_refused(written):
     before = contents(written)
     assert main(["--project", str(written), TOOL]) == 2
     assert contents(written) == before
 
 
-def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
+def test_a_function_that_does_not_load_is_named(tmp_path):
     project = copy_project(tmp_path)
     (project / "functions/weather/app.py").write_text("import nothing_of_that_name\n")
     before = contents(project)
@@ -204,6 +189,6 @@ def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
     assert contents(project) == before
 
 
-def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_project_is_refused(tmp_path):
     assert main(["--project", str(tmp_path), TOOL]) == 2
     assert contents(tmp_path) == {}

@@ -1,7 +1,5 @@
 """``mcp-roundtrip new-tool``: a tool as a module of an existing function."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -32,7 +30,7 @@ def changes(project: Path, *arguments: str) -> set[str]:
     return {path for path in after if after[path] and after[path] != before.get(path)}
 
 
-def test_every_tool_has_a_module_a_test_and_events_and_is_registered_in_order(project: Path) -> None:
+def test_every_tool_has_a_module_a_test_and_events_and_is_registered_in_order(project):
     assert main(["find_customers", "--project", str(project)]) == 0
     assert changes(project, "find_parts") == {
         "events/server/find_parts.json",
@@ -49,7 +47,7 @@ def test_every_tool_has_a_module_a_test_and_events_and_is_registered_in_order(pr
     assert "one_of\n\nfrom find_customers import find_customers\nfrom find_parts import" in text
 
 
-def test_only_the_first_tool_with_tasks_changes_the_template(project: Path) -> None:
+def test_only_the_first_tool_with_tasks_changes_the_template(project):
     assert "template.yaml" in changes(project, "count_parts", "--tasks")
     assert "template.yaml" not in changes(project, "count_orders", "--tasks")
     tools = load_server(project / SERVER).tools
@@ -61,7 +59,7 @@ def test_only_the_first_tool_with_tasks_changes_the_template(project: Path) -> N
     assert (project / SERVER).read_text("utf-8").count("worker = server.worker_handler") == 1
 
 
-def test_a_worker_has_the_variables_and_properties_of_its_function(project: Path) -> None:
+def test_a_worker_has_the_variables_and_properties_of_its_function(project):
     template, code = project / "template.yaml", "      CodeUri: functions/server/\n"
     written = template.read_text("utf-8").replace(
         code,
@@ -86,7 +84,7 @@ def test_a_worker_has_the_variables_and_properties_of_its_function(project: Path
     assert len({*policies}) == len(policies) == 4
 
 
-def test_what_the_author_wrote_stays(project: Path) -> None:
+def test_what_the_author_wrote_stays(project):
     app = project / SERVER
     written = app.read_text("utf-8").replace("server = Server", "mcp = Server").replace("server.", "mcp.")
     written = written.replace("@server", "@mcp") + "\nprint  # after the handler\n"
@@ -115,9 +113,7 @@ def test_what_the_author_wrote_stays(project: Path) -> None:
         (("template.yaml", FLOW[0], FLOW[1]), "block style"),
     ],
 )
-def test_an_application_that_cannot_get_a_tool_is_not_changed(
-    project: Path, change: tuple[str, str, str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_application_that_cannot_get_a_tool_is_not_changed(project, change, reason, capsys):
     assert_refused(project, change, main, "find_parts", "--tasks")
     assert re.search(reason, capsys.readouterr().err)
 
@@ -133,12 +129,12 @@ def test_an_application_that_cannot_get_a_tool_is_not_changed(
         ("", "make new-tool NAME="),
     ],
 )
-def test_a_name_that_is_taken_is_refused(project: Path, name: str, reason: str) -> None:
+def test_a_name_that_is_taken_is_refused(project, name, reason):
     with pytest.raises(GrowthError, match=reason):
         plan_tool(project, name)
 
 
-def test_one_of_several_functions_has_to_be_named_and_a_name_belongs_to_one(project: Path) -> None:
+def test_one_of_several_functions_has_to_be_named_and_a_name_belongs_to_one(project):
     write(plan_function(project, "translate"))
     with pytest.raises(TemplateError, match=r"FUNCTION=…: server, translate"):
         plan_tool(project, "find_parts")
@@ -157,7 +153,7 @@ def test_one_of_several_functions_has_to_be_named_and_a_name_belongs_to_one(proj
     assert contents(project) == found
 
 
-def test_a_function_of_this_repository_gets_a_tool(tmp_path: Path) -> None:
+def test_a_function_of_this_repository_gets_a_tool(tmp_path):
     project = copy_project(tmp_path)
     assert changes(project, TOOL, "--function", "weather") == {
         f"events/weather/{TOOL}.json",

@@ -1,9 +1,6 @@
 """``mcp-roundtrip new-function`` in a new application, which gets the front door."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +15,7 @@ from tools.growth.conftest import assert_refused, changed_lines
 SERVER = "functions/server/app.py"
 
 
-def test_the_second_function_adds_the_front_door_and_the_third_does_not(project: Path) -> None:
+def test_the_second_function_adds_the_front_door_and_the_third_does_not(project):
     front_door = {
         "functions/front_door/app.py",
         "functions/front_door/catalog.json",
@@ -39,9 +36,7 @@ def test_the_second_function_adds_the_front_door_and_the_third_does_not(project:
     assert files & front_door == {"functions/front_door/catalog.json"}
 
 
-def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of_the_others(
-    project: Path,
-) -> None:
+def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of_the_others(project):
     rules = (
         "      Path: /tools/\n      PermissionsBoundary: !Sub arn:aws:iam::${AWS::AccountId}:policy/limits\n"
     )
@@ -59,7 +54,7 @@ def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of
     assert "Metadata" not in resources["TranslateFunction"], "sam builds it without a Makefile of functions"
 
 
-def test_the_front_door_has_the_options_of_the_server_that_clients_see(project: Path) -> None:
+def test_the_front_door_has_the_options_of_the_server_that_clients_see(project):
     app = project / SERVER
     before = 'Server("orders")'
     assert before in app.read_text()
@@ -91,15 +86,13 @@ def test_the_front_door_has_the_options_of_the_server_that_clients_see(project: 
         (("template.yaml", "  ServerRole:", "  TranslateRole:"), "TranslateRole"),
     ],
 )
-def test_an_application_that_cannot_get_a_function_is_not_changed(
-    project: Path, change: tuple[str, str, str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_application_that_cannot_get_a_function_is_not_changed(project, change, reason, capsys):
     assert_refused(project, change, main, "translate", "--tasks")
     assert re.search(reason, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("path", ["tests/test_front_door.py", "tests/test_translate.py", "events/translate"])
-def test_no_file_of_the_author_is_replaced(project: Path, path: str) -> None:
+def test_no_file_of_the_author_is_replaced(project, path):
     (project / path).mkdir()
     with pytest.raises(GrowthError, match="exists already"):
         plan_function(project, "translate")

@@ -1,7 +1,5 @@
 """The command `mcp-roundtrip lint`, and the code of this project under its rules."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -25,14 +23,12 @@ INTENDED = {("docs/explanation/how-replay-works.md", "MRT001")}
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_findings_are_printed_by_line_and_make_the_exit_status_1(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_findings_are_printed_by_line_and_make_the_exit_status_1(folder, capsys):
     (folder / "src/__pycache__").mkdir(parents=True)
     (folder / "src/.venv/lib").mkdir(parents=True)
     for name in ("app.py", "__pycache__/old.py", ".venv/lib/package.py"):
@@ -44,7 +40,7 @@ def test_findings_are_printed_by_line_and_make_the_exit_status_1(
     assert shown.err == "1 finding in 1 module\n"
 
 
-def test_named_files_and_folders_are_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_named_files_and_folders_are_checked(folder, capsys):
     (folder / "tools").mkdir()
     (folder / "tools/a.py").write_text("x = 1\n")
     (folder / "b.py").touch()
@@ -52,14 +48,12 @@ def test_named_files_and_folders_are_checked(folder: Path, capsys: pytest.Captur
     assert capsys.readouterr().out == "no findings in 2 modules\n"
 
 
-def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_rules_are_listed(capsys):
     assert main(["--rules"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "MRT001  Time or randomness outside the context"
 
 
-def test_without_an_argument_some_folder_has_to_have_modules(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_an_argument_some_folder_has_to_have_modules(folder, capsys):
     assert main([]) == 2
     assert capsys.readouterr().err.startswith("error: there is no folder functions or src here")
     (folder / "src").mkdir()
@@ -68,9 +62,7 @@ def test_without_an_argument_some_folder_has_to_have_modules(
 
 
 @pytest.mark.parametrize("environment", [".venv", "venv"])
-def test_a_named_folder_without_modules_makes_the_exit_status_2(
-    folder: Path, environment: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_named_folder_without_modules_makes_the_exit_status_2(folder, environment, capsys):
     (folder / "web" / environment).mkdir(parents=True)
     (folder / "web" / environment / "pyvenv.cfg").touch()
     (folder / "web" / environment / "package.py").touch()
@@ -101,8 +93,8 @@ def test_a_named_folder_without_modules_makes_the_exit_status_2(
     ids=["missing", "syntax", "encoding", "unknown encoding", "null", "nested"],
 )
 def test_a_module_that_cannot_be_read_is_reported_and_the_others_are_checked(
-    folder: Path, content: bytes | None, expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    folder, content, expected, capsys
+):
     if content is not None:
         (folder / "bad.py").write_bytes(content)
     (folder / "wrong.py").write_text(WRONG)
@@ -117,12 +109,12 @@ def test_a_module_that_cannot_be_read_is_reported_and_the_others_are_checked(
 @pytest.mark.parametrize(
     ("start", "encoding"), [("\ufeff", "utf-8"), ("# -*- coding: latin-1 -*-\n", "latin-1")]
 )
-def test_a_module_is_read_in_the_encoding_that_it_declares(folder: Path, start: str, encoding: str) -> None:
+def test_a_module_is_read_in_the_encoding_that_it_declares(folder, start, encoding):
     (folder / "app.py").write_bytes(f"{start}x = 'é'\n".encode(encoding))
     assert main(["app.py"]) == 0
 
 
-def test_many_helpers_that_call_each_other_are_checked_in_a_short_time() -> None:
+def test_many_helpers_that_call_each_other_are_checked_in_a_short_time():
     numbers = range(20)
     helpers = [
         "\n".join(
@@ -134,7 +126,7 @@ def test_many_helpers_that_call_each_other_are_checked_in_a_short_time() -> None
     assert check_text(Path("app.py"), text) == []
 
 
-def test_helpers_and_variables_that_refer_to_each_other_are_checked_in_a_short_time() -> None:
+def test_helpers_and_variables_that_refer_to_each_other_are_checked_in_a_short_time():
     numbers = range(20)
     helpers = [
         "\n".join([f"def h{n}():", f"    return {' + '.join(f'h{m}()' for m in numbers if m != n)}"])
@@ -148,17 +140,17 @@ def test_helpers_and_variables_that_refer_to_each_other_are_checked_in_a_short_t
     assert check_text(Path("app.py"), text) == []
 
 
-def test_a_module_is_read_and_never_run(folder: Path) -> None:
+def test_a_module_is_read_and_never_run(folder):
     (folder / "app.py").write_text(f"raise SystemExit(7)\n{WRONG}")
     assert main(["app.py"]) == 1
 
 
-def test_the_functions_of_this_project_have_no_findings() -> None:
+def test_the_functions_of_this_project_have_no_findings():
     application = ROOT / "development/mcp_roundtrip_tools/new/application"
     assert main([str(ROOT / "functions"), *map(str, application.glob("*/src"))]) == 0
 
 
-def test_the_code_in_documents_is_right_where_it_is_not_shown_as_wrong() -> None:
+def test_the_code_in_documents_is_right_where_it_is_not_shown_as_wrong():
     documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     names = {str(path.relative_to(ROOT)) for path in documents} - {"docs/reference/lint.md"}
     found = {

@@ -1,7 +1,5 @@
 """Calls of functions in other modules of the folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -71,14 +69,12 @@ FOLLOWED = {
 
 
 @pytest.mark.parametrize(("statement", "called"), FOLLOWED.items())
-def test_a_function_or_method_of_a_module_beside_it_is_followed(
-    tmp_path: Path, statement: str, called: str
-) -> None:
+def test_a_function_or_method_of_a_module_beside_it_is_followed(tmp_path, statement, called):
     text = f"{statement}\n{ASKED.format(called)}"
     assert rules_of(tmp_path / "app.py", text, helpers=HELPERS) == [f"MRT001 ctx.confirm('sure', {called})"]
 
 
-def test_a_function_that_returns_the_same_is_not_reported(tmp_path: Path) -> None:
+def test_a_function_that_returns_the_same_is_not_reported(tmp_path):
     text = f"from helpers import constant\n{ASKED.format('str(constant())')}"
     assert rules_of(tmp_path / "app.py", text, helpers=HELPERS) == []
 
@@ -87,7 +83,7 @@ def test_a_function_that_returns_the_same_is_not_reported(tmp_path: Path) -> Non
     "statement",
     ["from .helpers import now", "from orders.helpers import now", "from ..orders.helpers import now"],
 )
-def test_a_function_of_the_package_is_followed(tmp_path: Path, statement: str) -> None:
+def test_a_function_of_the_package_is_followed(tmp_path, statement):
     (tmp_path / "orders").mkdir()
     text = f"{statement}\n{ASKED.format('str(now())')}"
     found = rules_of(tmp_path / "orders/app.py", text, helpers=HELPERS, __init__="")
@@ -95,7 +91,7 @@ def test_a_function_of_the_package_is_followed(tmp_path: Path, statement: str) -
 
 
 @pytest.mark.parametrize("content", ["def (:", "x\0", "from app import *", "import app\nnow = app.ask"])
-def test_an_imported_module_that_cannot_be_read_is_not_followed(tmp_path: Path, content: str) -> None:
+def test_an_imported_module_that_cannot_be_read_is_not_followed(tmp_path, content):
     text = f"from helpers import now\n{ASKED.format('str(now())')}"
     assert rules_of(tmp_path / "app.py", text, helpers=content) == []
 
@@ -137,16 +133,14 @@ TOOLS: Mapping[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), TOOLS.values(), ids=TOOLS)
-def test_what_a_module_beside_it_defines_is_known(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_what_a_module_beside_it_defines_is_known(tmp_path, text, expected):
     assert rules_of(tmp_path / "app.py", text, helpers=HELPERS) == expected
 
 
 @pytest.mark.parametrize(
     ("module", "made_of", "rules"), [("mcp_roundtrip", "Server", ["MRT013"]), ("fastmcp", "FastMCP", [])]
 )
-def test_a_tool_of_a_server_that_another_module_creates_needs_a_docstring(
-    tmp_path: Path, module: str, made_of: str, rules: list[str]
-) -> None:
+def test_a_tool_of_a_server_that_another_module_creates_needs_a_docstring(tmp_path, module, made_of, rules):
     (tmp_path / "shop.py").write_text(f'from {module} import {made_of}\nserver = {made_of}("shop")\n')
     tool = "from shop import server\n@server.tool\ndef ask(name: str) -> str:\n    return name\n"
     (tmp_path / "app.py").write_text(tool)

@@ -1,7 +1,5 @@
 """Each rule reports its wrong snippets, and no rule reports the right ones."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -41,18 +39,18 @@ def snippets(path: Path) -> list[tuple[str, list[str], str, str]]:
 ALL = [each for path in sorted(CORPUS.glob("*.txt")) for each in snippets(path)]
 
 
-def test_the_snippets_of_the_corpus_have_the_expected_findings() -> None:
+def test_the_snippets_of_the_corpus_have_the_expected_findings():
     found = [(title, sorted(set(rules_of(code, shown)))) for title, _, code, shown in ALL]
     assert found == [(title, expected) for title, expected, _, _ in ALL]
 
 
-def test_every_rule_has_wrong_and_right_snippets() -> None:
+def test_every_rule_has_wrong_and_right_snippets():
     reported = {rule for _, rules, _, _ in ALL for rule in rules}
     assert reported == {rule.id for rule in RULES}
     assert {path.stem for path in CORPUS.glob("*.txt")} == {rule.id for rule in RULES}
 
 
-def test_the_page_shows_each_rule_with_a_wrong_and_a_right_example() -> None:
+def test_the_page_shows_each_rule_with_a_wrong_and_a_right_example():
     headings = re.findall(r"^## (MRT\d+): (.+)$", read_document(PAGE), re.MULTILINE)
     assert headings == [(rule.id, rule.title) for rule in RULES]
     suppressed, *examples = code_blocks(PAGE, "python")
@@ -62,7 +60,7 @@ def test_the_page_shows_each_rule_with_a_wrong_and_a_right_example() -> None:
         assert not rules_of(right, rule.id)
 
 
-def test_a_finding_names_the_place_and_the_remedy() -> None:
+def test_a_finding_names_the_place_and_the_remedy():
     code = "from mcp_roundtrip import Context\nimport time\n\n\ndef ask(ctx: Context) -> None:\n"
     code += '    ctx.elicit("k", str(time.time()), bool)\n'
     [finding] = check_text(Path("functions/x/app.py"), code)

@@ -1,7 +1,5 @@
 """docs/guides/existing-application.md, followed in an application that has other functions."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Mapping
@@ -99,7 +97,7 @@ async def answers_a_question(app: LocalApp) -> None:
     assert person.asked == ["Which order?"]
 
 
-async def test_the_server_is_served_beside_the_functions_that_run(tmp_path: Path) -> None:
+async def test_the_server_is_served_beside_the_functions_that_run(tmp_path):
     with serve(follow(tmp_path), parameters={"AuthMode": "none"}, log=None) as app:
         await answers_a_question(app)
         assert http(app.url("/hello")).body == b"a key for tests"
@@ -112,7 +110,7 @@ async def test_the_server_is_served_beside_the_functions_that_run(tmp_path: Path
     assert shown[1].strip() == "Thumbnails.Runtime: nodejs22.x is not Python (GET /thumbnails)"
 
 
-async def test_the_server_gets_tools_with_tasks(tmp_path: Path) -> None:
+async def test_the_server_gets_tools_with_tasks(tmp_path):
     path = follow(tmp_path)
     write(plan_tool(tmp_path, "count_text", tasks=True))
     with serve(path, parameters={"AuthMode": "none"}, log=None) as app:
@@ -122,13 +120,13 @@ async def test_the_server_gets_tools_with_tasks(tmp_path: Path) -> None:
             assert await client.call("count_text", {"text": "stop and ask"}) == {"length": 3, "unit": "words"}
 
 
-def test_a_function_of_its_own_needs_globals(tmp_path: Path) -> None:
+def test_a_function_of_its_own_needs_globals(tmp_path):
     follow(tmp_path)
     with pytest.raises(TemplateError, match="MCP_SETTINGS in Globals"):
         plan_function(tmp_path, "translate")
 
 
-async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path: Path) -> None:
+async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path):
     path = follow(tmp_path)
     text, count = re.subn(r"^  RoundtripLayer:.*\n(?:    .*\n)+", "", path.read_text(), flags=re.MULTILINE)
     assert count == 1
@@ -156,9 +154,7 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(("written", "machine"), ARCHITECTURES.items())
-def test_the_layer_is_built_for_the_architecture_of_the_functions(
-    written: str, machine: str, tmp_path: Path
-) -> None:
+def test_the_layer_is_built_for_the_architecture_of_the_functions(written, machine, tmp_path):
     follow(tmp_path, EXISTING.replace("Architectures:\n      - x86_64", written))
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -175,9 +171,7 @@ def test_the_layer_is_built_for_the_architecture_of_the_functions(
         ("      - x86_64", "      - !Ref Chosen", "neither arm64 nor x86_64"),
     ],
 )
-def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(
-    before: str, after: str, reason: str, tmp_path: Path
-) -> None:
+def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(before, after, reason, tmp_path):
     path = follow(tmp_path)
     path.write_text(path.read_text("utf-8").replace(before, after))
     done = build(tmp_path)

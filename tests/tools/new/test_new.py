@@ -1,11 +1,8 @@
 """``mcp-roundtrip new``: its files, and what it refuses. sam/test_new_application.py runs an application."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,24 +20,22 @@ WHEEL = f"mcp_roundtrip-{VERSION}-py3-none-any.whl"
 
 NEW = render("orders", "python3.12", "x86_64")
 
-Origin = Callable[[object], None]
-
 
 @pytest.fixture
-def origin(monkeypatch: pytest.MonkeyPatch) -> Origin:
+def origin(monkeypatch):
     """Set the record of where the package was installed from."""
     return lambda record: monkeypatch.setattr(package_source, "_origin", lambda: record)
 
 
 @pytest.fixture
-def wheel(tmp_path: Path) -> Path:
+def wheel(tmp_path):
     path = tmp_path / "with space" / WHEEL
     path.parent.mkdir()
     path.write_bytes(b"a wheel")
     return path
 
 
-def test_the_template_has_parameters_a_role_and_globals_of_this_application() -> None:
+def test_the_template_has_parameters_a_role_and_globals_of_this_application():
     template = NEW[Path("template.yaml")]
     assert (template.count("python3.12"), template.count("x86_64")) == (1, 2)
     assert not re.search("python3.13|arm64", template)
@@ -53,16 +48,14 @@ def test_the_template_has_parameters_a_role_and_globals_of_this_application() ->
     assert own["Globals"]["Function"] == {**here["Globals"]["Function"], **target}
 
 
-def test_the_platform_is_that_of_this_application() -> None:
+def test_the_platform_is_that_of_this_application():
     files = {path.name: path.read_text("utf-8") for path in (ROOT / "platform").glob("*.yaml")}
     assert package_files() == files
     assert {name: NEW[Path("platform") / name] for name in files} == files
     assert NEW[Path("platform/SHA256SUMS")].count("  ") == len(files) == 3
 
 
-def test_the_sample_events_are_those_that_the_command_events_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sample_events_are_those_that_the_command_events_writes(tmp_path, monkeypatch):
     written = render("orders", "python3.13", "arm64")
     for path, text in written.items():
         if path.parts[0] != "events":
@@ -75,7 +68,7 @@ def test_the_sample_events_are_those_that_the_command_events_writes(
     assert all(path.read_text() == written[path] for path in made)
 
 
-def test_the_version_is_the_one_that_is_released_with_it() -> None:
+def test_the_version_is_the_one_that_is_released_with_it():
     """sam init does not replace it, so the template itself has it."""
     assert requirements(APPLICATION)[-1] == f"mcp-roundtrip=={VERSION}"
 
@@ -84,40 +77,32 @@ def requirements(application: Path) -> list[str]:
     return (application / "layer/requirements.txt").read_text("utf-8").splitlines()
 
 
-def test_a_runtime_that_functions_are_not_deployed_on_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_runtime_that_functions_are_not_deployed_on_is_refused(tmp_path, capsys):
     assert main([str(tmp_path / "orders"), "--runtime", "python3.11"]) == 2
     assert "deployed on python3.12, python3.13 and python3.14, not on python3.11" in capsys.readouterr().err
     assert not (tmp_path / "orders").exists()
 
 
 @pytest.mark.parametrize(("python", "runtime"), [("3.11", "python3.13"), ("3.14", "python3.14")])
-def test_the_runtime_is_that_of_this_python_if_functions_are_deployed_on_it(
-    python: str, runtime: str
-) -> None:
+def test_the_runtime_is_that_of_this_python_if_functions_are_deployed_on_it(python, runtime):
     assert new.default_runtime(python) == runtime
 
 
-def test_a_package_of_an_index_is_only_pinned(tmp_path: Path, origin: Origin) -> None:
+def test_a_package_of_an_index_is_only_pinned(tmp_path, origin):
     origin(None)
     assert main([str(tmp_path / "orders")]) == 0
     assert [path.name for path in (tmp_path / "orders/layer/wheels").iterdir()] == [".gitkeep"]
     assert requirements(tmp_path / "orders")[-1] == f"mcp-roundtrip=={VERSION}"
 
 
-def test_a_wheel_that_was_installed_from_a_file_is_copied(
-    tmp_path: Path, origin: Origin, wheel: Path
-) -> None:
+def test_a_wheel_that_was_installed_from_a_file_is_copied(tmp_path, origin, wheel):
     origin({"url": wheel.as_uri(), "archive_info": {}})
     assert main([str(tmp_path / "orders")]) == 0
     assert (tmp_path / "orders/layer/wheels" / WHEEL).read_bytes() == b"a wheel"
     assert requirements(tmp_path / "orders")[-1] == f"./layer/wheels/{WHEEL}"
 
 
-def test_a_wheel_that_was_moved_can_be_named(
-    tmp_path: Path, origin: Origin, wheel: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wheel_that_was_moved_can_be_named(tmp_path, origin, wheel, capsys):
     origin({"url": (tmp_path / WHEEL).as_uri(), "archive_info": {}})
     assert main([str(tmp_path / "orders")]) == 2
     assert "name the wheel of mcp-roundtrip" in capsys.readouterr().err
@@ -125,7 +110,7 @@ def test_a_wheel_that_was_moved_can_be_named(
     assert main([str(tmp_path / "orders"), "--wheel", str(wheel)]) == 0
 
 
-def test_a_wheel_of_another_version_is_refused(tmp_path: Path, origin: Origin) -> None:
+def test_a_wheel_of_another_version_is_refused(tmp_path, origin):
     (other := tmp_path / "mcp_roundtrip-99.0-py3-none-any.whl").touch()
     assert main([str(tmp_path / "orders"), "--wheel", str(other)]) == 2
     assert not (tmp_path / "orders").exists()
@@ -142,13 +127,7 @@ def test_a_wheel_of_another_version_is_refused(tmp_path: Path, origin: Origin) -
         ({"url": "https://files.example/m.tar.gz", "archive_info": {}}, "https://files.example/m.tar.gz"),
     ],
 )
-def test_a_wheel_is_built_from_what_was_installed(
-    tmp_path: Path,
-    origin: Origin,
-    monkeypatch: pytest.MonkeyPatch,
-    record: dict[str, object],
-    requirement: str,
-) -> None:
+def test_a_wheel_is_built_from_what_was_installed(tmp_path, origin, monkeypatch, record, requirement):
     built: list[str] = []
     origin(record)
 
@@ -161,9 +140,7 @@ def test_a_wheel_is_built_from_what_was_installed(
     assert built == [requirement]
 
 
-def test_a_wheel_that_cannot_be_built_is_refused(
-    tmp_path: Path, origin: Origin, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wheel_that_cannot_be_built_is_refused(tmp_path, origin, capsys):
     (tmp_path / "empty").mkdir()
     origin({"url": (tmp_path / "empty").as_uri(), "dir_info": {}})
     assert main([str(tmp_path / "orders")]) == 2
@@ -173,18 +150,18 @@ def test_a_wheel_that_cannot_be_built_is_refused(
 @pytest.mark.parametrize(
     "name", ["Orders", "my orders", "-orders", "a--b", "1st", "o" * (MAX_NAME + 1), "or_ders", ""]
 )
-def test_a_name_that_is_no_name_of_a_stack_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_is_no_name_of_a_stack_is_refused(tmp_path, name):
     assert main(["--", str(tmp_path / name)]) == 2
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_an_existing_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_folder_is_refused(tmp_path, capsys):
     (tmp_path / "orders").mkdir()
     assert main([str(tmp_path / "orders")]) == 2
     assert "exists already" in capsys.readouterr().err
 
 
-def test_sam_init_finds_the_template_and_offers_every_runtime() -> None:
+def test_sam_init_finds_the_template_and_offers_every_runtime():
     [template] = json.loads((ROOT / "cookiecutter.json").read_text("utf-8"))["templates"].values()
     folder = ROOT / template["path"]
     asked = json.loads((folder / "cookiecutter.json").read_text("utf-8"))
@@ -194,7 +171,7 @@ def test_sam_init_finds_the_template_and_offers_every_runtime() -> None:
     assert set(asked["runtime"]) == set(allowed)
 
 
-def test_the_makefiles_of_both_layers_accept_the_same_wheels() -> None:
+def test_the_makefiles_of_both_layers_accept_the_same_wheels():
     def platforms(path: Path) -> list[str]:
         return re.findall(r"^(?:GLIBC_MINORS|PLATFORMS) .*$", path.read_text("utf-8"), re.MULTILINE)
 

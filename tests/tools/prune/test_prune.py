@@ -1,9 +1,6 @@
 """make prune deletes the versions of workers that nothing needs, and no other."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,7 +85,7 @@ class Account:
 
 
 @pytest.fixture(scope="module")
-def account() -> Iterator[Account]:
+def account():
     with serve_ministack({"SERVICES": SERVICES}) as url:
         account = Account(url)
         account.create_stack()
@@ -99,9 +96,7 @@ FAR = 10**15
 """A time to live that ends long after this test, in milliseconds."""
 
 
-def test_only_versions_that_nothing_needs_are_deleted(
-    account: Account, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_versions_that_nothing_needs_are_deleted(account, capsys):
     first, second, third, fourth, fifth, sixth, last = (account.publish(WORKER, N=str(n)) for n in range(7))
     tool = account.publish(TOOL, MCP_TASK_WORKER=fourth)
     account.publish(TOOL, MCP_TASK_WORKER=fifth)  # not deployed
@@ -130,14 +125,12 @@ def test_only_versions_that_nothing_needs_are_deleted(
     ]
 
 
-def test_an_account_that_cannot_be_read_is_an_error(
-    account: Account, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_account_that_cannot_be_read_is_an_error(account, capsys):
     assert main(["--stack", "absent", "--delete"], account.client) == 2
     assert "absent" in capsys.readouterr().err
 
 
-def test_workers_of_the_template_have_the_names_that_it_expects() -> None:
+def test_workers_of_the_template_have_the_names_that_it_expects():
     resources = load(ROOT / "template.yaml")["Resources"].values()
     functions = [each["Properties"] for each in resources if each["Type"] == "AWS::Serverless::Function"]
     names = {each["FunctionName"]["Fn::Sub"] for each in functions}
@@ -146,7 +139,7 @@ def test_workers_of_the_template_have_the_names_that_it_expects() -> None:
     assert {name.removesuffix(SUFFIX) for name in workers} < names
 
 
-def test_workers_of_nested_stacks_are_found() -> None:
+def test_workers_of_nested_stacks_are_found():
     nested = "arn:aws:cloudformation:eu-west-1:000000000000:stack/tools-More-1/id"
     resources = {
         "tools": [("AWS::Lambda::Function", "tools_a_worker"), ("AWS::CloudFormation::Stack", nested)],

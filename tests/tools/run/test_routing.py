@@ -29,10 +29,3 @@ def test_the_most_specific_route_is_taken(method, path, function, parameters):
     found = match_route(ROUTES, method, path)
     assert found is not None
     assert (found[0].function, found[1]) == (function, parameters)
-
-
-def test_nothing_matches_without_a_default_route():
-    only = [Route("POST", "/mcp", "f")]
-    assert match_route(only, "GET", "/mcp") is None
-    assert match_route(only, "POST", "/mcp/") is None
-    assert match_route(only, "POST", "/mc") is None

@@ -17,8 +17,7 @@ from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.timers import RealTimers
 from mcp_roundtrip_tools.template.model import Queue
 from support.manual_timers import ManualTimers
-from support.sam_applications import wait_until, write_application
-from support.served_application import serve
+from support.sam_applications import wait_until
 
 WITHIN_S = 5
 QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3, dead_letter="Failures")
@@ -156,41 +155,3 @@ def test_requests_that_sqs_refuses_are_refused(sqs, name, delay, code):
     with pytest.raises(ClientError) as refused:
         sqs.send_message(QueueUrl=url(sqs, name), MessageBody="x", DelaySeconds=delay)
     assert refused.value.response["Error"]["Code"].endswith(code)
-
-
-TEMPLATE = """
-    Resources:
-      Jobs:
-        Type: AWS::SQS::Queue
-        Properties:
-          VisibilityTimeout: 60
-          RedrivePolicy: {maxReceiveCount: 4, deadLetterTargetArn: !GetAtt Failures.Arn}
-      Failures: {Type: AWS::SQS::Queue}
-      Reads:
-        Type: AWS::Lambda::EventSourceMapping
-        Properties: {EventSourceArn: !GetAtt Jobs.Arn, FunctionName: !Ref Worker.Alias}
-      Worker:
-        Type: AWS::Serverless::Function
-        Properties: {CodeUri: ., Handler: app.worker, AutoPublishAlias: live}
-      Sender:
-        Type: AWS::Serverless::Function
-        Properties:
-          CodeUri: .
-          Handler: app.sender
-          Environment: {Variables: {QUEUE: !Ref Jobs, WORKER: !Ref Worker.Version}}
-    """
-APP = """
-    import os, boto3
-    def sender(event, context):
-        boto3.client("sqs").send_message(QueueUrl=os.environ["QUEUE"], MessageBody="hello")
-    def worker(event, context):
-        print("worked on", event["Records"][0]["body"], flush=True)
-        return {"batchItemFailures": []}
-    """
-
-
-def test_a_function_sends_messages_to_another_through_a_queue(tmp_path):
-    lines: list[str] = []
-    with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=lines.append) as app:
-        app.invoke("Sender", {})
-        wait_until(lambda: any("worked on hello" in line for line in lines))

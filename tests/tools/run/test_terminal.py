@@ -258,14 +258,6 @@ def test_a_client_or_a_function_cannot_control_the_terminal():
         assert ("\x1b" in written) is colours
 
 
-def test_failures_are_red_and_colours_of_a_function_remain_on_a_terminal():
-    coloured = "\x1b[32mgreen\x1b[0m"
-    printed, line = Run(colours=True).answer(call(), {"error": {"code": -1, "message": "no"}}, coloured)
-    assert "\x1b[31m-1 no\x1b[0m" in line
-    assert "\x1b[32mgreen" in printed
-    assert "\x1b" not in "".join(Run().answer(call(), result(), coloured))
-
-
 def test_colours_are_for_terminals_unless_the_user_says_otherwise():
     class OnTerminal(io.StringIO):
         def isatty(self):

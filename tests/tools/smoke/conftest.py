@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from mcp_roundtrip_tools.smoke.findings import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Settings, check
 

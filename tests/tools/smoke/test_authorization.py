@@ -1,9 +1,6 @@
 """The smoke command on endpoints that need a token, and with tokens that they refuse."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +8,7 @@ from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.smoke.findings import Finding
 from mcp_roundtrip_tools.smoke.run import Call, Settings
 from support.scripted_server import Reply, respond, scripted
-from support.served_application import ServedWithIssuer, serve_with_issuer
+from support.served_application import serve_with_issuer
 from tools.smoke.conftest import findings_of
 
 WEATHER = Call("get_weather", {"location": "Hyderabad"})
@@ -19,19 +16,19 @@ METADATA = "/.well-known/oauth-authorization-server/tenant"
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[ServedWithIssuer]:
+def served():
     with serve_with_issuer() as found:
         yield found
 
 
 @pytest.fixture
-def running(served: ServedWithIssuer) -> ServedWithIssuer:
+def running(served):
     """Return the application, whose issuer has no documents of earlier tests."""
     served.issuer.documents.clear()
     return served
 
 
-def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: ServedWithIssuer) -> None:
+def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running):
     found = findings_of(Settings(running.url, token=running.issuer.token(running.url), call=WEATHER))
     assert list(found) == [
         *("anonymous", "metadata", "issuer", "token", "discovery", "tools", "function", "call"),
@@ -39,7 +36,7 @@ def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: ServedWit
     assert {each.status for each in found.values()} == {"ok"}
 
 
-def test_a_machine_signs_in_with_its_client_credentials(running: ServedWithIssuer) -> None:
+def test_a_machine_signs_in_with_its_client_credentials(running):
     found = findings_of(Settings(running.url, client_id="app", client_secret="secret", call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
     assert "sign-in" in found
@@ -47,7 +44,7 @@ def test_a_machine_signs_in_with_its_client_credentials(running: ServedWithIssue
     assert (refused.status, "unknown client" in refused.text) == ("wrong", True)
 
 
-def test_without_a_token_the_metadata_is_still_checked(running: ServedWithIssuer) -> None:
+def test_without_a_token_the_metadata_is_still_checked(running):
     found = findings_of(Settings(running.url))
     assert {name: each.status for name, each in found.items()} == {
         "anonymous": "ok",
@@ -57,7 +54,7 @@ def test_without_a_token_the_metadata_is_still_checked(running: ServedWithIssuer
     }
 
 
-def test_a_refused_token_leads_to_the_log(running: ServedWithIssuer) -> None:
+def test_a_refused_token_leads_to_the_log(running):
     for token in (running.issuer.token(running.url, exp=1), "opaque"):
         found = findings_of(Settings(running.url, token=token))
         assert list(found)[-1] == "token"
@@ -73,8 +70,8 @@ ISSUERS: dict[str, tuple[Response, str, str]] = {
 
 @pytest.mark.parametrize(("document", "status", "text"), ISSUERS.values(), ids=ISSUERS)
 def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
-    running: ServedWithIssuer, document: Response, status: str, text: str
-) -> None:
+    running, document, status, text
+):
     if document.body == b"{}":
         document = Response(200, body=json.dumps({"issuer": running.issuer.issuer}).encode())
     running.issuer.documents[METADATA] = document
@@ -84,7 +81,7 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
 
 
 @pytest.mark.parametrize("url", ["http://id.example/token", "file:///etc/passwd", "ftp://id.example/", ""])
-def test_the_secret_of_a_client_is_only_sent_over_https(running: ServedWithIssuer, url: str) -> None:
+def test_the_secret_of_a_client_is_only_sent_over_https(running, url):
     document = {"issuer": running.issuer.issuer, "token_endpoint": url}
     running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
     found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
@@ -92,18 +89,15 @@ def test_the_secret_of_a_client_is_only_sent_over_https(running: ServedWithIssue
     assert "does not begin with https://" in found["sign-in"].text
 
 
-def test_a_text_of_a_server_begins_no_line() -> None:
+def test_a_text_of_a_server_begins_no_line():
     assert len(str(Finding("call", "wrong", "x\n::error::y\r\u2028z")).splitlines()) == 1
-
-
-# -- responses that API Gateway or another server changed ---------------------------------------------------
 
 
 def refusal(**headers: str) -> Reply:
     return respond(401, {"message": "Unauthorized"}, **headers)
 
 
-def test_a_renamed_challenge_is_noted_and_its_metadata_found() -> None:
+def test_a_renamed_challenge_is_noted_and_its_metadata_found():
     with scripted() as server:
         document = {"resource": f"{server.url}/mcp", "authorization_servers": ["https://id.invalid"]}
         challenge = f'Bearer resource_metadata="{server.url}/metadata"'
@@ -115,7 +109,7 @@ def test_a_renamed_challenge_is_noted_and_its_metadata_found() -> None:
     assert found["metadata"].status == "ok"
 
 
-def test_without_a_challenge_the_metadata_is_looked_for_at_both_well_known_urls() -> None:
+def test_without_a_challenge_the_metadata_is_looked_for_at_both_well_known_urls():
     with scripted(refusal(), respond(404, b""), respond(404, b"")) as server:
         found = findings_of(Settings(f"{server.url}/mcp"))
         assert [each.target for each in server.requests[1:]] == [
@@ -125,7 +119,7 @@ def test_without_a_challenge_the_metadata_is_looked_for_at_both_well_known_urls(
     assert (found["anonymous"].status, found["metadata"].status) == ("note", "note")
 
 
-def test_metadata_that_is_missing_or_names_another_endpoint_is_wrong() -> None:
+def test_metadata_that_is_missing_or_names_another_endpoint_is_wrong():
     document = {"resource": "https://other.example/mcp", "authorization_servers": ["https://id.invalid"]}
     with scripted(refusal(), respond(200, document)) as server:
         found = findings_of(Settings(f"{server.url}/mcp"))["metadata"]
@@ -153,13 +147,13 @@ REFUSED: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "text"), REFUSED.values(), ids=REFUSED)
-def test_what_a_token_cannot_do_is_named(reply: Reply, text: str) -> None:
+def test_what_a_token_cannot_do_is_named(reply, text):
     with scripted(refusal(), respond(404, b""), respond(404, b""), reply) as server:
         found = findings_of(Settings(f"{server.url}/mcp", token="opaque"))
     assert text in found["token"].text
 
 
-def test_requests_are_signed_for_iam(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_signed_for_iam(monkeypatch):
     for name, value in (
         ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
         ("AWS_SECRET_ACCESS_KEY", "x"),
@@ -174,7 +168,7 @@ def test_requests_are_signed_for_iam(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "/eu-west-1/execute-api/aws4_request" in signature
 
 
-def test_iam_without_a_region_is_refused_with_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iam_without_a_region_is_refused_with_the_setting(monkeypatch):
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     assert "AWS_REGION" in findings_of(Settings("https://t.invalid/mcp", iam=True))["url"].text

@@ -1,11 +1,8 @@
 """The smoke command on servers of this package, on correct ones and on ones with a fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -28,12 +25,12 @@ def application(**variables: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url():
     with application() as found:
         yield found
 
 
-def test_every_check_of_a_correct_endpoint_is_ok(url: str) -> None:
+def test_every_check_of_a_correct_endpoint_is_ok(url):
     found = findings_of(Settings(url, call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
     assert list(found) == ["anonymous", "discovery", "tools", "function", "call"]
@@ -49,21 +46,19 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("tool", "arguments", "status", "text"), CALLS.values(), ids=CALLS)
-def test_the_end_of_a_call_is_described(
-    url: str, tool: str, arguments: dict[str, Any], status: str, text: str
-) -> None:
+def test_the_end_of_a_call_is_described(url, tool, arguments, status, text):
     found = findings_of(Settings(url, call=Call(tool, arguments)))["call"]
     assert (found.status, text in found.text) == (status, True)
 
 
-def test_a_single_function_is_an_endpoint_and_no_tool_has_to_be_called(url: str) -> None:
+def test_a_single_function_is_an_endpoint_and_no_tool_has_to_be_called(url):
     found = findings_of(Settings(url.replace(FRONT_DOOR, "/tools/weather"), call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
     found = findings_of(Settings(url))
     assert (found["tools"].status, found["call"].status) == ("ok", "note")
 
 
-def test_an_open_endpoint_is_wrong_if_a_token_was_passed(url: str) -> None:
+def test_an_open_endpoint_is_wrong_if_a_token_was_passed(url):
     found = findings_of(Settings(url, token="any", call=WEATHER))
     assert found["anonymous"].status == "wrong"
     assert "AuthMode is none" in found["anonymous"].text
@@ -77,9 +72,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("variables", "name", "text"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_of_a_deployment_is_found_by_its_check(
-    variables: dict[str, str], name: str, text: str
-) -> None:
+def test_a_fault_of_a_deployment_is_found_by_its_check(variables, name, text):
     with application(**variables) as broken:
         found = findings_of(Settings(broken, call=WEATHER))
     assert list(found)[-1] == name
@@ -145,17 +138,14 @@ SERVERS: dict[str, tuple[list[Reply], str, str]] = {
 
 
 @pytest.mark.parametrize(("script", "name", "text"), SERVERS.values(), ids=SERVERS)
-def test_a_fault_of_a_server_is_found_by_its_check(script: list[Reply], name: str, text: str) -> None:
+def test_a_fault_of_a_server_is_found_by_its_check(script, name, text):
     with scripted(*script) as server:
         found = findings_of(Settings(f"{server.url}/mcp", call=Call("ask", {})))
     assert list(found)[-1] == name
     assert text in found[name].text
 
 
-# -- settings -----------------------------------------------------------------------------------------------
-
-
-def test_settings_come_from_the_environment_and_secrets_are_not_printed() -> None:
+def test_settings_come_from_the_environment_and_secrets_are_not_printed():
     given = {
         "URL": "https://t.example/mcp",
         "TOKEN": ASK,
@@ -172,16 +162,12 @@ def test_settings_come_from_the_environment_and_secrets_are_not_printed() -> Non
 @pytest.mark.parametrize(
     "given", [{}, {"URL": "https://t.example", "CALL": "ask {"}, {"URL": "x", "CALL": "ask []"}]
 )
-def test_settings_that_cannot_be_read_are_a_usage_error(
-    given: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_that_cannot_be_read_are_a_usage_error(given, capsys):
     assert main([], given) == 2
     assert "\n  CALL=" in capsys.readouterr().err
 
 
-def test_the_command_prints_each_finding_and_fails_if_one_is_wrong(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_each_finding_and_fails_if_one_is_wrong(url, capsys):
     assert main([], {"URL": url, "CALL": f"get_weather {json.dumps(WEATHER.arguments)}"}) == 0
     assert main([], {"URL": url, "TOKEN": "any"}) == 1
     lines = capsys.readouterr().out.splitlines()

@@ -1,12 +1,9 @@
 """The smoke command on servers that cannot be reached, or that answer with something else than MCP."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from contextlib import closing
 from ipaddress import ip_address
-from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -32,11 +29,11 @@ def the_fault(settings: Settings) -> Finding:
 @pytest.mark.parametrize(
     "url", ["", "tools.example/mcp", "http://tools.example/mcp", "https://t.example/mcp?x=1"]
 )
-def test_a_wrong_url_is_refused_before_any_request(url: str) -> None:
+def test_a_wrong_url_is_refused_before_any_request(url):
     assert the_fault(Settings(url)).check == "url"
 
 
-def test_a_host_without_an_address_and_a_port_without_a_server_are_named() -> None:
+def test_a_host_without_an_address_and_a_port_without_a_server_are_named():
     fault = the_fault(Settings("https://no-such-host.invalid/mcp"))
     assert (fault.check, "no-such-host.invalid" in fault.text) == ("connection", True)
     with closing(socket.socket()) as bound:  # nothing listens
@@ -52,7 +49,7 @@ BROKEN: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "text"), BROKEN.values(), ids=BROKEN)
-def test_a_server_without_http_is_described(reply: Reply, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_http_is_described(reply, text, monkeypatch):
     assert http.request.__kwdefaults__ is not None
     monkeypatch.setitem(http.request.__kwdefaults__, "timeout_s", 0.3)
     with scripted(reply) as server:
@@ -69,9 +66,7 @@ CERTIFICATES: dict[str, tuple[x509.GeneralName, int, bool, str]] = {
 
 
 @pytest.mark.parametrize(("name", "days", "trusted", "text"), CERTIFICATES.values(), ids=CERTIFICATES)
-def test_a_refused_certificate_is_described(
-    tmp_path: Path, name: x509.GeneralName, days: int, trusted: bool, text: str
-) -> None:
+def test_a_refused_certificate_is_described(tmp_path, name, days, trusted, text):
     authority = Authority("One CA")
     bundle = (authority if trusted else Authority("Another CA")).bundle(tmp_path)
     with scripted(tls=authority.context(tmp_path, name, days=days)) as server:
@@ -79,7 +74,7 @@ def test_a_refused_certificate_is_described(
     assert text in fault.text
 
 
-def test_plain_http_on_a_port_for_tls_is_described() -> None:
+def test_plain_http_on_a_port_for_tls_is_described():
     with scripted() as server:
         fault = the_fault(Settings(server.url.replace("http:", "https:") + "/mcp"))
         server.invalid.clear()  # the TLS handshake is not HTTP
@@ -103,14 +98,14 @@ ANSWERS: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "text"), ANSWERS.values(), ids=ANSWERS)
-def test_a_response_that_is_no_mcp_message_is_explained(reply: Reply, text: str) -> None:
+def test_a_response_that_is_no_mcp_message_is_explained(reply, text):
     with scripted(reply) as server:
         fault = the_fault(Settings(f"{server.url}/mcp"))
     assert fault.check == "anonymous"
     assert text in fault.text
 
 
-def test_a_refusal_of_unsigned_requests_names_the_setting_for_signatures() -> None:
+def test_a_refusal_of_unsigned_requests_names_the_setting_for_signatures():
     with scripted(respond(403, {"message": "Forbidden"})) as server:
         found = findings_of(Settings(f"{server.url}/mcp"))
     assert "IAM=1" in found["token"].text

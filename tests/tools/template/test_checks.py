@@ -1,7 +1,5 @@
 """Parameters that a deployment, or a function at its first request, refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +39,19 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
         ({"AuthMode": "none", "Platform.MaxOpenTasks": "many"}, "MaxOpenTasks must be a number"),
     ],
 )
-def test_what_a_deployment_refuses_is_refused(parameters: dict[str, str], sentence: str) -> None:
+def test_what_a_deployment_refuses_is_refused(parameters, sentence):
     with pytest.raises(TemplateError, match=sentence):
         application(**parameters)
 
 
-def test_a_server_on_this_computer_needs_no_certificate() -> None:
+def test_a_server_on_this_computer_needs_no_certificate():
     for host in ("127.0.0.1", "localhost"):
         assert application(AuthMode="bearer", TokenIssuer=f"http://{host}:9000", **LOCAL).functions
     with pytest.raises(TemplateError, match="TokenIssuer must be an https URL"):
         application(AuthMode="bearer", TokenIssuer="http://127.0.0.1.example", **LOCAL)
 
 
-def test_settings_that_the_layer_refuses_are_refused(tmp_path: Path) -> None:
+def test_settings_that_the_layer_refuses_are_refused(tmp_path):
     template = """
         Parameters:
           Mode: {Type: String, Default: bearer}
@@ -85,5 +83,5 @@ def test_settings_that_the_layer_refuses_are_refused(tmp_path: Path) -> None:
         {"AuthMode": "none", "TokenIssuer": "https://id.example", "Platform.TokenAlgorithms": "ES256"},
     ],
 )
-def test_parameters_that_a_deployment_accepts_are_accepted(parameters: dict[str, str]) -> None:
+def test_parameters_that_a_deployment_accepts_are_accepted(parameters):
     assert application(**parameters).functions

@@ -1,7 +1,5 @@
 """What cannot run on this computer is left out with its reason; everything else of a template runs."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -75,9 +73,7 @@ CANNOT_RUN = {
 
 
 @pytest.mark.parametrize(("properties", "reason"), CANNOT_RUN.values(), ids=CANNOT_RUN)
-def test_a_function_that_cannot_run_is_left_out_with_its_reason(
-    properties: str, reason: str, tmp_path: Path
-) -> None:
+def test_a_function_that_cannot_run_is_left_out_with_its_reason(properties, reason, tmp_path):
     nested = "Nested: {Type: AWS::Serverless::Application, Properties: {Location: {ApplicationId: a}}}"
     found = read(write(tmp_path, properties, nested))
     assert set(found.functions) == {"Good"}
@@ -86,7 +82,7 @@ def test_a_function_that_cannot_run_is_left_out_with_its_reason(
     assert reason in line
 
 
-def test_a_function_whose_condition_cannot_be_evaluated_is_left_out(tmp_path: Path) -> None:
+def test_a_function_whose_condition_cannot_be_evaluated_is_left_out(tmp_path):
     path = write(tmp_path, attributes="Condition: Unknown\n        ")
     assert "--parameter NoDefault" in read(path).left_out["Bad"]
     assert set(read(path, NoDefault="x").functions) == {"Good", "Bad"}
@@ -107,7 +103,7 @@ def test_a_function_whose_condition_cannot_be_evaluated_is_left_out(tmp_path: Pa
         variable("!Sub '${ServerlessHttpApi.ApiEndpoint}/${ServerlessHttpApi}/${ServerlessRestApi}'"),
     ],
 )
-def test_a_function_runs_without_values_that_only_a_deployment_needs(properties: str, tmp_path: Path) -> None:
+def test_a_function_runs_without_values_that_only_a_deployment_needs(properties, tmp_path):
     rest = """
       Machine: {Type: AWS::StepFunctions::StateMachine, Properties: {Role: !ImportValue role}}
       Access: {Type: AWS::Serverless::Connector, Properties: {Source: {Id: Bad}, Permissions: [Read]}}
@@ -128,7 +124,7 @@ def test_a_function_runs_without_values_that_only_a_deployment_needs(properties:
         "!Ref Missing",
     ],
 )
-def test_a_function_with_a_layer_of_elsewhere_runs_and_a_line_says_so(layer: str, tmp_path: Path) -> None:
+def test_a_function_with_a_layer_of_elsewhere_runs_and_a_line_says_so(layer, tmp_path):
     """Its packages may be installed in the environment of `make run`."""
     rest = """
       Own: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: good}}
@@ -142,7 +138,7 @@ def test_a_function_with_a_layer_of_elsewhere_runs_and_a_line_says_so(layer: str
     assert len(re.findall("is not here|cannot be|is only known", line)) == 1
 
 
-def test_a_variable_of_all_functions_replaces_one_that_cannot_be_resolved(tmp_path: Path) -> None:
+def test_a_variable_of_all_functions_replaces_one_that_cannot_be_resolved(tmp_path):
     written = "Environment: {Variables: {A: '{{resolve:ssm:/a}}', B: !ImportValue b, C: kept}}"
     path = write(tmp_path, written)
     reason = read(path).left_out["Bad"]
@@ -170,7 +166,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize(("rest", "reason"), PARTS.items(), ids=PARTS.values())
-def test_another_part_that_cannot_be_read_is_left_out_alone(rest: str, reason: str, tmp_path: Path) -> None:
+def test_another_part_that_cannot_be_read_is_left_out_alone(rest, reason, tmp_path):
     found = read(write(tmp_path, rest=rest))
     assert set(found.functions) == {"Good", "Bad"}
     assert {route.path for route in found.routes} == {"/good", "/bad"}
@@ -186,7 +182,7 @@ def test_another_part_that_cannot_be_read_is_left_out_alone(rest: str, reason: s
         ("{Type: SQS, Properties: {Queue: arn}}", "Bad.Events.E.Queue"),
     ],
 )
-def test_an_event_that_cannot_be_read_leaves_its_function(event: str, reason: str, tmp_path: Path) -> None:
+def test_an_event_that_cannot_be_read_leaves_its_function(event, reason, tmp_path):
     path = write(tmp_path)
     path.write_text(path.read_text().replace(ROUTE, f"Events: {{E: {event}}}"))
     found = read(path)
@@ -194,7 +190,7 @@ def test_an_event_that_cannot_be_read_leaves_its_function(event: str, reason: st
     assert [note for note in found.notes if note.startswith(reason)] == list(found.notes) != []
 
 
-def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path: Path) -> None:
+def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path):
     rest = """
       Proxy:
         Type: AWS::ApiGatewayV2::Integration
@@ -236,7 +232,7 @@ CALLER = """
     """
 
 
-def test_an_invocation_of_a_function_that_cannot_run_gets_the_reason(tmp_path: Path) -> None:
+def test_an_invocation_of_a_function_that_cannot_run_gets_the_reason(tmp_path):
     caller = "Caller: {Type: AWS::Serverless::Function, Properties: {CodeUri: caller}}"
     path = write(tmp_path, "PackageType: Image", caller)
     write_application(tmp_path, path.read_text(), {"caller/app.py": CALLER})
@@ -251,7 +247,7 @@ def test_an_invocation_of_a_function_that_cannot_run_gets_the_reason(tmp_path: P
     assert sum("[Bad]" in line and "Bad.PackageType" in line for line in log) == 3
 
 
-def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(tmp_path: Path) -> None:
+def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(tmp_path):
     text = write(tmp_path, "PackageType: Image").read_text().replace("python3.13", "nodejs22.x")
     path = write_application(tmp_path, text, {})
     with pytest.raises(TemplateError, match=r"(?s)Good\.Runtime.*Bad\.PackageType"), serve(path):
@@ -260,7 +256,7 @@ def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
 
 
-def test_with_json_the_first_line_has_what_is_left_out(tmp_path: Path) -> None:
+def test_with_json_the_first_line_has_what_is_left_out(tmp_path):
     path = write(tmp_path, "Runtime: ruby3.3")
     command = [sys.executable, "-m", "mcp_roundtrip_tools.run", f"--template={path}", "--port=0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -270,7 +266,7 @@ def test_with_json_the_first_line_has_what_is_left_out(tmp_path: Path) -> None:
     assert started["leftOut"] == ["Bad.Runtime: ruby3.3 is not Python (ANY /bad)"]
 
 
-def test_the_endpoint_is_that_of_an_mcp_server_beside_other_functions(tmp_path: Path) -> None:
+def test_the_endpoint_is_that_of_an_mcp_server_beside_other_functions(tmp_path):
     server = """
       Server:
         Type: AWS::Serverless::Function

@@ -4,8 +4,6 @@ The application is one of `mcp-roundtrip new` with a tool with tasks: its platfo
 of its worker are nested stacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from shutil import copytree
@@ -35,7 +33,7 @@ KEYS = {name: f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{name}" for name in NAMES}
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("orders")
     write({folder / path: text for path, text in render("orders", "python3.13", "arm64").items()})
     write(plan_tool(folder, "count_parts", tasks=True))
@@ -43,7 +41,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(written: Path, tmp_path: Path) -> Path:
+def project(written, tmp_path):
     copytree(written, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -66,10 +64,7 @@ def settings(application: Application) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-# -- Names ----------------------------------------------------------------------------------------------
-
-
-def test_the_resources_and_outputs_of_all_stacks_are_one_application(project: Path) -> None:
+def test_the_resources_and_outputs_of_all_stacks_are_one_application(project):
     found = read(project)
     assert describe_left_out(found) == []
     assert (
@@ -100,7 +95,7 @@ def test_the_resources_and_outputs_of_all_stacks_are_one_application(project: Pa
     assert {*found.sources} == {*found.templates, project / "functions/server", project / "layer"}
 
 
-def test_equal_logical_ids_of_two_templates_are_different_resources(project: Path) -> None:
+def test_equal_logical_ids_of_two_templates_are_different_resources(project):
     key = "{Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}"
     edit(project, ROOT, "\nOutputs:\n", f"  StateKey: {key}\n\nOutputs:\n")
     edit(project, ROOT, VARIABLE, "OWN: !GetAtt StateKey.Arn")
@@ -124,7 +119,7 @@ def test_equal_logical_ids_of_two_templates_are_different_resources(project: Pat
         ("!Ref Platform", f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/local-Platform-LOCAL/0"),
     ],
 )
-def test_an_output_is_read_in_each_notation(project: Path, expression: str, value: str) -> None:
+def test_an_output_is_read_in_each_notation(project, expression, value):
     edit(project, ROOT, VARIABLE, f"OUTPUT: {expression}")
     assert read(project).functions["local_server"].environment["OUTPUT"] == value
 
@@ -138,16 +133,14 @@ def test_an_output_is_read_in_each_notation(project: Path, expression: str, valu
         ("!GetAtt Platform.Outputs.Deployed", "Platform.Outputs.Deployed.Value: the attribute Logs.Colour"),
     ],
 )
-def test_a_function_without_an_output_that_it_needs_is_left_out(
-    project: Path, expression: str, problem: str
-) -> None:
+def test_a_function_without_an_output_that_it_needs_is_left_out(project, expression, problem):
     more = "  Queued: {Condition: UsesJwt, Value: x}\n  Deployed: {Value: !GetAtt Logs.Colour}\n"
     edit(project, PLATFORM, "\nOutputs:\n", f"\nOutputs:\n{more}")
     edit(project, ROOT, VARIABLE, f"OUTPUT: {expression}")
     assert problem in read(project).left_out["local_server"]
 
 
-def test_a_function_of_a_nested_stack_has_the_globals_and_the_folder_of_its_template(project: Path) -> None:
+def test_a_function_of_a_nested_stack_has_the_globals_and_the_folder_of_its_template(project):
     nested = """
         Parameters: {Layer: {Type: String}}
         Globals: {Function: {Timeout: 7}}
@@ -169,10 +162,7 @@ def test_a_function_of_a_nested_stack_has_the_globals_and_the_folder_of_its_temp
     assert Route("GET", "/more", "More-ServerFunction") in found.routes
 
 
-# -- Parameters -----------------------------------------------------------------------------------------
-
-
-def test_a_parameter_of_a_nested_stack_replaces_its_default_and_what_the_parent_passes(project: Path) -> None:
+def test_a_parameter_of_a_nested_stack_replaces_its_default_and_what_the_parent_passes(project):
     origins = "https://a.example,https://b.example"
     given = {"Platform.AuthMode": "iam", "Platform.TaskDelivery": "queue", "Platform.AllowedOrigins": origins}
     changed = settings(read(project, given))
@@ -194,9 +184,7 @@ def test_a_parameter_of_a_nested_stack_replaces_its_default_and_what_the_parent_
         ({"AuthMode": "jwt"}, "AuthMode bearer and jwt need TokenIssuer"),
     ],
 )
-def test_a_parameter_that_no_template_has_or_that_is_not_allowed_is_refused(
-    project: Path, given: dict[str, str], sentence: str
-) -> None:
+def test_a_parameter_that_no_template_has_or_that_is_not_allowed_is_refused(project, given, sentence):
     with pytest.raises(TemplateError) as refused:
         read(project, given)
     assert sentence in str(refused.value)
@@ -212,14 +200,11 @@ def test_a_parameter_that_no_template_has_or_that_is_not_allowed_is_refused(
         ("TaskDelivery: 1", "Platform.TaskDelivery must be one of invoke, queue, not '1'"),
     ],
 )
-def test_a_value_that_the_parent_may_not_pass_is_refused(project: Path, passed: str, sentence: str) -> None:
+def test_a_value_that_the_parent_may_not_pass_is_refused(project, passed, sentence):
     edit(project, ROOT, PASSED, f"{PASSED}        {passed}\n")
     with pytest.raises(TemplateError) as refused:
         read(project)
     assert str(refused.value).startswith(sentence)
-
-
-# -- Files ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,21 +216,21 @@ def test_a_value_that_the_parent_may_not_pass_is_refused(project: Path, passed: 
     ],
 )
 def test_a_nested_stack_without_a_value_that_is_missing_or_contains_itself_is_refused(
-    project: Path, old: str, new: str, sentence: str
-) -> None:
+    project, old, new, sentence
+):
     edit(project, ROOT, old, new)
     with pytest.raises(TemplateError, match=rf"Endpoint\.(Parameters|Location): {sentence}"):
         read(project)
 
 
-def test_a_template_of_another_place_is_left_out(project: Path) -> None:
+def test_a_template_of_another_place_is_left_out(project):
     edit(project, ROOT, "platform/endpoint.yaml", "https://s3.example/endpoint.yaml")
     found = read(project)
     assert describe_left_out(found) == ["Endpoint: a nested stack is run if its template is a file"]
     assert "local_server" in found.functions
 
 
-def test_a_change_of_a_nested_template_is_noticed(project: Path) -> None:
+def test_a_change_of_a_nested_template_is_noticed(project):
     log: list[str] = []
     with serve(project / ROOT, parameters={"AuthMode": "none"}, watch_interval_s=0, log=log.append) as app:
         edit(project, PLATFORM, "Default: invoke", "Default: never")

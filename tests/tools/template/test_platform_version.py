@@ -1,7 +1,5 @@
 """A platform that is older or newer than the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -28,14 +26,12 @@ def application(version: str | None) -> TemplateTree:
         ("1.0", "1.0rc1", "install mcp-roundtrip==1.0"),
     ],
 )
-def test_a_platform_of_another_version_is_refused_with_the_remedy(
-    written: str, installed: str, remedy: str
-) -> None:
+def test_a_platform_of_another_version_is_refused_with_the_remedy(written, installed, remedy):
     with pytest.raises(TemplateError, match=f"that of mcp-roundtrip {written}, .*: {remedy}"):
         check_platform(application(written), installed)
 
 
-def test_make_run_refuses_a_platform_of_another_version(tmp_path: Path) -> None:
+def test_make_run_refuses_a_platform_of_another_version(tmp_path):
     (tmp_path / "platform.yaml").write_text("Metadata: {McpRoundtrip: {Version: 0.0.1}}\nResources: {}\n")
     nested = "{Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}"
     (tmp_path / "template.yaml").write_text(f"Resources: {{Platform: {nested}}}\n")

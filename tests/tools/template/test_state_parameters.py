@@ -1,7 +1,5 @@
 """Parameters of template.yaml about states under `make run`."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator, Mapping
@@ -74,9 +72,7 @@ def answer(app: LocalApp, state: str) -> Any:
         (GIVEN, ()),
     ],
 )
-def test_only_keys_whose_condition_holds_are_created(
-    parameters: Mapping[str, str], keys: tuple[TemplateKey, ...]
-) -> None:
+def test_only_keys_whose_condition_holds_are_created(parameters, keys):
     assert Template(TEMPLATE, with_options({"AuthMode": "none", **parameters})).keys() == keys
 
 
@@ -90,9 +86,7 @@ def test_only_keys_whose_condition_holds_are_created(
         pytest.param("delegated", "disabled", PINNED, id="delegated-disabled-pinned"),
     ],
 )
-def test_a_question_of_one_process_is_answered_in_another(
-    signing: str, encryption: str, keys: Mapping[str, str]
-) -> None:
+def test_a_question_of_one_process_is_answered_in_another(signing, encryption, keys):
     if encryption == "disabled":
         keys = {name: value for name, value in keys.items() if name != "StateEncryptionKeyArn"}
     with running(StateSigning=signing, StateEncryption=encryption, **keys) as app:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -75,7 +73,7 @@ def application(folder: Path, template: str = TEMPLATE, **parameters: str) -> Ap
     return Template(path, {"Stage": "dev", **parameters}).application({"Key": KEY_ARN}, "http://127.0.0.1:1")
 
 
-def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:
+def test_a_functions_environment_is_resolved(tmp_path):
     arn = "arn:aws:lambda:us-east-1:000000000000:function:tool-dev:live"
     assert application(tmp_path).functions["Front"].environment == {
         "LEVEL": "DEBUG",
@@ -104,15 +102,13 @@ def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:
         ("WHO: front", None),
     ],
 )
-def test_an_audience_that_aws_would_tell_is_the_local_address(
-    variables: str, audience: str | None, tmp_path: Path
-) -> None:
+def test_an_audience_that_aws_would_tell_is_the_local_address(variables, audience, tmp_path):
     text = TEMPLATE.replace("WHO: globals", variables).replace("WHO: front", "WHEN: now")
     found = application(tmp_path, text).functions["tool-dev"].environment
     assert found.get("MCP_AUDIENCE") == audience
 
 
-def test_globals_are_merged_into_every_function(tmp_path: Path) -> None:
+def test_globals_are_merged_into_every_function(tmp_path):
     functions = application(tmp_path, Size="512").functions
     front, tool = functions["Front"], functions["tool-dev"]
     assert (front.handler, front.timeout_s, front.memory_mb) == ("app.handler", 29, 512)
@@ -122,14 +118,14 @@ def test_globals_are_merged_into_every_function(tmp_path: Path) -> None:
     assert front.code == tmp_path / "front"
 
 
-def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path: Path) -> None:
+def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path):
     assert set(application(tmp_path).functions) == {"Front", "tool-dev"}
     assert not application(tmp_path).left_out
     assert "OnlyInProd.CodeUri" in application(tmp_path, Stage="prod").left_out["OnlyInProd"]
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: ["])
-def test_an_invalid_or_missing_template_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_or_missing_template_is_refused(tmp_path, text):
     for path in (write_application(tmp_path, text, {}), tmp_path / "nowhere.yaml"):
         with pytest.raises(TemplateError):
             Template(path, {})
@@ -150,7 +146,7 @@ QUEUE_TEMPLATE = """
     """
 
 
-def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores(tmp_path: Path) -> None:
+def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores(tmp_path):
     path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
     read = Template(path, {}).application({}, "", "http://127.0.0.1:2")
     assert {name: queue.reader for name, queue in read.queues.items()} == {"local_tasks": "worker"}

@@ -1,9 +1,6 @@
 """The local routes are those of the deployed HTTP API."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +29,14 @@ NOT_FOUND = (404, {"message": "Not Found"})
     ],
     ids=lambda parameters: ",".join(parameters),
 )
-def test_the_routes_of_the_example_are_those_of_its_deployment(parameters: Mapping[str, str]) -> None:
+def test_the_routes_of_the_example_are_those_of_its_deployment(parameters):
     local = Template(TEMPLATE, with_options(parameters)).application({}, "http://api", "http://sqs")
     deployed = of_type("AWS::ApiGatewayV2::Route", **parameters).values()
     assert sorted(route.key for route in local.routes) == sorted(route["RouteKey"] for route in deployed)
     assert not local.left_out
 
 
-def test_the_endpoint_answers_other_methods_as_the_deployed_api_does() -> None:
+def test_the_endpoint_answers_other_methods_as_the_deployed_api_does():
     with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=None) as app:
         for method in ("HEAD", "OPTIONS", "PUT", "PATCH"):
             answer = http(app.url(), method=method)
@@ -82,7 +79,7 @@ APIS = """
 """
 
 
-def test_an_event_is_a_route_if_sam_writes_the_definition_of_its_api(tmp_path: Path) -> None:
+def test_an_event_is_a_route_if_sam_writes_the_definition_of_its_api(tmp_path):
     found = read(tmp_path, APIS, EVENTS)
     keys = sorted(route.key for route in found.routes)
     stack = load_template(transformed_file(tmp_path / "template.yaml"))
@@ -114,7 +111,7 @@ def _key(path: str, method: str) -> str:
         (f'!Sub "{URI}"', "!Sub 'integrations/${I}'"),
     ],
 )
-def test_a_route_leads_to_the_function_of_its_integration(uri: str, target: str, tmp_path: Path) -> None:
+def test_a_route_leads_to_the_function_of_its_integration(uri, target, tmp_path):
     resources = f"""
       R: {{Type: AWS::ApiGatewayV2::Route, Properties: {{ApiId: a, RouteKey: GET /r, Target: {target}}}}}
       D: {{Type: AWS::ApiGatewayV2::Route, Properties: {{ApiId: a, RouteKey: $default, Target: {target}}}}}
@@ -125,7 +122,7 @@ def test_a_route_leads_to_the_function_of_its_integration(uri: str, target: str,
     assert read(tmp_path, resources).routes == (Route("GET", "/r", "F"), Route("ANY", "$default", "F"))
 
 
-def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path: Path) -> None:
+def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path):
     event = "E: {{Type: HttpApi, Properties: {{ApiId: {api}, Path: /mcp, Method: post}}}}"
     text = "\n    Resources:" + "".join(
         FUNCTION.format(name=name, events=event.format(api=f"!Ref {api}"))
@@ -141,7 +138,7 @@ def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path: Path
     assert not Template(path, {}).application({}, "").notes
 
 
-def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path: Path) -> None:
+def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path):
     url = "FunctionUrlConfig: {AuthType: NONE}"
     text = "\n    Resources:" + FUNCTION.format(name="F", events="").replace(
         "CodeUri: f", f"CodeUri: f\n          {url}"

@@ -1,7 +1,5 @@
 """Unquoted YAML values are the strings that CloudFormation gets from the AWS SAM CLI."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -83,8 +81,8 @@ def expected(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("written", "text"), SCALARS.items())
 def test_a_default_an_allowed_value_a_given_one_a_condition_and_a_variable_have_the_same_text(
-    written: str, text: str, tmp_path: Path
-) -> None:
+    written, text, tmp_path
+):
     assert variables(template(tmp_path, written)) == expected(text)
     path = template(tmp_path, written, default="other")
     assert variables(path, P=text) == expected(text)
@@ -93,7 +91,7 @@ def test_a_default_an_allowed_value_a_given_one_a_condition_and_a_variable_have_
             variables(path, P="True")
 
 
-def test_the_texts_are_those_of_a_deployment(tmp_path: Path) -> None:
+def test_the_texts_are_those_of_a_deployment(tmp_path):
     """CloudFormation converts booleans and numbers of the template that sam writes as JSON does."""
     named = {f"V{number}": written for number, written in enumerate(SCALARS)}
     written = "".join(f"\n              {name}: {value}" for name, value in named.items())
@@ -107,7 +105,7 @@ def test_the_texts_are_those_of_a_deployment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["[a, b]", "{a: b}", "null"])
-def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value: str, tmp_path: Path) -> None:
+def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value, tmp_path):
     declared = f"P: {{Type: String, Default: a, AllowedValues: [a, {value}]}}"
     path = write_application(tmp_path, f"Parameters: {{{declared}}}\nResources: {{}}\n", {})
     with pytest.raises(TemplateError, match="P"):
@@ -117,7 +115,7 @@ def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value: str, 
         Template(path, {})
 
 
-def test_a_name_is_a_string(tmp_path: Path) -> None:
+def test_a_name_is_a_string(tmp_path):
     """Accounts' numbers are usual names in mappings."""
     path = template(tmp_path, "'123456789012'", key="123456789012")
     assert variables(path)["MAPPED"] == "123456789012"

@@ -1,7 +1,5 @@
 """template.yaml with the local issuer of `make run`: tokens, and the OAuth flow of the official client."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +19,14 @@ from support.served_application import FRONT_DOOR, TEMPLATE, serve
 from support.sign_in_page import SigningIn
 
 WEATHER = {"location": "Tokyo"}
+LINES: list[str] = []
+"""The log of the application."""
 
 
 @pytest.fixture(scope="module")
 def app():
     users = (User("ada", frozenset({"weather:read"})), User("bob"))
-    with serve(TEMPLATE, users=users) as running:
+    with serve(TEMPLATE, users=users, log=LINES.append) as running:
         yield running
 
 
@@ -71,6 +71,7 @@ async def test_two_users_sign_in_with_the_official_client_at_the_same_time(app, 
             result = await client.call_tool("get_weather", WEATHER)
         assert result.structured_content is not None
         assert storage.tokens is not None
+        assert storage.tokens.access_token not in "".join(LINES)
         tokens[name] = claims_of(storage.tokens.access_token)
 
     async with anyio.create_task_group() as group:

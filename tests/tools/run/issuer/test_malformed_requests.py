@@ -1,7 +1,5 @@
 """Requests to the local issuer that no client should send get an error of OAuth, and leave no traceback."""
 
-from __future__ import annotations
-
 import json
 from base64 import urlsafe_b64encode
 from typing import Any

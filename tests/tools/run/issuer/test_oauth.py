@@ -1,7 +1,5 @@
 """The OAuth endpoints of the local issuer: what they grant, and what they refuse."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The options of `make run` for the local issuer."""
 
-from __future__ import annotations
-
 import pytest
 
 from mcp_roundtrip_tools.run.issuer.issuer import DEFAULT_USERS, User, read_users
