@@ -9,8 +9,7 @@ import pytest
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.new.upgrade import UpgradeError, main, upgrade
-from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.template_tree import check_platform, platform_version, read_tree
+from mcp_roundtrip_tools.template.template_tree import platform_version
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents
 
@@ -43,7 +42,7 @@ def test_a_new_application_is_current(project, capsys):
     assert capsys.readouterr().out == f"platform/ is that of version {PACKAGE} already.\n"
 
 
-def test_a_newer_version_is_written_and_its_files_are_named(project: Path) -> None:
+def test_a_newer_version_is_written_and_its_files_are_named(project):
     files = of_version(NEWER, package_files())
     assert list(upgrade(project, files)) == [
         f"platform/: version {PACKAGE} -> {NEWER}",

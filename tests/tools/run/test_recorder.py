@@ -10,11 +10,8 @@ from mcp_roundtrip_tools.run.observation.records import (
     Event,
     HttpExchange,
     Note,
-    ServiceCall,
     caused_by,
 )
-
-SIGN = ServiceCall("kms", "Sign", "StateKey", 200, 0, 1)
 
 
 class Recording(RunRecorder):
