@@ -59,14 +59,6 @@ def test_every_style_yields_the_same_descriptions_and_the_prose_has_the_rest(tex
     assert not any(word in prose for word in ("lower case", "vcpus", "Args", "Parameters", "type name"))
 
 
-def test_numpy_names_that_share_an_entry_share_its_description():
-    assert parse_docstring(NUMPY)[1]["other"] == "How large: vcpus"
-
-
-def test_numpy_parameters_may_be_the_last_section():
-    assert parse_docstring("Do.\n\n    Parameters\n    ----------\n    x\n        It.\n")[1] == {"x": "It."}
-
-
 def test_a_section_without_entries_stays_in_the_prose():
     text = "Count.\n\nParameters:\n    none of importance\n"
     assert parse_docstring(text)[0] == text.strip()

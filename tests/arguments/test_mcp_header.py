@@ -59,17 +59,6 @@ def of_properties(properties: dict[str, Any], **beside: Any) -> dict[str, Any]:
 # Valid declarations
 
 
-def test_an_annotated_parameter_has_its_header_in_the_schema() -> None:
-    def execute_sql(ctx: Context, region: Annotated[str, McpHeader("Region")], query: str): ...
-
-    found = arguments(execute_sql)
-    assert found.json_schema()["properties"] == {
-        "region": {"type": "string", "x-mcp-header": "Region"},
-        "query": {"type": "string"},
-    }
-    assert found.parameter_headers == {("region",): "Region"}
-
-
 @pytest.mark.parametrize(
     ("annotation", "schema"),
     [

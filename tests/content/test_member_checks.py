@@ -89,11 +89,3 @@ def test_invalid_metadata_of_every_feature_is_refused_at_declaration(member):
             declare(**member)
     with pytest.raises(DefinitionError):
         server.resource("a://b", size="x")  # type: ignore[arg-type]  # the mistake in question
-
-
-def test_a_mapping_of_any_kind_is_listed():
-    server = Server("s")
-    annotations = MappingProxyType({"readOnlyHint": True})
-    server.tool(name="a", annotations=annotations, icons=(ICON,), meta=MappingProxyType({}))(lambda: None)
-    listed = server.tools["a"].definition()
-    assert (listed["annotations"], listed["icons"], listed["_meta"]) == ({"readOnlyHint": True}, [ICON], {})

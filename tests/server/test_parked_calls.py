@@ -409,22 +409,3 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
             expected.insert(crash_in, expected[crash_in])
         assert effects == expected, crashed.killed_at
     assert len(kills) == (5, 8, 7)[crash_in], kills
-
-
-@modern
-def test_a_round_that_is_retried_after_its_call_was_parked_continues_that_call(deployment):
-    global is_signed_in
-    deployment.capabilities = FORMS
-    state = deployment.call("buy")["requestState"]
-
-    def round_two():
-        answers = {"sure": accepted(True)}
-        return text(deployment.post_call("buy", requestState=state, inputResponses=answers)["result"])
-
-    asked = round_two()
-    assert deployment.token(round_two()) == deployment.token(asked)
-    deployment.answer(asked, login={"action": "accept"})
-    assert "waits for the user" in round_two()
-    is_signed_in = True
-    assert [round_two(), round_two()] == ["True 1", "True 1"]
-    assert effects == ["True"]

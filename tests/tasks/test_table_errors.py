@@ -286,12 +286,6 @@ def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
     assert past.call.arguments == {"name": "s3cret-argument"}
 
 
-def test_a_task_whose_tool_was_removed_fails_and_keeps_its_journal():
-    failed, past = end_in_next_build(Deployment(server), task_server(print))
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert [entry.key for entry in past.journal.entries] == ["create"]
-
-
 def test_a_task_whose_tool_has_new_arguments_ends_in_a_tool_error_and_keeps_its_journal():
     def provision(ctx: Context, title: str) -> str:
         raise AssertionError("never called")
