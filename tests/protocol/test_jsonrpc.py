@@ -13,7 +13,6 @@ from mcp_roundtrip.protocol.jsonrpc import (
     JsonRpcRequest,
     Notification,
     error,
-    http_status,
     parse_message,
     result,
 )
@@ -84,13 +83,3 @@ def test_a_response_echoes_a_readable_id_and_has_data_only_if_given() -> None:
     assert error(0, ProtocolError(PARSE_ERROR, "m"))["id"] == 0
     assert "data" not in error(1, ProtocolError(-32602, "m"))["error"]
     assert error(1, ProtocolError(-32602, "m", {"a": 1}))["error"]["data"] == {"a": 1}
-
-
-@pytest.mark.parametrize(
-    ("code", "status"),
-    [(-32700, 400), (-32600, 400), (-32601, 404), (-32602, 400), (-32603, 200), (-32020, 400), (-32021, 400),
-     (-32022, 400), (1234, 200)],
-)  # fmt: skip
-def test_each_code_has_its_http_status_which_an_error_may_override(code: int, status: int) -> None:
-    assert http_status(ProtocolError(code, "m")) == status
-    assert http_status(ProtocolError(code, "m", http_status=413)) == 413

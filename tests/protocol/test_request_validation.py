@@ -10,7 +10,6 @@ from mcp_roundtrip.protocol.request_validation import (
     InvalidRequest,
     RequestMeta,
     ValidRequest,
-    unknown_method,
     validate_request,
 )
 from support.messages import META, call, headers, message
@@ -99,22 +98,6 @@ def test_an_unsupported_version_names_the_supported_ones() -> None:
     outcome = run(message("server/discover", meta={**META, VERSION: "v999"}), mcp_protocol_version="v999")
     refused = invalid(outcome, -32022).failure
     assert refused.data == {"supported": ["2026-07-28"], "requested": "v999"}
-
-
-def test_a_legacy_request_gets_the_supported_versions() -> None:
-    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-    refused = invalid(validate_request({}, json.dumps(body)), -32022).failure
-    assert refused.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
-    assert "2026-07-28" in refused.message
-    listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    invalid(validate_request({"mcp-protocol-version": "2025-11-25"}, listing), -32022)
-
-
-def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_versions() -> None:
-    valid(run(message("initialize")))
-    failure = unknown_method("initialize")
-    assert failure.code == -32601
-    assert "2026-07-28" in failure.message
 
 
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])
