@@ -158,15 +158,6 @@ def test_two_equal_forms_get_the_same_reply(calls, channel, one, other):
         waiting.check_resumed()
 
 
-@pytest.mark.parametrize("key", KEYS)
-@in_memory
-def test_forms_that_differ_in_one_answer_differ(calls, key):
-    bob = {**ADA, key: BOB[key]}
-    for waiting, (first, second) in ends(calls, PAGE, [(Waiting.on_page, ADA), (Waiting.on_page, bob)]):
-        assert (first.result, second.result) == (waiting.received == ADA, waiting.received == bob)
-        assert first.result != second.result
-
-
 @pytest.mark.parametrize(("channel", "one", "other"), UPDATES, ids=ids)
 @in_memory
 def test_of_two_updates_of_the_same_questions_one_is_stored_whole(calls, channel, one, other):
