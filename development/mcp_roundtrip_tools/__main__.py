@@ -28,9 +28,9 @@ COMMANDS: Mapping[str, Command] = {
     "run": Command("mcp_roundtrip_tools.run.__main__", "serve template.yaml on this computer"),
     "call": Command("mcp_roundtrip_tools.call.__main__", "call a tool, and answer its questions here"),
     "invoke": Command("mcp_roundtrip_tools.invoke.__main__", "run a function with an event, without Docker"),
-    "new-tool": Command("mcp_roundtrip_tools.growth.new_tool", "add a tool to a function"),
+    "new-tool": Command("mcp_roundtrip_tools.growth.commands", "add a tool to a function", "new_tool"),
     "new-function": Command(
-        "mcp_roundtrip_tools.growth.new_function", "add a function with a role of its own"
+        "mcp_roundtrip_tools.growth.commands", "add a function with a role of its own", "new_function"
     ),
     "add": Command("mcp_roundtrip_tools.growth.add", "add a GitHub workflow that deploys, or CloudFront"),
     "upgrade": Command("mcp_roundtrip_tools.new.upgrade", "replace platform/ by that of the package"),
@@ -43,8 +43,8 @@ COMMANDS: Mapping[str, Command] = {
     "deploy": Command("mcp_roundtrip_tools.deploy.commands", "check, build and deploy", "deploy"),
     "rollback": Command("mcp_roundtrip_tools.deploy.commands", "deploy what ran before", "rollback"),
     "url": Command("mcp_roundtrip_tools.deploy.commands", "print the URL of the endpoint", "url"),
-    "prune": Command("mcp_roundtrip_tools.prune.__main__", "delete versions of workers that nothing needs"),
-    "smoke": Command("mcp_roundtrip_tools.smoke.__main__", "check a deployed endpoint from the outside"),
+    "prune": Command("mcp_roundtrip_tools.prune", "delete versions of workers that nothing needs"),
+    "smoke": Command("mcp_roundtrip_tools.smoke.run", "check a deployed endpoint from the outside"),
     "sam-local": Command(
         "mcp_roundtrip_tools.sam_local.__main__", "prepare sam local: services, variables, live events"
     ),

@@ -15,7 +15,7 @@ from functools import cache
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support import aws_account
 from support.deploying import BUILT_TEMPLATE, Deployer
 from support.layers import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.identity import refused_issuer
+from mcp_roundtrip_tools.deploy.checks import refused_issuer
 from support.token_issuer import ONE, RSA
 
 ISSUER = "https://id.example"

@@ -21,7 +21,7 @@ import pytest
 
 from mcp_roundtrip_tools.deploy import account
 from mcp_roundtrip_tools.deploy.account import Account
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.yaml_reader import load

@@ -14,7 +14,7 @@ from types import CodeType
 import pytest
 from packaging.requirements import Requirement
 
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import skips
 from support.layers import (

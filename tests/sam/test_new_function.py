@@ -7,8 +7,7 @@ import shutil
 import sys
 
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.new_function import plan_function
-from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 

@@ -15,7 +15,7 @@ import pytest
 
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.emulator import Emulator
+from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
 from support.mailbox import APPROVERS, Mailbox, token_in

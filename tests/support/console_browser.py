@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.console import console as console_server
-from mcp_roundtrip_tools.console.pages import CONTENT_TYPES, with_security_headers
+from mcp_roundtrip_tools.console.console import CONTENT_TYPES, with_security_headers
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Response
 from support.browser import RunProgram

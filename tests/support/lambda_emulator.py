@@ -31,7 +31,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from support.lambda_runtime import Runtime

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support.sam_build import CACHE
 
 PACKAGES = ("awslambdaric==4.2.2", "boto3==1.40.0")

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, cached, environment
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, Respond
-from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
+from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.live_events import Invoke, given_answers, play_rounds
 from mcp_roundtrip_tools.template.model import Storage

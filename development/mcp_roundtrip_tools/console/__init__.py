@@ -1,7 +1,7 @@
 """The console: a web page of `make run` that shows and drives the running template, and the API behind it.
 
-- `console`: answers the requests to the console's port; `guard`: refuses those that other pages cause
-- `pages`: the files in `web/`, and the headers of every response
+- `console`: answers the requests to the console's port, also with the files in `web/`; `guard`: refuses those
+  that other pages cause
 - `requests`: one request to the API, and its errors; `application`, `states`, `tasks`, ...: what answers them
 
 Nothing here is on the path of a request to the template's own routes.

@@ -1,20 +1,22 @@
-"""What runs: the functions of the template, the tools that they own, and the users of the local issuer."""
+"""What runs: the functions of the template, their tools and sources, and the users of the local issuer."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp, invoke
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
 from mcp_roundtrip_tools.run.issuer.clients import OAuthError
-from mcp_roundtrip_tools.run.project import fingerprint
+from mcp_roundtrip_tools.run.project import SourceError, fingerprint, source_files
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
-from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import Function
+from mcp_roundtrip_tools.template.functions import find_function
+from mcp_roundtrip_tools.template.model import Function, TemplateError, describe_left_out
 
 
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def _kind(function: Function) -> str:
     """Return "front_door", "worker" (it runs the tasks of another function) or "tool"."""
     if is_front_door(function):
         return "front_door"
-    return "worker" if function.handler.endswith("worker_handler") else "tool"
+    return "worker" if "worker" in function.handler.rpartition(".")[2] else "tool"
 
 
 def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
@@ -136,3 +138,62 @@ def list_users(app: LocalApp) -> list[dict[str, Any]]:
 
 def _is_list_of_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def show_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `GET sources/{function}`. Raises ConsoleError."""
+    function = _function(app, request)
+    project, edited = source_files(app.edited.project_folder(function)), app.edited.files(function)
+    files = [{"name": name, "text": text} for name, text in sorted({**project, **edited}.items())]
+    return {"functions": app.edited.sharing(function), "isEdited": bool(edited), "files": files}
+
+
+def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `PUT sources/{function}`: run these files from the next invocation on. Raises ConsoleError."""
+    function = _function(app, request)
+    files = request.body.get("files")
+    if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
+        raise ConsoleError(400, "files must be an object of texts by file name")
+    project = source_files(app.edited.project_folder(function))
+    changed = {name: text for name, text in files.items() if project.get(name) != text}
+    return _run(app, function, changed)
+
+
+def discard_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `DELETE sources/{function}`: run the project's files again. Raises ConsoleError."""
+    return _run(app, _function(app, request), {})
+
+
+def _run(app: LocalApp, function: str, files: dict[str, str]) -> dict[str, Any]:
+    try:
+        app.edit(function, files)
+    except (SourceError, TemplateError) as error:
+        raise ConsoleError(422, str(error)) from None
+    what = "an edited version" if files else "the project's version"
+    app.recorder.note(
+        f"console: {', '.join(app.edited.sharing(function))}: {what} runs from the next invocation on"
+    )
+    return {"isEdited": bool(files), "edited": sorted(files)}
+
+
+def _function(app: LocalApp, request: ApiRequest) -> str:
+    name = request.parameters["function"]
+    if name not in app.functions():
+        raise ConsoleError(404, "the template has no such function")
+    return name
+
+
+def invoke_function(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `POST invocations`. Raises ConsoleError.
+
+    `event` is the text of the event, `function` a reference of `find_function` or null, and `template` the
+    file of the caller's template: another application's run does not answer.
+    """
+    if request.text("template") != str(app.template):
+        raise ConsoleError(409, f"this run serves {app.template}")
+    named = None if request.body.get("function") is None else request.text("function")
+    try:
+        function = find_function(app.current(), named)
+    except TemplateError as error:
+        raise ConsoleError(404, str(error)) from None
+    return asdict(invoke(app, function.name, request.text("event"), str(uuid4())))

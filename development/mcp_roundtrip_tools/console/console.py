@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from traceback import format_exc
 from typing import Any, Final
 from urllib.parse import unquote
 
+from mcp_roundtrip import question_ui
 from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
-from mcp_roundtrip_tools.console.application import describe_application, issue_token
+from mcp_roundtrip_tools.console.application import (
+    describe_application,
+    discard_sources,
+    edit_sources,
+    invoke_function,
+    issue_token,
+    show_sources,
+)
 from mcp_roundtrip_tools.console.guard import (
     authority,
     refuse_other_sites,
@@ -17,15 +26,64 @@ from mcp_roundtrip_tools.console.guard import (
     refuse_strangers,
     without_browser,
 )
-from mcp_roundtrip_tools.console.invocations import invoke_function
-from mcp_roundtrip_tools.console.pages import INDEX, page_file, with_security_headers
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_request
-from mcp_roundtrip_tools.console.sources import discard_sources, edit_sources, show_sources
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
+
+WEB: Final = Path(__file__).with_name("web")
+
+FORM: Final = Path(question_ui.__file__).with_name("form.js")
+"""The form of questions, which the question app has, too."""
+
+INDEX: Final = "index.html"
+
+CONTENT_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+"""Content type by suffix. Files with other suffixes are not served."""
+
+
+SECURITY_HEADERS: Final = (
+    (
+        "content-security-policy",
+        # No inline script or style, no other origin, no frame. Results may hold images and audio.
+        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; "
+        "form-action 'self'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+    # A page of another site can neither load a file nor keep a reference to the console's window.
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+)
+
+
+def page_file(name: str) -> Response:
+    """Return the file with this name relative to the folder, as it is now; 404 if there is none.
+
+    The name is compared with those of the files and never joined to a path, so it cannot leave the folder.
+    """
+    files = {
+        path.relative_to(WEB).as_posix(): path for path in WEB.rglob("*") if path.suffix in CONTENT_TYPES
+    }
+    path = {FORM.name: FORM, **files}.get(name)
+    if path is None:
+        return error_response(404, "the console has no such file")
+    return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), path.read_bytes())
+
+
+def with_security_headers(response: Response) -> Response:
+    """Return the response with the headers of the console."""
+    return Response(response.status, (*response.headers, *SECURITY_HEADERS), response.body)
+
 
 FOLDER: Final = "/console/"
 API: Final = "/console/api/"

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 
-from mcp_roundtrip_tools.deploy.deployment import Deployment
+from mcp_roundtrip_tools.deploy.deployment import ARCHITECTURE, RUNTIME, Deployment
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, find_sam
-from mcp_roundtrip_tools.deploy.target import ARCHITECTURE, RUNTIME
 from mcp_roundtrip_tools.template.model import TemplateError
 
 

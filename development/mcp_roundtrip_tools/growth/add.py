@@ -25,9 +25,8 @@ from mcp_roundtrip_tools.deploy.environments import (
     read_environment,
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.growth.change import CATALOG, Files, catalog_files, run
+from mcp_roundtrip_tools.growth.change import CATALOG, Files, GrowthError, catalog_files, run
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
-from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.template.template_tree import (
     TemplateTree,
     check_platform,

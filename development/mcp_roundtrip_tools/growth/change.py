@@ -1,13 +1,17 @@
-"""The files of a change: what is written, and what a new tool consists of."""
+"""The files of a change: its names, what is written, and what a new tool consists of."""
 
 from __future__ import annotations
 
 import argparse
+import builtins
 import json
+import keyword
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import packages_distributions
 from pathlib import Path, PurePosixPath
 from string import Template
 from tempfile import TemporaryDirectory
@@ -17,11 +21,56 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, digest_files, render_catalog
 from mcp_roundtrip_tools.events.of_application import call, post
-from mcp_roundtrip_tools.growth.entries import TemplateText
+from mcp_roundtrip_tools.growth.entries import TemplateText, find_conflict
 from mcp_roundtrip_tools.growth.functions import TEMPLATE
-from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
+
+MAX_NAME = 30
+"""A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`. `make deploy`
+refuses a stack's name that is too long for that."""
+
+RESERVED_ENDS = ("_worker", "_tasks")
+"""What the names of a function's worker and queue end with."""
+
+RESERVED = frozenset({"server", "handler", "worker", "app", "live"})
+"""Names that a function's module uses, and the folder of the live events."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+class GrowthError(McpRoundtripError):
+    """The tool or function cannot be added; the message says why. No file was changed."""
+
+
+def check_name(name: str, command: str) -> None:
+    """Refuse a name that no tool can have. `command` is that of the Makefile. Raises GrowthError."""
+    if not name:
+        raise GrowthError(f"a name is missing: make {command} NAME=find_orders")
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        raise GrowthError(
+            f"{name!r} must be at most {MAX_NAME} lower-case letters, digits and single underscores between "
+            "them, and begin with a letter"
+        )
+    if name.endswith(RESERVED_ENDS):
+        raise GrowthError(f"{name!r} ends like the name of a worker or of its queue")
+    if keyword.iskeyword(name) or hasattr(builtins, name) or name in RESERVED:
+        raise GrowthError(f"{name!r} is reserved in Python or in this project")
+
+
+def check_module_name(name: str) -> None:
+    """Refuse the name of a module that functions may import: another would hide it. Raises GrowthError."""
+    if name in sys.stdlib_module_names or name in packages_distributions():
+        raise GrowthError(f"{name!r} is the name of an installed module, which a tool's module would hide")
+
+
+def check_function_name(project: Path, document: Mapping[str, Any], name: str) -> None:
+    """Refuse the name of a function whose folders or resources exist. Raises GrowthError."""
+    for path in (project / folder / name for folder in ("functions", "events")):
+        if path.exists():
+            raise GrowthError(f"{name!r}: {path} exists already")
+    if found := find_conflict(document, name):
+        raise GrowthError(f"{name!r}: template.yaml uses that name in {found!r}")
 
 
 def write(files: Mapping[Path, str]) -> None:

@@ -27,10 +27,8 @@ from mcp_roundtrip_tools.run.template_options import (
     read_variables,
 )
 from mcp_roundtrip_tools.run.terminal.banner import banner, mcp_url
-from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
-from mcp_roundtrip_tools.run.terminal.terminal import Terminal
-from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal
+from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip run") -> int:

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,25 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
-from mcp_roundtrip_tools.run.edited_sources import EditedSources
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult, process_variables
-from mcp_roundtrip_tools.run.execution.pools import Pools, affected_functions
-from mcp_roundtrip_tools.run.execution.recorded_environment import Environments, RecordedEnvironment
+from mcp_roundtrip_tools.run.execution.pools import (
+    Environments,
+    Pools,
+    RecordedEnvironment,
+    affected_functions,
+)
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
-from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, walk
 from mcp_roundtrip_tools.run.options import Addresses, Options
-from mcp_roundtrip_tools.run.project import Project
+from mcp_roundtrip_tools.run.project import EditedSources, Project
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.run.services.emulator import Emulator
 from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
 from mcp_roundtrip_tools.template.functions import has_settings
 from mcp_roundtrip_tools.template.model import (
@@ -296,4 +299,37 @@ class LocalApp:
 def _failed_result(message: str) -> InvocationResult:
     return InvocationResult(
         json.dumps({"errorType": "Runtime.Unknown", "errorMessage": message}).encode(), failed=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """`payload` is JSON: the response, or the error if the function failed.
+
+    `init_ms` is None if the process had run before; `duration_ms`, with the initialization, if none ran.
+    `log_lines` are also those of functions for which it waited.
+    """
+
+    function: str
+    request_id: str
+    payload: str
+    failed: bool
+    init_ms: float | None
+    duration_ms: float | None
+    log_lines: list[str]
+
+
+def invoke(app: LocalApp, function: str, event: str, request_id: str) -> Invoked:
+    """Run a function once."""
+    result = app.run(function, event.encode(), request_id=request_id)
+    recorded = app.recorder.invocation(request_id)
+    lines = [] if recorded is None else [line for each in walk(recorded) for line in each.log_lines]
+    return Invoked(
+        function,
+        request_id,
+        result.payload.decode(),
+        result.failed,
+        None if recorded is None else recorded.init_ms,
+        None if recorded is None else recorded.duration_ms,
+        [line.text for line in sorted(lines, key=lambda line: line.at_ms)],
     )

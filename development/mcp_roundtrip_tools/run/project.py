@@ -1,19 +1,175 @@
-"""The template and the sources of its functions: reads them, and notices their changes."""
+"""The template and the sources of its functions: reads them, notices their changes, and keeps edited copies.
+
+An edited copy is another version of a function, as a deployment between two rounds makes one. The project's
+folder is only read.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from traceback import format_exception_only
+from typing import Final
 
-from mcp_roundtrip_tools.run.edited_sources import EditedSources, SourceError
-from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import Application, TemplateError
+from mcp_roundtrip_tools.template.model import Application, Function, TemplateError, describe_left_out
 from mcp_roundtrip_tools.template.reader import Template
+
+MAX_FILE: Final = 512 * 1024
+"""The largest source file that is shown or written, in bytes."""
+
+MAX_FILES: Final = 200
+
+SUFFIXES: Final = frozenset({".py", ".json", ".html", ".css", ".js", ".md", ".toml", ".yaml"})
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,7}")
+"""A relative path. No part begins with a dot, so none is `..`."""
+
+
+class SourceError(Exception):
+    """Edited files cannot run; the message names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    files: Mapping[str, str]
+    folder: Path
+
+
+class EditedSources:
+    """Keeps in `folder` at most one edited copy of each code folder. Not thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder
+        self._projects: dict[str, Path] = {}
+        self._copies: dict[Path, _Copy] = {}
+        self._count = 0
+
+    def project_folder(self, function: str) -> Path:
+        """Return the folder of a function's code in the project. Raises KeyError."""
+        return self._projects[function]
+
+    def files(self, function: str) -> Mapping[str, str]:
+        """Return the edited files of a function by name. Raises KeyError."""
+        copy = self._copies.get(self._projects[function])
+        return {} if copy is None else copy.files
+
+    def sharing(self, function: str) -> list[str]:
+        """Return the names of all functions with the same code. Raises KeyError."""
+        code = self._projects[function]
+        return [name for name, folder in self._projects.items() if folder == code]
+
+    def apply_to(self, functions: Mapping[str, Function]) -> dict[str, Function]:
+        """Return the functions of the project with their edited code."""
+        self._projects = {name: function.code for name, function in functions.items()}
+        return {name: replace(each, code=self._folder(each.code)) for name, each in functions.items()}
+
+    def edit(self, function: str, files: Mapping[str, str]) -> None:
+        """Replace the edited files of a function; without files, return to the project's.
+
+        Raises SourceError, and KeyError; then the previous ones stay.
+        """
+        code = self._projects[function]
+        if not files:
+            self._copies.pop(code, None)
+            return
+        check_files(files)
+        self._copies[code] = _Copy(dict(files), self._write(code, files))
+
+    def refresh(self, changed: Iterable[Path]) -> None:
+        """Copy the code folders again that contain a changed file, with the same edited files.
+
+        Raises SourceError.
+        """
+        for code, copy in self._copies.items():
+            if any(path.is_relative_to(code) for path in changed):
+                self._copies[code] = _Copy(copy.files, self._write(code, copy.files))
+
+    def _folder(self, code: Path) -> Path:
+        copy = self._copies.get(code)
+        return code if copy is None else copy.folder
+
+    def _write(self, code: Path, files: Mapping[str, str]) -> Path:
+        self._count += 1
+        # A new folder each time: processes that still run the previous version keep their files.
+        folder = self._root / f"{code.name}-{self._count}"
+        try:
+            _copy(code, folder, files)
+        except OSError as error:  # also two names that need the same path as a file and as a folder
+            shutil.rmtree(folder, ignore_errors=True)
+            raise SourceError(f"{code.name} cannot be copied: {error}") from None
+        return folder
+
+
+def _copy(code: Path, folder: Path, files: Mapping[str, str]) -> None:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(code, folder, ignore=ignored, ignore_dangling_symlinks=True)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # the copy of a file that is read-only is read-only, too
+        path.write_bytes(text.encode())
+
+
+def source_files(code: Path) -> dict[str, str]:
+    """Return the texts of the source files of a folder by name, in alphabetical order.
+
+    Hidden files, large ones, and links that lead out of the folder are left out.
+    """
+    found = {}
+    root = code.resolve()
+    for path in sorted(code.rglob("*")):
+        name = path.relative_to(code).as_posix()
+        if path.suffix in SUFFIXES and _NAME.fullmatch(name) and _is_small_file(path, root):
+            try:
+                found[name] = path.read_bytes().decode()
+            except (UnicodeDecodeError, OSError):
+                continue
+        if len(found) == MAX_FILES:
+            break
+    return found
+
+
+def _is_small_file(path: Path, root: Path) -> bool:
+    return path.is_file() and path.resolve().is_relative_to(root) and path.stat().st_size <= MAX_FILE
+
+
+def check_files(files: Mapping[str, str]) -> None:
+    """Raise SourceError if these files cannot be written, or if Python cannot compile one of them."""
+    if len(files) > MAX_FILES:
+        raise SourceError(f"at most {MAX_FILES} files can be edited")
+    for name, text in files.items():
+        _check(name, text)
+
+
+def _check(name: str, text: str) -> None:
+    """Raise SourceError for a file that cannot be written, or that Python cannot compile."""
+    suffix = Path(name).suffix
+    if not _NAME.fullmatch(name) or suffix not in SUFFIXES:
+        raise SourceError(f"{name[:100]!r} is not the name of a source file of a function")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise SourceError(f"{name} is not Unicode text") from None
+    if len(data) > MAX_FILE:
+        raise SourceError(f"{name} has more than {MAX_FILE} bytes")
+    if suffix == ".py":
+        _check_syntax(name, data)
+
+
+def _check_syntax(name: str, data: bytes) -> None:
+    try:
+        compile(data, name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        text = "".join(format_exception_only(error)).strip()
+        raise SourceError(text if name in text else f"{name}: {text}") from None
+
 
 _IGNORED_SUFFIXES = (".pyc", ".egg-info", ".dist-info")
 _IGNORED_NAMES = {"__pycache__", "node_modules"}

@@ -32,7 +32,7 @@ from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_tools.run.terminal.plain_lines import PlainLines
+from mcp_roundtrip_tools.run.terminal.terminal import PlainLines
 from mcp_roundtrip_tools.run.timers import RealTimers
 
 ISSUER_PORT: Final = 1

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deploy.environments import INSTALLED
-from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.serving import serve
@@ -31,7 +31,7 @@ from mcp_roundtrip_tools.run.template_options import (
 )
 from mcp_roundtrip_tools.sam_local.live_events import LIVE, addresses, container_variables, live_events
 from mcp_roundtrip_tools.sam_local.network import network
-from mcp_roundtrip_tools.template.function_references import find_function
+from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
 
 ENV_VARS: Final = f"{LIVE}/env.json"

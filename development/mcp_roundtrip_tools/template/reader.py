@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from mcp_roundtrip_tools.template import resources as types
+from mcp_roundtrip_tools.template.event_sources import RouteReader, read_invoke_configs, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
-from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import (
     KeyArns,
     LocalServices,
@@ -22,10 +22,8 @@ from mcp_roundtrip_tools.template.local_names import (
     name_of_function,
     table_name,
 )
-from mcp_roundtrip_tools.template.model import Application, Function, Storage, TemplateError
-from mcp_roundtrip_tools.template.queues import read_invoke_configs, read_queues
+from mcp_roundtrip_tools.template.model import Application, Function, LeftOut, Storage, TemplateError
 from mcp_roundtrip_tools.template.resources import TemplateResource
-from mcp_roundtrip_tools.template.routes import RouteReader
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
-from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import (
     IMPLICIT_HTTP_API,
     IMPLICIT_REST_API,
@@ -17,7 +16,7 @@ from mcp_roundtrip_tools.template.local_names import (
     nested_stack_name,
     reference_to,
 )
-from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, TemplateError
+from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, LeftOut, TemplateError
 from mcp_roundtrip_tools.template.nearest import hint
 from mcp_roundtrip_tools.template.parameters import (
     broken_assertions,

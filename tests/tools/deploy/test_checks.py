@@ -7,9 +7,8 @@ import pytest
 
 from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, stack_of
 from mcp_roundtrip_tools.deploy.commands import deploy
-from mcp_roundtrip_tools.deploy.deployment import Deployment
+from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
-from mcp_roundtrip_tools.deploy.target import built_target, pin
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT

@@ -8,8 +8,7 @@ import pytest
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
 from mcp_roundtrip_tools.growth.add import main, plan_part
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.new_function import plan_function
-from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents
 

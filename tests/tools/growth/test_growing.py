@@ -10,8 +10,7 @@ import pytest
 
 from mcp_roundtrip_tools.events.__main__ import main as events
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.new_function import plan_function
-from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.lint.__main__ import main as lint
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade

@@ -14,9 +14,16 @@ from mcp.client import Client
 
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
-from mcp_roundtrip_tools.growth.change import render_app, render_module, render_test, write
-from mcp_roundtrip_tools.growth.names import MAX_NAME, GrowthError
-from mcp_roundtrip_tools.growth.new_function import main, plan_function
+from mcp_roundtrip_tools.growth.change import (
+    MAX_NAME,
+    GrowthError,
+    render_app,
+    render_module,
+    render_test,
+    write,
+)
+from mcp_roundtrip_tools.growth.commands import new_function as main
+from mcp_roundtrip_tools.growth.commands import plan_function
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 from support.served_application import serve
 

@@ -7,10 +7,9 @@ import pytest
 
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
-from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.names import GrowthError
-from mcp_roundtrip_tools.growth.new_function import plan_function
-from mcp_roundtrip_tools.growth.new_tool import main, plan_tool
+from mcp_roundtrip_tools.growth.change import GrowthError, write
+from mcp_roundtrip_tools.growth.commands import new_tool as main
+from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, TOOL, contents, copy_project

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from mcp_roundtrip_testing.environments import load_module
-from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.names import GrowthError
-from mcp_roundtrip_tools.growth.new_function import main, plan_function
+from mcp_roundtrip_tools.growth.change import GrowthError, write
+from mcp_roundtrip_tools.growth.commands import new_function as main
+from mcp_roundtrip_tools.growth.commands import plan_function
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import contents
 from tools.growth.conftest import assert_refused, changed_lines

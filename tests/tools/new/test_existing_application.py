@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.new_function import plan_function
-from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
 from support.clients import Person, official
 from support.documents import code_blocks, read_document
 from support.sam_applications import http, write_application

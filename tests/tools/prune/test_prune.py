@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.aws.dynamodb import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
-from mcp_roundtrip_tools.prune.__main__ import main
-from mcp_roundtrip_tools.prune.account import WORKER as SUFFIX
-from mcp_roundtrip_tools.prune.account import Workers
+from mcp_roundtrip_tools.prune import WORKER as SUFFIX
+from mcp_roundtrip_tools.prune import Workers, main
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT

@@ -14,8 +14,7 @@ from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services import ministack as ministack_installation
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.run.services.emulator import Emulator
-from mcp_roundtrip_tools.run.services.ministack import Installation
+from mcp_roundtrip_tools.run.services.ministack import Emulator, Installation
 from mcp_roundtrip_tools.template.model import Storage
 from support.project import ROOT
 from support.sam_applications import write_application

@@ -9,7 +9,7 @@ from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.terminal.plain_lines import PlainLines
+from mcp_roundtrip_tools.run.terminal.terminal import PlainLines
 from mcp_roundtrip_tools.template.model import Route
 from support.sam_applications import http as request
 from support.served_application import TEMPLATE, serve

@@ -12,8 +12,7 @@ import pytest
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, ServiceCall, caused_by
-from mcp_roundtrip_tools.run.terminal.plain_lines import JsonLines
-from mcp_roundtrip_tools.run.terminal.terminal import Terminal
+from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal
 
 CLOCK = time.strftime("%H:%M:%S", time.localtime(0))
 INDENT = "             weather  "

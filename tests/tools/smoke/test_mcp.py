@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip_tools.smoke.__main__ import main, read_settings
-from mcp_roundtrip_tools.smoke.run import Call, Settings
+from mcp_roundtrip_tools.smoke.run import Call, Settings, main, read_settings
 from support.scripted_server import Reply, respond, scripted
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
 from tools.smoke.conftest import findings_of

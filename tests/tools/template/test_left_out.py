@@ -11,8 +11,7 @@ import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed, TemplateError
 from mcp_roundtrip_tools.run.terminal.banner import banner
-from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import Application
+from mcp_roundtrip_tools.template.model import Application, describe_left_out
 from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import http, write_application
 from support.served_application import serve

@@ -13,8 +13,15 @@ import pytest
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.template.left_out import describe_left_out
-from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, Application, Queue, Route, TemplateError
+from mcp_roundtrip_tools.template.model import (
+    ACCOUNT,
+    REGION,
+    Application,
+    Queue,
+    Route,
+    TemplateError,
+    describe_left_out,
+)
 from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 from support.served_application import serve

@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.run.api_gateway.routing import has_root
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.issuer.issuer import describe_issuer
 from mcp_roundtrip_tools.run.template_options import DEFAULT_PORT
-from mcp_roundtrip_tools.template.left_out import describe_left_out
+from mcp_roundtrip_tools.template.model import describe_left_out
 from mcp_roundtrip_tools.template.parameters import how_to_set
 
 GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})

@@ -1,23 +1,32 @@
-"""Read the routes of a template's HTTP APIs, as a deployment has them.
+"""Read what invokes the functions of a template: routes of HTTP APIs, queues, asynchronous invocations.
 
-Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api; SAM's event HttpApi. SAM writes an
-event into the definition of an AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event
-is a permission and no route. OpenAPI documents are not read.
+Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api, AWS::SQS::Queue,
+AWS::Lambda::EventSourceMapping and AWS::Lambda::EventInvokeConfig; SAM's events HttpApi and SQS, and its
+property EventInvokeConfig of a function. SAM writes an event HttpApi into the definition of an
+AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event is a permission and no route.
+OpenAPI documents are not read.
 
 Routes of REST APIs are read so that requests for them get the reason why they are not served.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.template.left_out import LeftOut
-from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API
-from mcp_roundtrip_tools.template.model import Route, TemplateError
-from mcp_roundtrip_tools.template.queues import events_of
+from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API, name_of_function, queue_name
+from mcp_roundtrip_tools.template.model import (
+    EventInvokeConfig,
+    LeftOut,
+    Queue,
+    Route,
+    TemplateError,
+    function_name,
+    queue_arn,
+)
 from mcp_roundtrip_tools.template.resources import (
     HTTP_API,
     HTTP_APIS,
@@ -27,6 +36,89 @@ from mcp_roundtrip_tools.template.resources import (
     TemplateResource,
 )
 from mcp_roundtrip_tools.template.stacks import Stack
+
+
+def events_of(function: TemplateResource, kind: str) -> Iterator[TemplateResource]:
+    """Yield the properties of a function's events of this type. Raises TemplateError."""
+    for name, event in function.members("Events"):
+        if isinstance(event, dict) and event.get("Type") == kind:
+            yield function.part(f"Events.{name}", event.get("Properties") or {})
+
+
+def read_queues(
+    queues: Iterable[TemplateResource],
+    mappings: Iterable[TemplateResource],
+    functions: Iterable[TemplateResource],
+    left_out: LeftOut,
+) -> dict[str, Queue]:
+    """Return the queues by name. Mappings whose queue is not in the template are left out."""
+    by_arn: dict[str, TemplateResource] = {}
+    for queue in queues:
+        with left_out.noting():
+            by_arn[queue_arn(queue_name(queue))] = queue
+    readers: dict[str, str] = {}
+    for source, member, function in _readers(mappings, functions):
+        with left_out.noting():
+            arn = source.text(member)
+            if arn not in by_arn:
+                raise TemplateError(f"{source.name}.{member}: must be a queue of this template")
+            readers[arn] = function_name(function or source.text("FunctionName"))
+    found = {}
+    for arn, queue in by_arn.items():
+        with left_out.noting():
+            found[queue_name(queue)] = _queue(queue, readers.get(arn), by_arn)
+    return found
+
+
+def _queue(queue: TemplateResource, reader: str | None, by_arn: Mapping[str, TemplateResource]) -> Queue:
+    redrive = queue.get_known("RedrivePolicy")
+    target = by_arn.get(redrive.get("deadLetterTargetArn", ""))
+    return Queue(
+        queue_name(queue),
+        reader,
+        queue.number("VisibilityTimeout", 30),
+        float(redrive.get("maxReceiveCount", math.inf)),
+        None if target is None else queue_name(target),
+    )
+
+
+def _readers(
+    mappings: Iterable[TemplateResource], functions: Iterable[TemplateResource]
+) -> Iterator[tuple[TemplateResource, str, str | None]]:
+    """Yield what maps a queue to a function, the property with the queue, and the function of an event."""
+    for mapping in mappings:
+        yield mapping, "EventSourceArn", None
+    for function in functions:
+        for event in events_of(function, "SQS"):
+            yield event, "Queue", name_of_function(function)
+
+
+def read_invoke_configs(
+    functions: Iterable[TemplateResource], separate: Iterable[TemplateResource], left_out: LeftOut
+) -> dict[str, EventInvokeConfig]:
+    """Return the configurations by function name, of functions and of resources of their own.
+
+    All versions of a function are the same here, so the qualifier does not matter. What cannot be resolved is
+    left out.
+    """
+    found = {}
+    for function in functions:
+        with left_out.noting():
+            config = function.part("EventInvokeConfig", dict(function.members("EventInvokeConfig")))
+            found[name_of_function(function)] = _event_invoke_config(config)
+    for config in separate:
+        with left_out.noting():
+            found[function_name(config.text("FunctionName"))] = _event_invoke_config(config)
+    return found
+
+
+def _event_invoke_config(config: TemplateResource) -> EventInvokeConfig:
+    default = EventInvokeConfig()
+    return EventInvokeConfig(
+        int(config.number("MaximumRetryAttempts", default.max_retries)),
+        config.number("MaximumEventAgeInSeconds", default.max_age_s),
+    )
+
 
 DEFAULT: Final = "$default"
 
