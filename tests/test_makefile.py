@@ -128,8 +128,8 @@ def test_make_check_needs_no_tools_outside_its_virtual_environment():
     modules = [path for part in parts for path in (part.rglob("test_*.py") if part.is_dir() else [part])]
     assert len(modules) > len(parts)
     assert {path: path.exists() for path in parts} == dict.fromkeys(parts, True)
-    # `services.ministack` starts ministack, whose virtual environment is its own.
-    tool = re.compile(r"\.(venv-|cache/)|\bservices\.ministack\b")
+    # `serve_ministack` starts ministack, whose virtual environment is its own.
+    tool = re.compile(r"\.(venv-|cache/)|\bserve_ministack\b")
     assert any(tool.search(path.read_text()) for path in (ROOT / "tests/support").glob("*.py"))
     found = {
         path.relative_to(ROOT).as_posix(): used
