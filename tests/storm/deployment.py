@@ -19,13 +19,11 @@ from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.execution.pools import Pool
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.sqs import Queues
-from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function, Queue
+from mcp_roundtrip_tools.template.model import Function, Queue
 from storm.processes import TIMEOUT_S
 from storm.virtual_time import VirtualTime
 
-FUNCTION = Function(
-    "Worker", "", Path("/"), (), {}, TIMEOUT_S, 1024, event_invoke=EventInvokeConfig(max_retries=2)
-)
+FUNCTION = Function("Worker", "", Path("/"), (), {}, TIMEOUT_S, 1024)
 QUEUE = Queue("Tasks", "Worker", visibility_timeout_s=930, max_receives=12)
 
 
@@ -67,7 +65,7 @@ class Deployment:
             now_s, request_id = self._time.now_s(), str(uuid.uuid4())
             payload = json.dumps({"task": pk}).encode()
             for _ in range(self._deliveries):
-                accepted = AsyncInvocation(FUNCTION.name, payload, None, None, request_id, now_s)
+                accepted = AsyncInvocation(FUNCTION.name, payload, None, None, request_id)
                 self._invocations.deliver(accepted, now_s)
         else:
             self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "queue": QUEUE.name}))
@@ -92,7 +90,7 @@ class Deployment:
         else:
             request_id, payload = self._last
             now_s = self._time.now_s()
-            again = AsyncInvocation(FUNCTION.name, payload.encode(), None, None, request_id, now_s)
+            again = AsyncInvocation(FUNCTION.name, payload.encode(), None, None, request_id)
             self._invocations.deliver(again, now_s)
 
     def _run(self, function: str, payload: bytes, *more: Any) -> InvocationResult:

@@ -1,10 +1,9 @@
-"""Read what invokes the functions of a template: routes of HTTP APIs, queues, asynchronous invocations.
+"""Read what invokes the functions of a template: routes of HTTP APIs, and queues.
 
-Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api, AWS::SQS::Queue,
-AWS::Lambda::EventSourceMapping and AWS::Lambda::EventInvokeConfig; SAM's events HttpApi and SQS, and its
-property EventInvokeConfig of a function. SAM writes an event HttpApi into the definition of an
-AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event is a permission and no route.
-OpenAPI documents are not read.
+Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api, AWS::SQS::Queue and
+AWS::Lambda::EventSourceMapping; SAM's events HttpApi and SQS. SAM writes an event HttpApi into the definition
+of an AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event is a permission and no
+route. OpenAPI documents are not read.
 
 Routes of REST APIs are read so that requests for them get the reason why they are not served.
 """
@@ -19,7 +18,6 @@ from typing import Final
 
 from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API, name_of_function, queue_name
 from mcp_roundtrip_tools.template.model import (
-    EventInvokeConfig,
     LeftOut,
     Queue,
     Route,
@@ -91,33 +89,6 @@ def _readers(
     for function in functions:
         for event in events_of(function, "SQS"):
             yield event, "Queue", name_of_function(function)
-
-
-def read_invoke_configs(
-    functions: Iterable[TemplateResource], separate: Iterable[TemplateResource], left_out: LeftOut
-) -> dict[str, EventInvokeConfig]:
-    """Return the configurations by function name, of functions and of resources of their own.
-
-    All versions of a function are the same here, so the qualifier does not matter. What cannot be resolved is
-    left out.
-    """
-    found = {}
-    for function in functions:
-        with left_out.noting():
-            config = function.part("EventInvokeConfig", dict(function.members("EventInvokeConfig")))
-            found[name_of_function(function)] = _event_invoke_config(config)
-    for config in separate:
-        with left_out.noting():
-            found[function_name(config.text("FunctionName"))] = _event_invoke_config(config)
-    return found
-
-
-def _event_invoke_config(config: TemplateResource) -> EventInvokeConfig:
-    default = EventInvokeConfig()
-    return EventInvokeConfig(
-        int(config.number("MaximumRetryAttempts", default.max_retries)),
-        config.number("MaximumEventAgeInSeconds", default.max_age_s),
-    )
 
 
 DEFAULT: Final = "$default"

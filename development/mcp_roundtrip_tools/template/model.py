@@ -30,14 +30,6 @@ class FunctionFailed(McpRoundtripError):
 
 
 @dataclass(frozen=True, slots=True)
-class EventInvokeConfig:
-    """How often and how long Lambda repeats failed asynchronous invocations."""
-
-    max_retries: int = 2
-    max_age_s: float = 21_600
-
-
-@dataclass(frozen=True, slots=True)
 class Function:
     """A Lambda function. `name` is its name in the Invoke API; `layers` are folders for PYTHONPATH."""
 
@@ -55,7 +47,6 @@ class Function:
     """LoggingConfig.LogFormat; empty for Lambda's default, text."""
     log_level: str = ""
     """LoggingConfig.ApplicationLogLevel; empty if it is not set."""
-    event_invoke: EventInvokeConfig = EventInvokeConfig()
     dead_letter: str | None = None
     """The ARN of its dead-letter queue for asynchronous invocations."""
     logical_id: str = ""

@@ -6,13 +6,13 @@ Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Global
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from mcp_roundtrip_tools.template import resources as types
-from mcp_roundtrip_tools.template.event_sources import RouteReader, read_invoke_configs, read_queues
+from mcp_roundtrip_tools.template.event_sources import RouteReader, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.local_names import (
     KeyArns,
@@ -89,10 +89,7 @@ class Template:
         read = _functions(stacks, resources, reader, left_out)
         for function in read if self._checks_values else ():
             check_settings(function)
-        configs = read_invoke_configs(resources, stacks.of_type(types.INVOKE_CONFIG), left_out)
-        functions = {
-            each.name: replace(each, event_invoke=configs.get(each.name, each.event_invoke)) for each in read
-        }
+        functions = {each.name: each for each in read}
         of_names = {each.name: name_of_function(each) for each in resources}
         routes = RouteReader(stacks, of_names, left_out).read(resources)
         queues, mappings = (stacks.of_type(kind) for kind in (types.QUEUE, types.EVENT_SOURCE))

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
-from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function
+from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import START_S, ManualTimers
 from support.sam_applications import wait_until, write_application
@@ -22,13 +22,13 @@ SUCCESS = InvocationResult(b"null")
 class Lambda:
     """A function that fails `failures` times."""
 
-    def __init__(self, config, failures, scale=1, **options):
+    def __init__(self, failures, scale=1, **options):
         self.timers = ManualTimers()
         self.failures = failures
         self.attempts: list[tuple[float, str | None]] = []
         self.sent: list[tuple[str, str]] = []
         self.log: list[str] = []
-        function = replace(FUNCTION, event_invoke=config, **options)
+        function = replace(FUNCTION, **options)
         self.invocations = AsyncInvocations(
             lambda: {"F": function}, self._run, self._send, self.timers, self.log.append, scale
         )
@@ -49,35 +49,19 @@ class Lambda:
 
 
 @pytest.mark.parametrize(
-    ("failures", "retries", "scale", "times"),
-    [
-        (0, 2, 1, [0]),
-        (1, 2, 1, [0, 60]),
-        (3, 2, 1, [0, 60, 180]),
-        (3, 1, 1, [0, 60]),
-        (3, 0, 1, [0]),
-        (3, 2, 0.05, [0, 3, 9]),
-    ],
+    ("failures", "scale", "times"),
+    [(0, 1, [0]), (1, 1, [0, 60]), (3, 1, [0, 60, 180]), (3, 0.05, [0, 3, 9])],
 )
-def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(
-    failures, retries, scale, times
-):
-    functions = Lambda(EventInvokeConfig(retries), failures, scale)
+def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(failures, scale, times):
+    functions = Lambda(failures, scale)
     request_id = functions.invoke()
     assert functions.attempts == [(time, request_id) for time in times]
     assert functions.invoke() != request_id
 
 
-def test_an_invocation_over_its_maximum_age_is_discarded():
-    functions = Lambda(EventInvokeConfig(max_age_s=100), 3)
-    functions.invoke()
-    assert [time for time, _ in functions.attempts] == [0, 60]
-    assert "EventAgeExceeded" in functions.log[-1]
-
-
 @pytest.mark.parametrize("arn", [QUEUE_ARN, "arn:aws:sns:us-east-1:0:topic"])
 def test_a_dead_letter_queue_receives_the_event_and_another_destination_is_named(arn):
-    functions = Lambda(EventInvokeConfig(0), 1, dead_letter=arn)
+    functions = Lambda(3, dead_letter=arn)
     functions.invoke()
     assert functions.sent == [(arn, '{"n": 1}')]
     assert any(f"{arn} is not emulated" in line for line in functions.log) is (arn != QUEUE_ARN)
@@ -96,14 +80,6 @@ TEMPLATE = """
           CodeUri: .
           Handler: app.worker
           DeadLetterQueue: {Type: SQS, TargetArn: !GetAtt Failures.Arn}
-          EventInvokeConfig: {MaximumRetryAttempts: 0}
-      WorkerInvocations:
-        Type: AWS::Lambda::EventInvokeConfig
-        Properties:
-          FunctionName: !Ref Worker
-          Qualifier: !GetAtt Worker.Version.Version
-          MaximumRetryAttempts: 1
-          MaximumEventAgeInSeconds: 3600
     """
 APP = """
     import json, os, resource, signal, time, boto3
@@ -130,12 +106,10 @@ APP = """
     """
 
 
-def test_the_configurations_of_a_template_are_read(tmp_path):
+def test_the_dead_letter_queue_of_a_function_is_read(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     functions = Template(path, {}).application({}, "").functions
-    assert functions["Sender"].event_invoke == EventInvokeConfig(2, 21_600)
-    assert functions["Worker"].event_invoke == EventInvokeConfig(1, 3600)
-    assert functions["Other"].event_invoke == EventInvokeConfig(0, 21_600)
+    assert functions["Worker"].dead_letter is None
     assert functions["Other"].dead_letter == QUEUE_ARN
 
 

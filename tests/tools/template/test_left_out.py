@@ -94,7 +94,6 @@ def test_a_function_whose_condition_cannot_be_evaluated_is_left_out(tmp_path):
     [
         "Role: !ImportValue role, Policies: [!Ref NoDefault], VpcConfig: {SubnetIds: !Ref NoDefault}",
         "DeadLetterQueue: {Type: SNS, TargetArn: !ImportValue topic}",
-        "EventInvokeConfig: {DestinationConfig: {OnFailure: {Destination: !ImportValue topic}}}",
         "LoggingConfig: {LogGroup: !ImportValue group}",
         "Tags: {a: '{{resolve:ssm:/a}}'}, Connectors: {C: {Properties: {Destination: {Id: X}}}}",
         variable("!GetAtt Machine.Arn"),

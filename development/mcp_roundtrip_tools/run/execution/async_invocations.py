@@ -17,7 +17,7 @@ from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import Function
 
 RETRY_DELAYS_S: Final = (60.0, 120.0)
-"""The seconds between a failed attempt and the next one."""
+"""The seconds between a failed attempt and the next one. Lambda repeats an invocation twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,6 @@ class AsyncInvocation:
     qualifier: str | None
     client_context: str | None
     request_id: str
-    accepted_s: float
     attempts: int = 0
     caller: str | None = None
 
@@ -67,12 +66,9 @@ class AsyncInvocations:
     def accept(self, function: str, payload: bytes, qualifier: str | None, client_context: str | None) -> str:
         """Queue an invocation, and return its request id."""
         request_id = str(uuid.uuid4())
-        now_s = self._timers.now_s()
         caller = current_cause().caller
-        accepted = AsyncInvocation(
-            function, payload, qualifier, client_context, request_id, now_s, caller=caller
-        )
-        self.deliver(accepted, now_s)
+        accepted = AsyncInvocation(function, payload, qualifier, client_context, request_id, caller=caller)
+        self.deliver(accepted, self._timers.now_s())
         return request_id
 
     def deliver(self, invocation: AsyncInvocation, epoch_s: float) -> None:
@@ -82,9 +78,6 @@ class AsyncInvocations:
     def _attempt(self, invocation: AsyncInvocation) -> None:
         function = self._functions().get(invocation.function)
         if function is None:  # the template has changed
-            return
-        if self._timers.now_s() - invocation.accepted_s > function.event_invoke.max_age_s:
-            self._discard(function, invocation, "EventAgeExceeded")
             return
         with caused_by("retry" if invocation.attempts else "async", invocation.caller):
             result = self._run(
@@ -97,16 +90,15 @@ class AsyncInvocations:
         if not result.failed:
             return
         attempted = replace(invocation, attempts=invocation.attempts + 1)
-        if attempted.attempts > function.event_invoke.max_retries:
-            self._discard(function, attempted, "RetriesExhausted")
+        if attempted.attempts > len(RETRY_DELAYS_S):
+            self._discard(function, attempted)
             return
         delay_s = RETRY_DELAYS_S[attempted.attempts - 1] * self._retry_delay_scale
         self._log(f"[{function.name}] retry of {invocation.request_id} in {delay_s:g} s")
         self.deliver(attempted, self._timers.now_s() + delay_s)
 
-    def _discard(self, function: Function, invocation: AsyncInvocation, condition: str) -> None:
-        attempts = "1 attempt" if invocation.attempts == 1 else f"{invocation.attempts} attempts"
-        self._log(f"[{function.name}] {invocation.request_id} discarded after {attempts}: {condition}")
+    def _discard(self, function: Function, invocation: AsyncInvocation) -> None:
+        self._log(f"[{function.name}] {invocation.request_id} discarded after {invocation.attempts} attempts")
         queue, event = function.dead_letter, invocation.payload.decode()
         if queue is not None and not self._send(queue, event):
             self._log(f"[{function.name}] {queue} is not emulated: {event}")
