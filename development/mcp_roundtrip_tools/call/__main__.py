@@ -11,13 +11,11 @@ from typing import Any, Final
 
 from mcp_roundtrip_tools.call.calls import Caller
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
-from mcp_roundtrip_tools.call.fields import missing_fields, read_arguments, split_words
+from mcp_roundtrip_tools.call.fields import read_arguments, split_words
 from mcp_roundtrip_tools.call.questions import (
     GivenAnswers,
     Questions,
-    Refused,
     Terminal,
-    ask_fields,
     describe_result,
     describe_tools,
     parse_answers,
@@ -78,26 +76,14 @@ def _call(options: argparse.Namespace, server: McpServer, caller: Caller, termin
         return Status.RESULT
     tool = _find(options.tool, tools)
     words = [*options.arguments, *(split_words(options.args) if options.args else ())]
-    call = _complete(read_arguments(words, tool.get("inputSchema") or {}), tool, terminal)
-    return _print_result(caller.call(tool, call), terminal, as_json=options.json)
+    arguments = read_arguments(words, tool.get("inputSchema") or {})
+    return _print_result(caller.call(tool, arguments), terminal, as_json=options.json)
 
 
 def _find(name: str, tools: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     if name not in tools:
         raise usage_error(f"The server has no tool {name}; {hint(name, [*tools])}")
     return tools[name]
-
-
-def _complete(given: dict[str, Any], tool: Mapping[str, Any], terminal: Terminal) -> dict[str, Any]:
-    """Return the arguments with those that are required and not given, for which the user is asked."""
-    missing = missing_fields(given, tool.get("inputSchema") or {})
-    if not missing or not terminal.is_interactive:
-        return given
-    terminal.show(f"{tool['name']} needs {', '.join(field.name for field in missing)}")
-    try:
-        return {**given, **ask_fields(terminal, missing)}
-    except Refused:
-        raise CallFailed(Status.INTERRUPTED, "The call was not sent.") from None
 
 
 def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: bool) -> int:

@@ -226,8 +226,3 @@ def read_arguments(words: Sequence[str], input_schema: Mapping[str, Any]) -> dic
         except ValueError as error:
             raise usage_error(f"The argument {name} {error}.") from None
     return {name: value for name, value in found.items() if value is not UNSET}
-
-
-def missing_fields(given: Mapping[str, Any], input_schema: Mapping[str, Any]) -> list[Field]:
-    """Return the required arguments that are not given."""
-    return [field for field in fields_of(input_schema) if field.is_required and field.name not in given]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from threading import Timer
 from typing import Any, Final, TypeGuard, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -121,9 +120,6 @@ class LocalSignIn(httpx2.Auth):
 
 T = TypeVar("T")
 
-WAITING_AFTER_S: Final = 3.0
-"""Seconds without a response after which the user learns that the command waits."""
-
 _SHAPES: Final[dict[str, type[BaseModel] | None]] = {
     "task": None,
     "input_required": types.InputRequiredResult,
@@ -156,9 +152,6 @@ class McpServer(Connection):
 
     def run(self, operation: Callable[[ClientSession], Awaitable[T]]) -> T:
         """Run an operation of the client. Raises CallFailed."""
-        waiting = Timer(WAITING_AFTER_S, self._show, ("  waiting for the server …",))
-        waiting.daemon = True
-        waiting.start()
         try:
             found = super().run(operation)
         except Unreachable as error:
@@ -168,8 +161,6 @@ class McpServer(Connection):
             raise _malformed(error) from None
         except MCPError as error:
             raise CallFailed(Status.ERROR, self._refusal(error)) from None
-        finally:
-            waiting.cancel()
         self._sign_in.note_if_needless()
         return found
 

@@ -78,13 +78,9 @@ def _result(response: Any) -> dict[str, Any]:
     match _response_message(response):
         case {"result": {"resultType": "input_required"} as result}:
             return dict(result)
-        case {"result": dict()}:
-            raise _asks_nothing("the call is complete")
-        case {"error": {"code": code, "message": reason}}:
-            raise _asks_nothing(f"it is the error {code}: {reason}")
-        case {"errorMessage": reason}:
-            raise _asks_nothing(f"the function failed: {reason}")
-    raise _asks_nothing("it is no response to a call")
+        case {"error": {"message": reason}} | {"errorMessage": reason}:
+            raise _asks_nothing(f"it failed: {reason}")
+    raise _asks_nothing("the call is complete")
 
 
 def _asks_nothing(reason: str) -> CallFailed:

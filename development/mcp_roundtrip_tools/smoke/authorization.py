@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
+from mcp.client.auth.utils import (
+    build_oauth_authorization_server_metadata_discovery_urls,
+    build_protected_resource_metadata_discovery_urls,
+)
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -93,9 +96,8 @@ def _challenged(response: httpx2.Response, findings: Findings, missing: str | No
 
 def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Published:
     """Check the metadata of the resource (RFC 9728). `named` is the URL in the challenge, or empty."""
-    host, path = _origin(endpoint.url), urlsplit(endpoint.url).path.rstrip("/")
-    urls = dict.fromkeys([named] if named else [host + WELL_KNOWN + path, host + WELL_KNOWN])
-    url, document = _first_document(endpoint, urls)
+    urls = build_protected_resource_metadata_discovery_urls(named, endpoint.url)
+    url, document = _first_document(endpoint, urls[:1] if named else urls)
     if document is None:
         text = "There is no metadata" if not named else f"The challenge names {named}, which has no metadata"
         if named:
@@ -125,13 +127,8 @@ def check_issuer(endpoint: Endpoint, published: Published, findings: Findings) -
     if not published.issuers:
         return {}
     issuer = published.issuers[0]
-    host, path = _origin(issuer), urlsplit(issuer).path.rstrip("/")
-    urls = [
-        f"{host}/.well-known/oauth-authorization-server{path}",
-        f"{host}/.well-known/openid-configuration{path}",
-        f"{issuer.rstrip('/')}/.well-known/openid-configuration",
-    ]
-    url, document = _first_document(endpoint, dict.fromkeys(urls))
+    urls = build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint.url)
+    url, document = _first_document(endpoint, urls)
     if document is None:
         findings.wrong(
             "issuer", f"The authorization server {issuer} publishes no metadata: clients cannot sign in."
@@ -189,11 +186,6 @@ def _first_document(endpoint: Endpoint, urls: Iterable[str]) -> tuple[str, Mappi
         if response.status_code == 200 and (document := parse_object(response.text)):
             return url, document
     return url, None
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _texts(value: Any) -> list[str]:

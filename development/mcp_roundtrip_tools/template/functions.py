@@ -5,11 +5,9 @@ Source: AWS SAM developer guide, "AWS::Serverless::Function".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from mcp_roundtrip.deployment.settings import PREFIX, load_settings, read_variables
 from mcp_roundtrip.internal_errors import SettingsError
@@ -141,15 +139,10 @@ def has_settings(environment: Mapping[str, str]) -> bool:
     return any(name.startswith(PREFIX) for name in environment)
 
 
-_STACK: Final = re.compile("[A-Za-z][A-Za-z0-9-]*_")
-"""The name of a stack, which has no underscore, before the name of a function."""
-
-
 def find_function(application: Application, reference: str | None) -> Function:
     """Return the function with this logical id, name, ARN or folder; without one, the only function.
 
-    The deployed name is that of the folder after another stack's name. Raises TemplateError, which lists the
-    functions.
+    Raises TemplateError, which lists the functions.
     """
     functions = application.functions
     if reference is None:
@@ -157,14 +150,12 @@ def find_function(application: Application, reference: str | None) -> Function:
             return next(iter(functions.values()))
         raise TemplateError(f"name a function of the template: {_list(functions)}")
     name, parts = function_name(reference), Path(reference).parts
-    in_stack = _STACK.sub("", name, count=1)
     in_folder = [each for each in functions.values() if parts and each.code.parts[-len(parts) :] == parts]
     meanings = (
         [each for each in functions.values() if name in (each.logical_id, each.name, short_name(each.name))],
         # A worker is in the folder of its tool, whose name the folder has.
         [each for each in in_folder if each.code.name == short_name(each.name)],
         in_folder,
-        [each for each in functions.values() if in_stack == short_name(each.name)],
     )
     for found in filter(None, meanings):  # the most exact one first
         if len(found) == 1:

@@ -66,11 +66,11 @@ def test_a_call_out_of_time_continues_without_answers():
         ({"result": {"resultType": "complete"}}, "the call is complete"),
         ({"result": {"tools": []}}, "the call is complete"),
         ({"result": {"resultType": "task", "taskId": "T"}}, "make call TASK=T"),
-        ({"error": {"code": -32602, "message": "Invalid state."}}, "the error -32602: Invalid state"),
-        ({"errorType": "ValueError", "errorMessage": "no"}, "the function failed: no"),
-        ({"statusCode": 502, "body": "<html>"}, "no response to a call"),
-        (None, "no response to a call"),
-        ([], "no response to a call"),
+        ({"error": {"code": -32602, "message": "Invalid state."}}, "it failed: Invalid state"),
+        ({"errorType": "ValueError", "errorMessage": "no"}, "it failed: no"),
+        ({"statusCode": 502, "body": "<html>"}, "asks nothing"),
+        (None, "asks nothing"),
+        ([], "asks nothing"),
     ],
 )
 def test_a_response_that_asks_nothing_is_refused_with_the_reason(response, reason):

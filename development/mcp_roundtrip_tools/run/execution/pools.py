@@ -7,15 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Final
 
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult, ProcessEnvironment
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, json_object
 from mcp_roundtrip_tools.template.model import Function, short_name
-
-NO_ENVIRONMENT: Final = "000000"
-"""The suffix of the access key of processes that serve no invocation."""
 
 
 class RecordedEnvironment(ProcessEnvironment):
