@@ -14,7 +14,7 @@ from mcp_types import ElicitResult
 
 import mcp_roundtrip
 from mcp_roundtrip_testing import Player
-from mcp_roundtrip_tools.console.journals import journal_rows
+from mcp_roundtrip_tools.console.states import journal_rows
 from support.documents import code_blocks, read_document, run_blocks
 
 REPLAY, COMING_FROM = "docs/explanation/how-replay-works.md", "docs/explanation/coming-from.md"

@@ -1,9 +1,13 @@
-"""What the console shows of a `requestState`, decrypted and verified with the keys of this run.
+"""What the console shows of a journal, and of a `requestState`, which keys of this run decrypt and verify.
 
-The layer's own code verifies and decrypts. Two of its checks do not apply here: the binding to one request,
-because the console shows a state by itself, and the times. Signature and certificate are verified as of the
-time when the state was minted, so that an expired state can still be shown. The requests to KMS are not
-recorded.
+Each entry of a journal has a mark that says what a round did with it. A question is *asked*; an answer is
+*answered*, and what the code ran is *ran*, in the round that accepted or ran it. In later rounds, which find
+it in the state or in the table, it is *replayed*.
+
+The layer's own code verifies and decrypts a state. Two of its checks do not apply here: the binding to one
+request, because the console shows a state by itself, and the times. Signature and certificate are verified
+as of the time when the state was minted, so that an expired state can still be shown. The requests to KMS are
+not recorded.
 """
 
 from __future__ import annotations
@@ -18,16 +22,53 @@ from msgspec.structs import replace
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import StateProtection
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
-from mcp_roundtrip.protocol.canonical import MAX_DEPTH, parse_json
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH, compact_json, parse_json
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws
 from mcp_roundtrip.state.codec import STATE_TYP
-from mcp_roundtrip_tools.console.journals import journal_rows
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
+
+_WORDS: Final[Mapping[Kind, str]] = {Kind.WAKE: "sleep", Kind.FAILED: "failed attempts"}
+"""Kinds of entries that have another name here."""
+
+
+def journal_rows(journal: Journal, before: Journal | None = None) -> list[dict[str, Any]]:
+    """Return the entries and the open questions of a journal; `before` is what its round started with."""
+    known = {} if before is None else {entry.key: entry for entry in before.entries}
+    rows = [entry_row(entry, _mark(entry, known)) for entry in journal.entries]
+    return rows + [question_row(key, asked) for key, asked in journal.outstanding.items()]
+
+
+def question_row(key: str, asked: Fingerprint) -> dict[str, Any]:
+    """Return a question that waits for its answer. `bytes` is the length of its digests in a state."""
+    size = _size([asked.message, asked.form])
+    return {"key": key, "kind": "question", "mark": "asked", "value": None, "bytes": size}
+
+
+def entry_row(entry: Entry, mark: str) -> dict[str, Any]:
+    """Return one entry. `bytes` is the length of its JSON in a state."""
+    size = _size([entry.key, entry.kind.value, entry.value])
+    kind = _WORDS.get(entry.kind, entry.kind.name.lower())
+    return {"key": entry.key, "kind": kind, "mark": mark, "value": entry.value, "bytes": size}
+
+
+def new_mark(entry: Entry) -> str:
+    """Return the mark of an entry that the round added."""
+    return "answered" if entry.kind is Kind.ANSWER else "ran"
+
+
+def _mark(entry: Entry, known: Mapping[str, Entry]) -> str:
+    found = known.get(entry.key)
+    return "replayed" if found is not None and found.kind is entry.kind else new_mark(entry)
+
+
+def _size(value: Any) -> int:
+    return len(compact_json(value))
+
 
 _TYPES: Final[Mapping[str, type]] = {**state_claims.COMMON_TYPES, "rq": str, "rnd": int, "oiat": int}
 

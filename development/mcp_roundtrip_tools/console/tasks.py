@@ -14,8 +14,8 @@ from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import Change, Equals, Item
-from mcp_roundtrip_tools.console.journals import entry_row, new_mark, question_row
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_tools.console.states import entry_row, new_mark, question_row
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, members
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation as Run

@@ -26,8 +26,7 @@ from mcp_roundtrip_tools.run.template_options import (
     read_port,
     read_variables,
 )
-from mcp_roundtrip_tools.run.terminal.banner import banner, mcp_url
-from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal
+from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal, banner, mcp_url
 from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
 
 

@@ -14,7 +14,6 @@ from mcp.client.auth.utils import (
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.server.public_documents import WELL_KNOWN
 from mcp_roundtrip_tools.client.http import (
     RENAMED,
     Unreachable,
@@ -24,8 +23,7 @@ from mcp_roundtrip_tools.client.http import (
     member,
     parse_object,
 )
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint
-from mcp_roundtrip_tools.smoke.findings import Findings
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings
 
 
 @dataclass(frozen=True, slots=True)

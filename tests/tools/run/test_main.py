@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_roundtrip_tools.run import __main__, serve
-from mcp_roundtrip_tools.run.terminal.banner import banner
+from mcp_roundtrip_tools.run.terminal.terminal import banner
 from support import skips
 from support.sam_applications import http, write_application
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed, TemplateError
-from mcp_roundtrip_tools.run.terminal.banner import banner
+from mcp_roundtrip_tools.run.terminal.terminal import banner
 from mcp_roundtrip_tools.template.model import Application, describe_left_out
 from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import http, write_application

@@ -1,5 +1,5 @@
 """An OAuth 2.1 authorization server for `make run`: users without passwords, keys of this run.
 
 It is written here because no library fits. `mcp.server.auth` needs starlette, takes two seconds to import,
-and has neither metadata documents of clients nor any port of a redirect URI. PyJWT signs the tokens.
+and does not accept every port of a redirect URI. PyJWT signs the tokens.
 """

@@ -1,4 +1,4 @@
-"""Clients: those that register (RFC 7591), and those whose id is the URL of their metadata document.
+"""Clients, which register (RFC 7591).
 
 The id of a registered client contains its metadata. So a registration outlives the run, and nothing is
 stored. Ids are not signed: everyone may register anyway. No client has a secret; PKCE protects the codes.
@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.issuer_keys import fetch
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.client.http import LOOPBACK
 
@@ -26,9 +24,6 @@ class OAuthError(ValueError):
         self.code = code
         self.description = description
 
-
-FETCH_TIMEOUT_S: Final = 5.0
-"""Seconds for a client's metadata document."""
 
 MAX_REDIRECT_URIS: Final = 20
 
@@ -62,9 +57,7 @@ def register(document: Any) -> Client:
 
 
 def find_client(client_id: str) -> Client:
-    """Return the client of an id; fetch its metadata if the id is a URL. Raises OAuthError."""
-    if client_id.startswith(("https://", "http://")):
-        return _from_url(client_id)
+    """Return the client of an id. Raises OAuthError."""
     encoded = client_id.removeprefix(_PREFIX)
     try:
         name, *uris = parse_json(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
@@ -72,7 +65,7 @@ def find_client(client_id: str) -> Client:
     except (ValueError, TypeError):
         found = None
     if found is None or found.id != client_id:
-        raise OAuthError("invalid_client", "the client is not registered here: register it, or use a URL")
+        raise OAuthError("invalid_client", "the client is not registered here: register it")
     return found
 
 
@@ -130,21 +123,3 @@ def _split(uri: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
-
-
-def _from_url(url: str) -> Client:
-    parts = _split(url)
-    is_allowed = parts is not None and (parts.scheme == "https" or is_loopback(parts))
-    if parts is None or not is_allowed or parts.path in ("", "/") or parts.fragment or parts.username:
-        raise OAuthError(
-            "invalid_client", "the URL of a client is https, or http to this computer, with a path"
-        )
-    try:
-        document = parse_json(fetch(url, FETCH_TIMEOUT_S))
-    except (IssuerUnavailable, ValueError) as error:
-        raise OAuthError("invalid_client", f"{url} is no metadata document: {error}") from None
-    if not isinstance(document, dict) or document.get("client_id") != url:
-        raise OAuthError("invalid_client", f"the document at {url} has another client_id")
-    if "client_secret" in document:
-        raise OAuthError("invalid_client", f"the document at {url} contains a secret")
-    return Client(url, _name(document), _redirect_uris(document))

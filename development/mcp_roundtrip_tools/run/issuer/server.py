@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.client.http import CALL_CLIENT, LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
-from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import listen_near
 from mcp_roundtrip_tools.run.issuer.clients import OAuthError, register
 from mcp_roundtrip_tools.run.issuer.grants import (
@@ -52,8 +52,7 @@ class IssuerServer:
         """Answer one request."""
         path = request.target.partition("?")[0]
         if path in ("/authorize", "/style.css", "/"):
-            refusal = refuse_cross_origin(request, lambda origin: False) or _refuse_frames(request)
-            return refusal or self._page(path, request)
+            return refuse_cross_origin(request, lambda origin: False) or self._page(path, request)
         if request.method == "OPTIONS":
             return Response(204, _CORS)
         try:
@@ -93,7 +92,6 @@ class IssuerServer:
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none"],
             "authorization_response_iss_parameter_supported": True,
-            "client_id_metadata_document_supported": True,
         }
 
     def _token(self, request: Request) -> dict[str, Any]:
@@ -191,13 +189,6 @@ def _register(body: bytes) -> dict[str, Any]:
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
     }
-
-
-def _refuse_frames(request: Request) -> Response | None:
-    """Return the refusal of a page in a frame, before the metadata document of its client is fetched."""
-    if request.header("sec-fetch-dest") in ("iframe", "frame", "embed", "object", "fencedframe"):
-        return error_response(403, "the sign-in page opens in its own window")
-    return None
 
 
 def _parameters(text: str) -> dict[str, str]:

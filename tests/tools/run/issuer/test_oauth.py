@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -14,8 +13,6 @@ import jwt
 import pytest
 
 from mcp_roundtrip_tools.client.http import LOCAL_USER
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
-from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from support.html_form import BrowserForm
@@ -240,44 +237,6 @@ def test_applications_register_their_own_schemes_and_web_pages(client, uri):
     page = client.show(client_id=registered["client_id"], redirect_uri=uri)
     assert page.status_code == 200
     assert f"form-action 'self' {uri.partition('/')[0]}" in page.headers["content-security-policy"]
-
-
-def test_a_client_may_be_named_by_the_url_of_its_metadata(client):
-    documents: dict[str, Any] = {}
-
-    def respond(request: Request) -> Response:
-        return json_response(200 if request.target in documents else 404, documents.get(request.target))
-
-    with closing(HttpServer(respond, max_body=1_000).start()) as server:
-        url = f"{server.url}/client.json"
-        documents["/client.json"] = {"client_id": url, "client_name": "By URL", "redirect_uris": [REDIRECT]}
-        documents["/other.json"] = documents["/client.json"]
-        documents["/list.json"] = []
-        assert "By URL" in client.show(client_id=url).text
-        form = BrowserForm(client.show(client_id=url).text)
-        code = received(client.post("/authorize", dict(parse_qsl(form.body("allow")))))["code"]
-        assert claims_of(client.redeem(code, client_id=url))["client_id"] == url
-        for name in ("other", "list", "none"):
-            assert client.show(client_id=f"{server.url}/{name}.json").status_code == 400
-
-
-def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client):
-    fetched: list[str] = []
-
-    def respond(request: Request) -> Response:
-        fetched.append(request.target)
-        return json_response(404, {})
-
-    with closing(HttpServer(respond, max_body=0).start()) as server:
-        query = urlencode(client.request(client_id=f"{server.url}/client.json"))
-        headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-        answers = [
-            client.http.get(
-                f"{client.issuer.url}/authorize?{query}", headers={**headers, "sec-fetch-dest": kind}
-            )
-            for kind in ("iframe", "document")
-        ]
-    assert ([each.status_code for each in answers], fetched) == ([403, 400], ["/client.json"])
 
 
 def test_a_repeated_parameter_is_refused(client):
