@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VER
 from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_tools.sam_local.live_events import Invoke
+from mcp_roundtrip_tools.sam_local.__main__ import Invoke
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started

@@ -19,8 +19,13 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip_testing.serving import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
-from mcp_roundtrip_tools.sam_local.__main__ import invoke_in
-from mcp_roundtrip_tools.sam_local.live_events import LIVE, addresses, container_variables, live_events
+from mcp_roundtrip_tools.sam_local.__main__ import (
+    LIVE,
+    addresses,
+    container_variables,
+    invoke_in,
+    live_events,
+)
 from support.forked_programs import python_of_functions
 from support.project import ROOT
 from support.sam_build import SAM, run

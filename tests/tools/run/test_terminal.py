@@ -199,6 +199,7 @@ def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(run, 
     [
         ("a print", "a print"),
         ("[WARNING]\t2026-11-23T03:00:00.000Z\trequest-id\tcareful", "WARNING careful"),
+        ("[WARNING]\t2026-11-23T03:00:00.000Z\t\tLAMBDA_WARNING: Unhandled exception. The", None),
         ('{"an": "object"}', '{"an": "object"}'),
         ('{"not": JSON', '{"not": JSON'),
         (event("request_completed"), None),

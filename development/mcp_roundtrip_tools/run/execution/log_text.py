@@ -18,6 +18,9 @@ from mcp_roundtrip_tools.run.observation.records import Root, json_object, walk
 _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
 """Level, time, request id and message, as awslambdaric writes them; for its own errors without the others."""
 
+_ADVICE: Final = "LAMBDA_WARNING: Unhandled exception."
+"""How awslambdaric begins its advice on runtimes of AWS, before the error itself."""
+
 _SHOWN_LEVELS: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
 """The levels of the library's events that are shown. The line of the request has what others say."""
 
@@ -48,7 +51,7 @@ def readable(line: str) -> LogText | None:
     Nothing is shown of metrics, and of the library's events below WARNING.
     """
     if found := _LAMBDA_TEXT.fullmatch(line):
-        return LogText(found[2], found[1])
+        return None if found[2].startswith(_ADVICE) else LogText(found[2], found[1])
     document = json_object(line)
     if "message" not in document and "errorMessage" not in document:
         return None if "_aws" in document else LogText(line)
