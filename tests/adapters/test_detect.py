@@ -17,8 +17,8 @@ from mcp_roundtrip.adapters.detect import (
     is_function_url,
 )
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
-from support.event_sources import any_call, sent_by
-from support.messages import http_event
+from support.event_sources import sent_by
+from support.messages import call, http_event
 from support.sample_events import stable_events
 
 SAMPLES = {file: event for file, event in stable_events().items() if "worker" not in file}
@@ -113,7 +113,7 @@ def test_a_function_url_is_recognized_by_its_domain() -> None:
     [
         ({"version": "secret", "requestContext": POST}, "http_api", 'version "2.0"'),
         ({"version": "2.0", "requestContext": {"id": "secret"}}, "http_api", "requestContext.http.method"),
-        ({**sent_by("rest_api", any_call()), "type": "secret"}, "rest_api", "no type"),
+        ({**sent_by("rest_api", call("whoami")), "type": "secret"}, "rest_api", "no type"),
     ],
 )
 def test_the_error_says_how_the_event_differs_from_the_closest_source(

@@ -11,10 +11,10 @@ from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
 from mcp_roundtrip_tools.events.of_application import Event
-from support.event_sources import any_call, sent_by, with_context
+from support.event_sources import sent_by, with_context
 from support.messages import call, http_event, message
 
-REST = sent_by("rest_api", any_call())
+REST = sent_by("rest_api", call("whoami"))
 CLAIMS = {"sub": "alice", "iss": "https://idp.test/"}
 IDENTITY = {
     "accountId": "123456789012",
@@ -62,7 +62,7 @@ def test_without_an_authorizer_there_is_no_context(given: Any) -> None:
 
 def test_a_function_url_request_equals_an_http_api_request_except_for_the_limit() -> None:
     context = {"authorizer": {"iam": {"userId": "AROAEXAMPLE:session"}}}
-    event = with_context(sent_by("function_url", any_call()), **context)
+    event = with_context(sent_by("function_url", call("whoami")), **context)
     request, expected = (parse(source, event) for source in ("function_url", "http_api"))
     assert request.source_limit_ms is None
     assert replace(request, source_limit_ms=30_000, endpoint_uri=None) == expected
@@ -71,7 +71,7 @@ def test_a_function_url_request_equals_an_http_api_request_except_for_the_limit(
 def test_only_the_path_of_an_http_api_has_a_stage() -> None:
     stage = REST["requestContext"]["stage"]
     assert parse("rest_api", {**REST, "path": f"/{stage}/mcp"}).path == f"/{stage}/mcp"
-    event = sent_by("http_api_1_0", any_call())
+    event = sent_by("http_api_1_0", call("whoami"))
     assert (event["path"], parse("http_api_1_0", event).path) == ("/prod/mcp", "/mcp")
     assert parse("rest_api", {**REST, "multiValueHeaders": None}).headers == parse("rest_api", REST).headers
 
@@ -103,7 +103,7 @@ def test_users_of_a_cognito_identity_pool_have_different_identities() -> None:
 
 
 def test_a_load_balancer_limits_responses_and_describes_their_status() -> None:
-    one, several = (sent_by(source, any_call()) for source in ("alb", "alb_multi_value"))
+    one, several = (sent_by(source, call("whoami")) for source in ("alb", "alb_multi_value"))
     assert parse("alb", one) == parse("alb_multi_value", several)
     assert parse("alb", one).max_response_bytes < 1_000_000
     response = HttpResponse(405, "{}", {"allow": "POST"})

@@ -17,7 +17,6 @@ from support.deployment import Deployment
 from support.event_sources import (
     GATEWAYS,
     HTTP_SOURCES,
-    any_call,
     sent_by,
     with_context,
     with_header,
@@ -80,7 +79,7 @@ def test_a_call_has_the_time_limit_and_the_response_format_of_its_source(
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 def test_each_source_reads_a_request_and_formats_each_response(source: str) -> None:
-    event = sent_by(source, any_call())
+    event = sent_by(source, call("whoami"))
     encoded = b64encode(event["body"].encode()).decode()
     assert answer({**event, "body": encoded, "isBase64Encoded": True})[0] == 200
     assert answer({**event, "body": encoded + "=", "isBase64Encoded": True})[1]["error"]["code"] == -32700
@@ -116,7 +115,7 @@ MODES = {"jwt": AuthMode.JWT, "lambda": AuthMode.LAMBDA, "iam": AuthMode.IAM}
 def test_a_caller_is_the_same_principal_through_every_api(source: str, kind: str) -> None:
     callers = set()
     for each in ("http_api", source):
-        event = with_context(sent_by(each, any_call()), **contexts(each, kind))
+        event = with_context(sent_by(each, call("whoami")), **contexts(each, kind))
         status, body = answer(event, MODES[kind])
         assert status == 200, body
         callers.add(body["result"]["content"][0]["text"])
@@ -149,7 +148,7 @@ INCOMPLETE: list[dict[str, Any]] = [
 @pytest.mark.parametrize("source", GATEWAYS)
 @pytest.mark.parametrize("kind", MODES)
 def test_a_missing_or_incomplete_context_does_not_identify_a_caller(source: str, kind: str) -> None:
-    event = sent_by(source, any_call())
+    event = sent_by(source, call("whoami"))
     statuses = [(answer(with_context(event, **context), MODES[kind])[0], context) for context in INCOMPLETE]
     assert [context for status, context in statuses if status != 401] == []
 
@@ -157,7 +156,7 @@ def test_a_missing_or_incomplete_context_does_not_identify_a_caller(source: str,
 @pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
 @pytest.mark.parametrize("kind", MODES)
 def test_a_load_balancer_does_not_identify_a_caller(source: str, kind: str) -> None:
-    event = with_header(sent_by(source, any_call()), "x-amzn-oidc-identity", "alice")
+    event = with_header(sent_by(source, call("whoami")), "x-amzn-oidc-identity", "alice")
     for claimed in contexts("http_api", kind), contexts("rest_api", kind):
         assert answer(with_context(event, **claimed), MODES[kind])[0] == 401
 
@@ -175,7 +174,7 @@ def with_odd_member(event: Any, data: st.DataObject) -> Any:
 @given(st.data(), st.sampled_from(HTTP_SOURCES), st.sampled_from([AuthMode.NONE, *MODES.values()]))
 def test_any_value_of_any_member_gets_a_response(data: st.DataObject, source: str, mode: AuthMode) -> None:
     try:
-        response = invoke(with_odd_member(sent_by(source, any_call()), data), mode)
+        response = invoke(with_odd_member(sent_by(source, call("whoami")), data), mode)
     except UnknownEventSource:  # no longer an event of a request
         return
     assert response["statusCode"] in (200, 400, 401, 403, 404, 405)

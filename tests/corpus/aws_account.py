@@ -44,7 +44,6 @@ class Fault:
     operation: str
     code: str
     status: int = 400
-    takes_s: float = 0
     skip: int = 0
     """The calls before it that succeed."""
     is_done: bool = False
@@ -55,7 +54,6 @@ class Fault:
 class Account:
     """The resources of a case, and the calls that it received."""
 
-    sleep: Callable[[float], None]
     calls: list[dict[str, Any]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     functions: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
@@ -100,7 +98,6 @@ class Account:
         self.calls.append({"aws": f"{service}:{operation}", **shown})
         fault = self._next_fault(service, operation)
         if fault is not None:
-            self.sleep(fault.takes_s)
             if fault.is_done:
                 self._answer(service, operation, parameters, body)
             self.calls[-1]["fails"] = fault.code

@@ -226,7 +226,7 @@ def as_deployed(environment: Mapping[str, str]) -> dict[str, str]:
 def opened_world() -> Iterator[World]:
     """Yield the world of a new case: its clock, its randomness, and its account for all connections."""
     clock = Clock()
-    account = Account(clock.sleep)
+    account = Account()
     connect = patch.object(socket, "create_connection", lambda *address: Connection(account))
     # The pause between two attempts of a call takes no time, and no time of the record either.
     without_pauses = patch.object(clients, "SignedClient", partial(SignedClient, sleep=lambda seconds: None))

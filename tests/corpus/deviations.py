@@ -42,10 +42,6 @@ def _changed_state(talk: Conversation, params: Params) -> Response:
     return talk.call(**params)
 
 
-def _unsigned_state(talk: Conversation, params: Params) -> Response:
-    return talk.call(**{**params, "requestState": "eyJhbGciOiJub25lIn0.e30."})
-
-
 def _after(seconds: float) -> Callable[[Conversation, Params], Response]:
     def deviate(talk: Conversation, params: Params) -> Response:
         talk.world.clock.sleep(seconds)
@@ -99,7 +95,7 @@ DEVIATIONS: Final[Mapping[str, Callable[[Conversation, Params], Response]]] = {
     "sends other answers afterwards": _other_answers,
     "repeats the round after the end": _after_the_end,
     "sends a changed state": _changed_state,
-    "sends an unsigned state": _unsigned_state,
+    "sends an unsigned state": _with(requestState="eyJhbGciOiJub25lIn0.e30."),
     "answers after 601 s": _after(601),
     "answers after 599 s": _after(599),
     "sends the state as another caller": _as_bob,

@@ -13,8 +13,8 @@ import pytest
 from mcp_roundtrip.adapters.detect import detect
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from support.event_formats import FORMATS
-from support.event_sources import any_call, sent_by
-from support.messages import headers
+from support.event_sources import sent_by
+from support.messages import call, headers
 from support.sam_build import SAM
 
 
@@ -40,7 +40,7 @@ def published(*event: str) -> Any:
 def test_a_published_event_is_served(event, source):
     given = published(*event)
     assert detect(given) is ADAPTERS[source]
-    message = any_call()
+    message = call("whoami")
     carries = {**given, "body": b64encode(json.dumps(message).encode()).decode()}
     carries["headers"] = {**given["headers"], **headers(message)}
     if "multiValueHeaders" in given:

@@ -40,6 +40,10 @@ class End(StrEnum):
     STOP = "SIGSTOP"
 
 
+STOPPED_S = 200.0
+"""How long a process stops that is lost by `End.STOP`."""
+
+
 @dataclass(frozen=True)
 class Loss:
     """The loss of the process that makes the call number `place` (from 0, over all workers of the task).
@@ -54,8 +58,6 @@ class Loss:
     after_s: float = 0.0
     in_heartbeat: bool = False
     """Whether it is lost in a call of its heartbeat."""
-    stopped_s: float = 200.0
-    """How long a process stops."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +243,7 @@ class World:
                 with process.lock:
                     thread.wait()
                     process.due.append((thread, result))
-                self.stop(process, 0, loss.stopped_s, label)
+                self.stop(process, 0, STOPPED_S, label)
         return True
 
     def stop(self, process: WorkerProcess, after_s: float, duration_s: float, label: str = "") -> None:

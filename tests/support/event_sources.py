@@ -10,7 +10,6 @@ from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route
 from support.event_formats import FORMATS
-from support.messages import call
 
 HTTP_SOURCES = ("http_api", *FORMATS)
 GATEWAYS = ("http_api_1_0", "rest_api")
@@ -81,8 +80,3 @@ def with_method(event: Event, method: str) -> Event:
     if "http" in event["requestContext"]:
         return with_context(changed, http={**event["requestContext"]["http"], "method": method})
     return {**changed, "httpMethod": method}
-
-
-def any_call() -> Event:
-    """Return a `tools/call` without arguments."""
-    return call("whoami")

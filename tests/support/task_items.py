@@ -1,7 +1,6 @@
 """A newly created task, and arguments of transitions."""
 
-from mcp_roundtrip.engine.journal import Fingerprint
-from mcp_roundtrip.tasks.model import RETENTION_MS, OutstandingRequest, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import RETENTION_MS, Status, Task, WorkState
 
 NOW = 1_795_000_000_000
 LEASE_MS = 1_000
@@ -34,11 +33,3 @@ CLAIM = {"delivery": "request", "max_attempts": MAX_ATTEMPTS}
 
 END = {"error": {"code": -32603, "message": "Gone."}}
 """The error of `fail`, `expire` and `abandon`."""
-
-
-def asked(*keys: str) -> dict[str, OutstandingRequest]:
-    """Return outstanding requests with these keys."""
-    return {
-        key: OutstandingRequest(key, Fingerprint("message", "form"), {"method": "elicitation/create"}, order)
-        for order, key in enumerate(keys)
-    }

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState
 from mcp_roundtrip_testing.task_table import apply_change
-from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+from support.stored_tasks import outstanding
+from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS
 
 LATER = NOW + 5_000
 """A time after all leases and sleeps."""
@@ -39,6 +40,10 @@ def sleep(*, owner="me", version=2, accepted=(), wake_at_ms=NOW + 500):
     return transitions.sleep(
         owner=owner, version=version, accepted_keys=accepted, wake_at_ms=wake_at_ms, now_ms=NOW
     )
+
+
+def asked(*keys):
+    return outstanding({key: {"method": "elicitation/create"} for key in keys})
 
 
 def answered(*left, version=3, is_leased=False, now=NOW):

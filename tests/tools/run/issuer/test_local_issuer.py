@@ -1,9 +1,11 @@
 """template.yaml with the local issuer of `make run`: tokens, and the OAuth flow of the official client."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urljoin
 
 import anyio
+import httpx2
 import jwt
 import pytest
 from mcp.client.auth import oauth2
@@ -12,11 +14,12 @@ from mcp.shared.auth import OAuthToken
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
+from support import oauth_client
 from support.authorized_server import deployed
 from support.clients import block_of
+from support.html_form import BrowserForm
 from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
-from support.sign_in_page import SigningIn
 
 WEATHER = {"location": "Tokyo"}
 LINES: list[str] = []
@@ -58,6 +61,28 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
     assert (claims["iss"], claims["aud"], claims["sub"]) == (issuer.url, app.url(FRONT_DOOR), "ada")
     assert claims["scope"] == "weather:read"
     assert claims_of(issuer.token("bob", ["b", "a"]))["scope"] == "a b"
+
+
+@dataclass
+class SigningIn(oauth_client.User):
+    """Chooses a user at the page of the issuer, without a browser. `pages` has the forms that it saw."""
+
+    user: str
+    pages: list[BrowserForm] = field(default_factory=list)
+
+    async def open(self, url: str) -> None:
+        async with httpx2.AsyncClient() as http:
+            form = BrowserForm((await http.get(url)).text)
+            self.pages.append(form)
+            form.choose("user", [self.user])
+            sent = {"content-type": "application/x-www-form-urlencoded", "origin": "null"}
+            answer = await http.post(
+                urljoin(url, form.form.attributes["action"] or ""),
+                content=form.body("allow"),
+                headers={**sent, "sec-fetch-site": "same-origin"},
+            )
+        assert answer.status_code == 303
+        self.redirected(answer)
 
 
 @pytest.mark.anyio
