@@ -45,7 +45,7 @@ def test_a_body_that_is_not_base64_is_read_as_none_and_a_missing_one_as_empty(bo
 def test_a_parameter_of_the_query_counts_if_it_occurs_once(source: str) -> None:
     lists: dict[str, list[Any]] = {"token": ["a", "b"], "x": ["&token=1"], "none": [], "number": [1]}
     last = {name: values[-1] for name, values in lists.items() if values}
-    event = {**sent_by(source, any_call()), "queryStringParameters": last}
+    event = {**sent_by(source, call("whoami")), "queryStringParameters": last}
     assert parse(source, {**event, "multiValueQueryStringParameters": lists}).query == {"x": "&token=1"}
     assert parse(source, {**event, "multiValueQueryStringParameters": None}).query == {
         "token": "b",

@@ -116,7 +116,7 @@ ROUNDS: Mapping[str, tuple[Outcome, ...]] = {
     "work_items/prompt_asks.json": (Outcome(200, ASKS), Outcome(200, DONE)),
     "work_items/call.json": (Outcome(200, ASKS), Outcome(200, ASKS), Outcome(200, DONE)),
 }
-"""The outcome of each round of a call with the answers of `sam_local.live_events`."""
+"""The outcome of each round of a call with the answers of `sam_local`."""
 
 
 def stable_events() -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.edited_sources import MAX_FILE, MAX_FILES
+from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
 from support.client_requests import ASKABLE
 from support.sam_applications import SERVER_WITH_TASKS, http, rpc, write_application
 from support.served_application import serve
