@@ -68,13 +68,13 @@ class FeatureList(Struct):
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
         if context.hides_unauthorized:
-            return Reply(self.page(context))
+            return Reply(self._page(context))
         cursor = compact_json(context.params.get("cursor"))
         if cursor not in self._pages:
-            self._pages[cursor] = Reply(results.PreSerialized(self.page(context)))
+            self._pages[cursor] = Reply(results.PreSerialized(self._page(context)))
         return self._pages[cursor]
 
-    def page(self, context: RequestContext) -> dict[str, Any]:
+    def _page(self, context: RequestContext) -> dict[str, Any]:
         options, names, hides = context.options, list(self.items), context.hides_unauthorized
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
