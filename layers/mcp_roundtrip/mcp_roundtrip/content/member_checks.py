@@ -124,7 +124,7 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
 
 
 def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
-    """Raise UsageError for what msgspec reads and clients refuse: "2026-07-28 14:30:00Z", and a Decimal."""
+    """Raise UsageError for a time that clients refuse, and for a Decimal, which msgspec reads as a float."""
     if "lastModified" in given and not _is_time(given["lastModified"]):
         raise UsageError(
             f"{where}.lastModified must be a time with seconds and a zone, such as 2026-07-28T14:30:00Z"
