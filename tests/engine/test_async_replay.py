@@ -3,12 +3,14 @@
 import asyncio
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 from msgspec import structs
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError
+from mcp_roundtrip.engine import async_replay
 from mcp_roundtrip.engine.async_replay import Branches
 from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput
 from support.passes import AsyncPasses, Passes, accept, error
@@ -308,3 +310,15 @@ def test_without_another_clock_a_pause_lets_other_coroutines_run_until_its_end()
 
     asyncio.run(both())
     assert ended == ["other", "pause"]
+
+
+def test_nested_branches_end_with_the_pass_although_the_process_was_stopped_meanwhile(monkeypatch):
+    """A task that is left would be destroyed while it is pending, which asyncio logs as an error."""
+    monkeypatch.setattr(async_replay, "UNWIND_TIMEOUT_S", 0)  # the time is over at the first turn
+    call = AsyncPasses(lambda ctx: ctx.gather({"a": lambda inner: inner.gather({"x": ask}), "b": ask}))
+    run = call.make_run({})
+    with asyncio.Runner() as runner:
+        body = partial(AsyncContext, run, call.info)
+        outcome = runner.run(async_replay.async_replay(lambda branches: call.body(body(branches)), run))
+        left = asyncio.all_tasks(runner.get_loop())
+    assert (asked(outcome), left) == ({"a/x/q", "b/q"}, set())

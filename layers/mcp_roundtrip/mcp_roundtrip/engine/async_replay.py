@@ -147,11 +147,16 @@ class Branches:
         """Return when `body` is done, or when no branch can continue in this pass."""
         while not body.done():
             is_quiet = not await self._changed_within_grace()
-            self._changed.clear()
-            for _ in range(SETTLING_TURNS):
-                await asyncio.sleep(0)
-            if not self._changed.is_set() and not self._steps and (is_quiet or self._is_stalled()):
+            has_changed = await self._changes_in_turns()
+            if not has_changed and not self._steps and (is_quiet or self._is_stalled()):
                 return
+
+    async def _changes_in_turns(self) -> bool:
+        """Let queued callbacks run, and return whether a task has changed meanwhile."""
+        self._changed.clear()
+        for _ in range(SETTLING_TURNS):
+            await asyncio.sleep(0)
+        return self._changed.is_set()
 
     async def _changed_within_grace(self) -> bool:
         """Wait for a change; for GRACE_S at most if a task is parked and no step is in flight."""
@@ -175,8 +180,12 @@ class Branches:
         for task in left:
             task.cancel()
         if left:
-            done, _ = await asyncio.wait(left, timeout=UNWIND_TIMEOUT_S)
-            for task in done:  # asyncio logs an exception that nothing retrieves
+            await asyncio.wait(left, timeout=UNWIND_TIMEOUT_S)
+        for _ in left:  # the process may have been stopped for that time, and its tasks can end now
+            if not await self._changes_in_turns():
+                break
+        for task in left:
+            if task.done():  # asyncio logs an exception that nothing retrieves
                 _ = task.cancelled() or task.exception()
 
 
