@@ -8,9 +8,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from mcp_roundtrip.aws import connections
-from mcp_roundtrip.aws.clients import retry_connection
+from mcp_roundtrip.aws.clients import AwsClients, retry_connection
 from mcp_roundtrip.aws.services import NoResponse
+from support.aws_clients import FUNCTION
 from support.certificates import Authority
+from support.scripted_server import scripted
 from support.signed_callers import calling, fails_with
 
 
@@ -81,14 +83,14 @@ def test_a_file_of_authorities_replaces_those_of_the_system(
 ):
     system(authority)
     is_amazon(authority, monkeypatch)
-    monkeypatch.setenv(variable, str(Authority("Another").bundle(tmp_path)))
-    with calling(tls=authority.context(tmp_path, LOOPBACK)) as call, fails_with("SSLError", NoResponse):
-        call()
-    assert call.server.requests == []
-    connections.tls_context.cache_clear()
-    monkeypatch.setenv(variable, str(tmp_path / "missing"))
-    with calling(tls=authority.context(tmp_path, LOOPBACK)) as call, fails_with("invalid_ca_bundle"):
-        call()
+    bundles = {"SSLError": Authority("Another").bundle(tmp_path), "invalid_ca_bundle": tmp_path / "missing"}
+    with scripted(tls=authority.context(tmp_path, LOOPBACK)) as server:
+        for code, bundle in bundles.items():
+            environment = {**FUNCTION, "AWS_ENDPOINT_URL": server.url, variable: str(bundle)}
+            client = AwsClients(environment=environment).invoke_client()
+            with fails_with(code):
+                client.call("Invoke", FunctionName="f", Payload=b"{}")
+    assert server.requests == []
 
 
 def is_amazon(authority, monkeypatch):

@@ -173,12 +173,16 @@ class AwsClients:
             region,
             endpoint,
             self._credentials,
-            Connections(endpoint, max_idle_s, self._clock),
+            Connections(endpoint, max_idle_s, self._clock, ca_bundle=self._ca_bundle),
             retries,
             on_request=self._on_request,
             clock=self._clock,
             environment=self._environment,
         )
+
+    @property
+    def _ca_bundle(self) -> str | None:
+        return self._environment.get("AWS_CA_BUNDLE") or self._environment.get("REQUESTS_CA_BUNDLE") or None
 
     @cached_property
     def _credentials(self) -> CredentialSource:

@@ -74,11 +74,14 @@ class Connections:
         max_idle_s: float,
         clock: Callable[[], float] = time.time,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        ca_bundle: str | None = None,
     ) -> None:
+        """Open nothing yet. `ca_bundle` is a file with the trusted authorities, if not the system's."""
         self._kept: list[tuple[float, HTTPConnection]] = []
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
-        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS) and _ca_bundle() is None
+        self._ca_bundle = ca_bundle
+        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS) and ca_bundle is None
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()
@@ -149,7 +152,7 @@ class Connections:
             with suppress(NoResponse):
                 return self._connect(context)
             self._is_amazon = False
-        return self._connect(tls_context())
+        return self._connect(tls_context(self._ca_bundle))
 
     def _connect(self, context: ssl.SSLContext | None) -> HTTPConnection:
         host, timeout_s = self._endpoint.netloc, self._connect_timeout_s
@@ -171,22 +174,18 @@ class Connections:
 
 
 @cache
-def tls_context() -> ssl.SSLContext:
-    """Trust the authorities in the file that a variable names, or those of the operating system.
+def tls_context(ca_bundle: str | None) -> ssl.SSLContext:
+    """Trust the authorities in a file, or those of the operating system.
 
     Raises AwsError if the file cannot be read.
     """
     try:
-        context = ssl.create_default_context(cafile=_ca_bundle())
+        context = ssl.create_default_context(cafile=ca_bundle)
     except OSError as error:  # also ssl.SSLError
         raise AwsError("invalid_ca_bundle") from error
     # Python 3.13 began to refuse authorities that other clients accept, such as those of some proxies.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
-
-
-def _ca_bundle() -> str | None:
-    return os.environ.get("AWS_CA_BUNDLE") or os.environ.get("REQUESTS_CA_BUNDLE") or None
 
 
 @cache
