@@ -95,6 +95,7 @@ def test_a_later_version_is_read_by_its_first_four_fields(received: str, accepte
         "a-_*/0=!~ x",
         f"foo={'v' * 256}",
         "foo=1,foo=2",
+        ",".join(["foo=1"] * 32),
     ],
 )
 def test_a_well_formed_tracestate_is_passed_on(value: str) -> None:
@@ -120,6 +121,7 @@ def test_a_well_formed_tracestate_is_passed_on(value: str) -> None:
         "foo=1,Rojo=1",
         " ,\t, ",
         f"foo={'v' * 256}," * 32,
+        ",".join(["foo=1"] * 33),
     ],
 )
 def test_a_malformed_tracestate_is_treated_as_absent_without_affecting_the_traceparent(value: str) -> None:

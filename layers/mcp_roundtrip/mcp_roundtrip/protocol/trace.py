@@ -15,6 +15,9 @@ from mcp_roundtrip.protocol.constants import META_BAGGAGE, META_TRACELINK, META_
 MAX_LENGTH: Final = 8_192
 """Limit of a list in characters: what every participant must propagate (W3C Baggage, "Limits")."""
 
+MAX_STATES: Final = 32
+"""Limit of the members of a tracestate (W3C Trace Context 3.3.1.1)."""
+
 MAX_LOG_LENGTH: Final = 512
 
 _TRACEPARENT: Final = re.compile(
@@ -52,7 +55,7 @@ class TraceContext:
         traceparent = _traceparent(meta.get(META_TRACEPARENT))
         return cls(
             traceparent,
-            None if traceparent is None else _list(meta.get(META_TRACESTATE), _TRACESTATE_MEMBER),
+            None if traceparent is None else _list(meta.get(META_TRACESTATE), _TRACESTATE_MEMBER, MAX_STATES),
             _list(meta.get(META_BAGGAGE), _BAGGAGE_MEMBER),
             _traceparent(meta.get(META_TRACELINK, meta.get("tracelink"))),
         )
@@ -90,12 +93,12 @@ def _traceparent(value: Any) -> str | None:
     return f"00-{ids}-{int(flags, 16) & 1:02x}"
 
 
-def _list(value: Any, member: re.Pattern[str]) -> str | None:
-    """Return a list of members without blanks and empty members; None if one is malformed."""
+def _list(value: Any, member: re.Pattern[str], most: int = MAX_LENGTH) -> str | None:
+    """Return a list without blanks and empty members; None if a member is malformed, or with too many."""
     if not isinstance(value, str) or len(value) > MAX_LENGTH:
         return None
     members = [each.strip(" \t") for each in value.split(",")]
     members = [each for each in members if each]
-    if not all(map(member.fullmatch, members)):
+    if len(members) > most or not all(map(member.fullmatch, members)):
         return None
     return ",".join(members) or None
