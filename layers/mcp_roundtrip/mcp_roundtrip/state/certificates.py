@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -85,7 +85,7 @@ class TrustedKeys:
         """Trust `roots`, and their certificates except those whose `jti` is in `revoked`."""
         self._by_kid = jws.key_finder(roots)
         self._revoked = frozenset(revoked)
-        self._read = lru_cache(_MAX_CACHED)(partial(_read, self._by_kid))
+        self._read = lru_cache(_MAX_CACHED)(self._verify)
 
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
@@ -107,13 +107,12 @@ class TrustedKeys:
             raise StateRejected("certificate_revoked")
         return TrustedKey(certificate.public_key, certificate.root_kid, certificate.claims["exp"])
 
-
-def _read(by_kid: jws.FindKey, token: bytes) -> Certificate:
-    claims, root = jws.verify(token, CERTIFICATE_TYP, by_kid)
-    require_types(claims, _TYPES, others=set())
-    if claims["exp"] - claims["iat"] > LIFETIME_S:
-        raise StateRejected("lifetime")
-    return Certificate(claims, root.kid, _public_key(claims["cnf"]))
+    def _verify(self, token: bytes) -> Certificate:
+        claims, root = jws.verify(token, CERTIFICATE_TYP, self._by_kid)
+        require_types(claims, _TYPES, others=set())
+        if claims["exp"] - claims["iat"] > LIFETIME_S:
+            raise StateRejected("lifetime")
+        return Certificate(claims, root.kid, _public_key(claims["cnf"]))
 
 
 def _public_key(cnf: Mapping[str, Any]) -> EllipticCurvePublicKey:
