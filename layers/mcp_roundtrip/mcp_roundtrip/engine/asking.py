@@ -22,7 +22,7 @@ from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, Final
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Sample
@@ -102,15 +102,11 @@ class _Resolver:
     def look_up_answers(self) -> None:
         for key, question in self._questions.items():
             try:
-                answer = self._replay(key, question)
-                if answer is UNSET:
-                    answer = self._read_response(key, question)
+                if not self._replay(key, question):
+                    self._read_response(key, question)
             except InvalidAnswer as invalid:
                 self._rejections[key] = invalid.reason
                 self._run.requests.refused[key] = invalid.log_reason
-            else:
-                if answer is not UNSET:
-                    self._answers[key] = answer
 
     def check_urls(self) -> Generator[Poll, bool | None, None]:
         if not self._urls:
@@ -156,36 +152,38 @@ class _Resolver:
                 raise answer
         return answers
 
-    def _replay(self, key: str, question: Question[Any]) -> Any:
-        """Return the journaled answer; UNSET if there is none, or it answers another question than this.
+    def _replay(self, key: str, question: Question[Any]) -> bool:
+        """Take the journaled answer; return False if there is none, or it answers another question than this.
 
         Raises InvalidAnswer if it no longer validates. In both cases the entry is removed.
         """
         entry = self._run.history.entry(key)
         if entry is None:
-            return UNSET
+            return False
         if entry.kind is Kind.DEFAULT:
             if question.has_default:
-                return question.default
+                self._answers[key] = question.default
+                return True
             self._discard(key, "default")
-            return UNSET
+            return False
         if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
             was = entry.kind.name.lower()
             raise self._run.drift_error(key, f"is recorded as {was}, and the code uses it as question")
         changed = entry.fingerprint.describe_changes(self._requests[key].fingerprint)
         if changed:
             self._discard(key, changed)
-            return UNSET
+            return False
         unfit = "model (which the recorded answer does not fit)"
         try:
             raw = read_response(key, self._requests[key].to_wire(), entry.value)
-            return _parse(key, question, raw)
+            self._answers[key] = _parse(key, question, raw)
         except MalformedInputResponse:
             self._discard(key, unfit)
-            return UNSET
+            return False
         except InvalidAnswer:
             self._discard(key, unfit)
             raise
+        return True
 
     def _discard(self, key: str, changed: str) -> None:
         """Remove an answer so that its question is asked again. Raises Drift if an entry may depend on it."""
@@ -193,8 +191,8 @@ class _Resolver:
             raise self._run.drift_error(key, f"its {changed} changed after something later was recorded")
         self._run.history.remove(key)
 
-    def _read_response(self, key: str, question: Question[Any]) -> Any:
-        """Return the answer in this request's response, journaled; UNSET if no response counts.
+    def _read_response(self, key: str, question: Question[Any]) -> None:
+        """Take the answer in this request's response, and journal it. Does nothing if no response counts.
 
         Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
         """
@@ -208,7 +206,7 @@ class _Resolver:
             responses = inputs.responses
             counts = key in responses and self._response_counts(key, question)
         if key not in responses or not counts:
-            return UNSET
+            return
         request = self._requests[key]
         try:
             raw = read_response(key, request.to_wire(), responses[key])
@@ -216,15 +214,15 @@ class _Resolver:
             self._run.requests.refused[key] = malformed.reason
             if self._is_sent_again(key):
                 raise self._run.fail(malformed) from None
-            return UNSET
+            return
         answer = _parse(key, question, raw)
         message, form = request.fingerprint.message, request.fingerprint.form
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), message, form)
         if isinstance(question, ElicitUrl) and not isinstance(answer, _REFUSALS):
             self._urls[key] = ConsentedUrl(question, request, entry)
-            return UNSET
+            return
         self._run.record(entry)
-        return answer
+        self._answers[key] = answer
 
     def _may_be_visited(self, question: Question[Any]) -> bool:
         is_url = self._run.inputs.urls_may_be_visited and isinstance(question, ElicitUrl)
