@@ -255,6 +255,21 @@ def test_no_module_exceeds_the_maximum_length():
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
 
 
+MAX_IMPORTS_IN_FUNCTIONS = 40
+"""Imports that save a package in most cold starts. All others are at the top of their modules."""
+
+
+def imports_in_functions(tree: ast.AST) -> set[ast.stmt]:
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    within = [each for function in functions for each in ast.walk(function)]
+    return {each for each in within if isinstance(each, ast.Import | ast.ImportFrom)}
+
+
+def test_few_imports_are_in_functions():
+    found = {module.as_posix(): len(imports_in_functions(parsed(PACKAGE / module))) for module in modules()}
+    assert sum(found.values()) <= MAX_IMPORTS_IN_FUNCTIONS, {name: n for name, n in found.items() if n}
+
+
 PUBLIC = """
 AsyncContext Audio Call Completion Context DefinitionError DefinitionWarning Drift DuplicateKey Elicit
 ElicitUrl ElicitationCancelled ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots
