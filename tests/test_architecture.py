@@ -28,7 +28,7 @@ MAY_IMPORT = {
         *("protocol", "schema", "arguments"),
     },
     "state": {"errors", "internal_errors", "protocol.canonical"},
-    "question_ui": {"protocol.canonical"},
+    "question_ui": {"protocol.canonical", "protocol.constants"},
     "tasks": {"errors", "internal_errors", "auth.callers", "protocol", "engine"},
     "auth": {"errors", "internal_errors", "protocol.canonical"},
     "adapters": {"errors", "protocol"},

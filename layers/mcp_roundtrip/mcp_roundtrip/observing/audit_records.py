@@ -14,7 +14,6 @@ from __future__ import annotations
 import hmac
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
@@ -44,11 +43,6 @@ def audit_line(members: Mapping[str, Any]) -> str:
         bounded[f"{name}_omitted"] = max(0, len(items) - MAX_ITEMS) or None
     present = {name: member for name, member in bounded.items() if member not in (None, [], (), {}, "")}
     return encode_line({"schema": SCHEMA, **present, "principal": members.get("principal")})
-
-
-def iso_timestamp(epoch_ms: int) -> str:
-    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # -- the caller ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ accept it, and some clients send it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, NoReturn
 
@@ -18,6 +19,12 @@ from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUPPORTED_VERSION
 
 LIST_TTL_MS: Final = 300_000
 """The time for which clients may cache lists and the discovery result (server/utilities/caching)."""
+
+
+def iso_timestamp(epoch_ms: int) -> str:
+    """Return a time as text: RFC 3339 in UTC, with milliseconds."""
+    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class PreSerialized(dict[str, Any]):

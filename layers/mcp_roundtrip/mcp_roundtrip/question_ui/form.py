@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.canonical import digest
+from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.question_ui.fields import MISSING, FieldError, FormField, make_field
 
 MAX_BODY_BYTES: Final = 1_000_000
@@ -30,9 +31,6 @@ VERSION: Final = "version"
 """The name of the hidden input with the digest of the questions that the user sees."""
 
 ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
-
-_SINGLE_FIELD: Final = "value"
-"""The property of a form that the server makes from a single-field type."""
 
 
 class MalformedForm(ValueError):
@@ -81,7 +79,7 @@ def _make_question(number: int, key: str, params: Mapping[str, Any], *, several:
     schema = params["requestedSchema"]
     required = schema.get("required", ())
     properties = schema["properties"]
-    fallback = message if properties.keys() == {_SINGLE_FIELD} else ""
+    fallback = message if properties.keys() == {SINGLE_FIELD} else ""
     fields = (
         make_field(f"{number}.{position}", name, member, required=name in required, fallback_title=fallback)
         for position, (name, member) in enumerate(properties.items())

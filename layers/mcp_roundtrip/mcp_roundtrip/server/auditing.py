@@ -24,7 +24,6 @@ from mcp_roundtrip.observing.audit_records import (
     answers_of,
     audit_line,
     client_members,
-    iso_timestamp,
 )
 from mcp_roundtrip.protocol.constants import (
     FEATURE_KINDS,
@@ -36,6 +35,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import trace_context
+from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL

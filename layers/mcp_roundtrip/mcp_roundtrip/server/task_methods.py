@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import caller_binding
@@ -13,7 +12,7 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
-from mcp_roundtrip.protocol.results import MalformedInputResponse
+from mcp_roundtrip.protocol.results import MalformedInputResponse, iso_timestamp
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task
@@ -31,8 +30,8 @@ def task_members(task: Task, context: RequestContext | None = None) -> dict[str,
     members: dict[str, Any] = {
         "taskId": task.task_id,
         "status": task.visible_status.value,
-        "createdAt": _iso_timestamp(task.created_at_ms),
-        "lastUpdatedAt": _iso_timestamp(task.updated_at_ms),
+        "createdAt": iso_timestamp(task.created_at_ms),
+        "lastUpdatedAt": iso_timestamp(task.updated_at_ms),
         "ttlMs": task.ttl_ms,
         "pollIntervalMs": POLL_INTERVAL_MS,
     }
@@ -54,11 +53,6 @@ def detailed_task_members(task: Task, context: RequestContext) -> dict[str, Any]
         case Status.FAILED:
             return {**members, "error": task.error}
     return members
-
-
-def _iso_timestamp(epoch_ms: int) -> str:
-    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 CallerTask = tuple[Tasks, str | None, str]
