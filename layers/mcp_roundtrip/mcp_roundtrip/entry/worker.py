@@ -20,7 +20,7 @@ from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.stored_passes import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
-from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.model import Task, task_id_in
 from mcp_roundtrip.tasks.worker import Worker
 
 MIN_REMAINING_MS: Final = 10_000
@@ -58,7 +58,7 @@ def _work(invocation: WorkerInvocation, event: Any) -> Any:
             return invocation.work(str(event["task"]))
         except Exception as error:
             failure = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
-            ports.observer.record_failure(failure, error, task=str(event["task"]).partition("#")[2])
+            ports.observer.record_failure(failure, error, task=task_id_in(str(event["task"])))
             raise
     failed = [record["messageId"] for record in event["Records"] if not invocation.handle_message(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
@@ -144,7 +144,7 @@ class WorkerInvocation(Struct, frozen=True):
         return work_with_audit(run, self.ports, invocation)
 
     def _run(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
-        observer, task_id = ports.observer, pk.partition("#")[2]
+        observer, task_id = ports.observer, task_id_in(pk)
 
         def on_abandoned(abandoned: str) -> None:
             observer.record("task_abandoned", task=abandoned)
@@ -167,12 +167,11 @@ class WorkerInvocation(Struct, frozen=True):
         try:
             self.ports.tasks().hide_message(queue, receipt_handle, (lease_ms + MARGIN_MS) // 1000)
         except StoreError as error:
-            task_id = pk.partition("#")[2]
-            self.ports.observer.record_failure("message_not_hidden", error, task=task_id)
+            self.ports.observer.record_failure("message_not_hidden", error, task=task_id_in(pk))
 
     def _record_end(self, pk: str, task: Task | None) -> None:
-        observer, task_id = self.ports.observer, pk.partition("#")[2]
-        observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id)
+        event = "worker_finished" if task is not None else "task_not_claimed"
+        self.ports.observer.record(event, task=task_id_in(pk))
 
     def _now_ms(self) -> int:
         return int(self.ports.clock() * 1000)

@@ -81,6 +81,11 @@ def task_partition_key(dialect: str, principal: str | None, task_id: str) -> str
     return f"{canonical.digest('mcp-rs/v1/task', [dialect, principal], size=24)}#{task_id}"
 
 
+def task_id_in(partition_key: str) -> str:
+    """Return the task id in a partition key."""
+    return partition_key.partition("#")[2]
+
+
 class OutstandingRequest(Struct, frozen=True):
     """A request that waits for the client's response.
 
@@ -154,7 +159,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def task_id(self) -> str:
-        return self.pk.partition("#")[2]
+        return task_id_in(self.pk)
 
     @property
     def deadline_ms(self) -> int:

@@ -38,6 +38,7 @@ from mcp_roundtrip.tasks.model import (
     Status,
     Task,
     WorkState,
+    task_id_in,
     task_partition_key,
 )
 from mcp_roundtrip.tasks.watchdog import Watchdog
@@ -267,7 +268,7 @@ class Tasks(Watchdog, frozen=True):
         item = self.store.get(pk, TASK)
         # DynamoDB deletes expired items late.
         if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
-            raise UnknownTask(pk.partition("#")[2])
+            raise UnknownTask(task_id_in(pk))
         return Task.from_item(item)
 
     def _dispatch(self, task: Task) -> None:
