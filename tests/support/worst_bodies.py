@@ -80,6 +80,19 @@ def tool(name: str, member: str, json_text: str, **params: Any) -> Event:
     return filled(call(name, {member: SLOT}, **params), json_text)
 
 
+def arguments(name: str, json_text: str) -> Event:
+    """Return a call with these arguments."""
+    request = call(name)
+    request["params"]["arguments"] = SLOT
+    return filled(request, json_text)
+
+
+def answer(name: str, question: str, content: str) -> Event:
+    """Return a call with the answer to a form."""
+    responses = {question: {"action": "accept", "content": SLOT}}
+    return filled(call(name, inputResponses=responses), content)
+
+
 def legacy(request: Mapping[str, Any], json_text: str) -> Event:
     """Return the request of a client of 2025-11-25."""
     body = {**request, "params": {k: v for k, v in request["params"].items() if k != "_meta"}}
@@ -90,6 +103,8 @@ def legacy(request: Mapping[str, Any], json_text: str) -> Event:
 def _encoded(event: Event) -> Event:
     return {**event, "body": b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
 
+
+TASKS = {**META, META_CLIENT_CAPABILITIES: {"elicitation": {}, "extensions": {TASKS_EXTENSION: {}}}}
 
 MANY = 19_000
 """The number of values that the default limit accepts."""
@@ -146,7 +161,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     ),
     "free values": lambda: tool("free", "value", repeated('{"a":[]}', most=MANY // 2)),
     "members of no alternative": lambda: tool("animals", "items", repeated('{"kind":"cow"}', most=MANY // 2)),
-    "unknown arguments": lambda: filled({**call("echo"), **_with("echo")}, members("1", most=MANY)),
+    "unknown arguments": lambda: arguments("echo", members("1", most=MANY)),
     "digits for a decimal": lambda: tool("scalars", "amount", string("9")),
     "digits for an integer": lambda: tool("scalars", "number", string("9")),
     "a long text for a union": lambda: tool("scalars", "either", string("9")),
@@ -167,33 +182,25 @@ BODIES: Mapping[str, Callable[[], Event]] = {
         call("patterns", {"either": SLOT, "number": 1.0}), string("aab", 11_000)
     ),
     "counted: names": lambda: tool("patterns", "by_name", members("1", most=MANY, prefix="a" * 90)),
-    "counted: an answer": lambda: filled(
-        call("asks_code", inputResponses={"code": SLOT}), _answer(f'{{"code":{words(SEARCH)}}}')
-    ),
+    "counted: an answer": lambda: answer("asks_code", "code", f'{{"code":{words(SEARCH)}}}'),
     "counted: raw": lambda: tool("raw_counted", "text", words(SEARCH)),
     "counted: raw, limited": lambda: tool("raw_counted", "counted", string("a")),
     "counted: raw, a union": lambda: tool("raw_counted", "either", words("(?:a{900}|b{300})", "ab")),
-    "counted: raw names": lambda: filled(
-        {**call("raw_counted"), **_with("raw_counted")}, members("1", most=MANY, prefix="a" * 90)
-    ),
+    "counted: raw names": lambda: arguments("raw_counted", members("1", most=MANY, prefix="a" * 90)),
     "a failure with many values": lambda: tool("fails", "value", members('"abcdefgh"', most=MANY)),
     "a failure with many lines": lambda: tool("fails", "value", '{"a":' + string("abcd\\u2028") + "}"),
     # schemas of authors
     "raw: empty objects": lambda: tool("raw_objects", "items", repeated("{}", most=MANY)),
     "raw: equal-looking items": lambda: tool(
-        "raw_unique", "items", repeated_different('{"a":[1,{"b":%d}]}', MANY // 6)
+        "raw_unique", "items", "[" + ",".join(f'{{"a":[1,{{"b":{n}}}]}}' for n in range(MANY // 6)) + "]"
     ),
     "raw: a pattern that backtracks": lambda: tool("raw_pattern", "text", string("a")[:-1] + '!"'),
-    "raw: names that backtrack": lambda: filled(
-        {**call("raw_pattern"), **_with("raw_pattern")}, members("1", most=MANY, prefix="x" * 100)
-    ),
+    "raw: names that backtrack": lambda: arguments("raw_pattern", members("1", most=MANY, prefix="x" * 100)),
     "raw: a long text in the wrong place": lambda: tool("raw_branches", "a", string("😀")),
     "raw: branches": lambda: tool("raw_branches", "a", repeated("{}", most=MANY)),
     "raw: recursion": lambda: tool("raw_recursive", "root", nested("[]", 60, f'{{"child":{SLOT}}}')),
     "raw: unevaluated items": lambda: tool("raw_unevaluated", "items", repeated("1", most=MANY)),
-    "raw: unevaluated names": lambda: filled(
-        {**call("raw_unevaluated"), **_with("raw_unevaluated")}, members("1", most=MANY, prefix="a")
-    ),
+    "raw: unevaluated names": lambda: arguments("raw_unevaluated", members("1", most=MANY, prefix="a")),
     "raw: names": lambda: tool("raw_names", "items", members("1", most=600, prefix="A")),
     "raw: names of no pattern": lambda: tool("raw_names", "last", members("1", most=MANY)[:-1] + ',"z":""}'),
     "raw: members that require members": lambda: tool(
@@ -211,12 +218,8 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "long numbers bound to a state": lambda: tool(
         "asks_about", "value", '{"a":' + repeated("9" * 4_300) + "}"
     ),
-    "many values stored in a task": lambda: tool(
-        "works", "value", members('"a"', most=MANY), meta={**META, META_CLIENT_CAPABILITIES: TASKS}
-    ),
-    "a long text stored in a task": lambda: tool(
-        "works", "value", f'{{"a":{string("😀")}}}', meta={**META, META_CLIENT_CAPABILITIES: TASKS}
-    ),
+    "many values stored in a task": lambda: tool("works", "value", members('"a"', most=MANY), meta=TASKS),
+    "a long text stored in a task": lambda: tool("works", "value", f'{{"a":{string("😀")}}}', meta=TASKS),
     "a text in a header": lambda: region(string("é")),
     "many headers": lambda: many_headers(),
     # other parts of requests
@@ -227,10 +230,8 @@ BODIES: Mapping[str, Callable[[], Event]] = {
         call("reports", {"count": 10_000}, meta={**META, "progressToken": SLOT}),
         string("a", 1_024),
     ),
-    "answers": lambda: filled(call("asks", inputResponses={"note": SLOT}), _answer(members("1", most=MANY))),
-    "a long answer": lambda: filled(
-        call("asks", inputResponses={"note": SLOT}), _answer(f'{{"count":1,"title":{string("é")}}}')
-    ),
+    "answers": lambda: answer("asks", "note", members("1", most=MANY)),
+    "a long answer": lambda: answer("asks", "note", f'{{"count":1,"title":{string("é")}}}'),
     "many answers": lambda: filled(
         call("asks_later", inputResponses=SLOT), members('{"action":"accept"}', most=MANY // 2)
     ),
@@ -263,32 +264,20 @@ BODIES: Mapping[str, Callable[[], Event]] = {
         string("é"),
     ),
     "a long cursor": lambda: filled(message("tools/list", cursor=SLOT), string("a")),
-    "a task id": lambda: filled(
-        message("tasks/get", taskId=SLOT, meta={**META, META_CLIENT_CAPABILITIES: TASKS}), string("a")
-    ),
+    "a task id": lambda: filled(message("tasks/get", taskId=SLOT, meta=TASKS), string("a")),
     "task answers": lambda: filled(
-        message(
-            "tasks/update",
-            taskId="a",
-            inputResponses=SLOT,
-            meta={**META, META_CLIENT_CAPABILITIES: TASKS},
-        ),
+        message("tasks/update", taskId="a", inputResponses=SLOT, meta=TASKS),
         members('{"action":"accept"}', most=MANY // 2),
     ),
     "an initialize": lambda: legacy(
         message("initialize", protocolVersion="2025-11-25", capabilities=SLOT, clientInfo={}),
         members("{}", most=MANY),
     ),
-    "models of a legacy client": lambda: legacy(
-        call("models", {"items": SLOT}), repeated("{}", most=MANY)
-    ),
+    "models of a legacy client": lambda: legacy(call("models", {"items": SLOT}), repeated("{}", most=MANY)),
     "a notification": lambda: filled(
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": SLOT}}, repeated("{}")
     ),
 }  # fmt: skip
-
-
-TASKS: Mapping[str, Any] = {"elicitation": {}, "extensions": {TASKS_EXTENSION: {}}}
 
 
 def region(json_text: str) -> Event:
@@ -302,17 +291,3 @@ def many_headers() -> Event:
     """Return the event of a load balancer with a header of many values."""
     event = sent_by("alb_multi_value", call("echo", {"text": ""}))
     return with_header(event, "x-many", *["a"] * 500_000)
-
-
-def repeated_different(template: str, count: int) -> str:
-    """Return an array of units that differ in a number."""
-    return "[" + ",".join(template % n for n in range(count)) + "]"
-
-
-def _answer(content: str) -> str:
-    return f'{{"action":"accept","content":{content}}}'
-
-
-def _with(name: str) -> Mapping[str, Any]:
-    """Return a call whose arguments are the placeholder."""
-    return {"params": {**call(name)["params"], "arguments": SLOT}}
