@@ -156,6 +156,13 @@ def test_the_line_says_what_happened(run, message, response, line, expected):
     assert expected in written
 
 
+def test_the_result_is_found_in_an_event_stream(run):
+    exchange = run.begin({"method": "tools/list", "id": 1})
+    stream = b'data: {"method": "notifications/progress"}\n\ndata: {"result": {"tools": [{}]}}\n\n'
+    run.respond(exchange, stream, content_type="text/event-stream")
+    assert "1 tool" in run.lines[0]
+
+
 def test_a_failed_function_is_named_with_its_error_and_traceback(run):
     exchange = run.begin(call())
     trace = 'Traceback (most recent call last):\n\xa0\xa0File "/app.py", line 1, in handler'
