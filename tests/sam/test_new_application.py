@@ -32,13 +32,7 @@ from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents
-from support.sam_build import (
-    NATIVE_RUNTIME,
-    SAM,
-    environment,
-    require_deployed_runtime,
-    run,
-)
+from support.sam_build import NATIVE_RUNTIME, SAM, environment, require_deployed_runtime, run
 from support.transformed_template import load_template, transformed_file
 from support.transformed_template import stack as stack_of_this_application
 

@@ -14,11 +14,7 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip.state.codec import RequestStateCodec
 from mcp_roundtrip_tools.console.requests import ConsoleError
-from mcp_roundtrip_tools.console.states import (
-    describe_state,
-    open_state,
-    state_protections,
-)
+from mcp_roundtrip_tools.console.states import describe_state, open_state, state_protections
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import FUNCTION
 from support.fake_kms import mac_key, serve, signing_key

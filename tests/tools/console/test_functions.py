@@ -1,4 +1,4 @@
-"""Functions of the console's modules that need no page; headers, URIs and bodies agree with the server's."""
+"""Functions of the console's modules that need no page: URIs that the server reads, and copied texts."""
 
 import ast
 import json

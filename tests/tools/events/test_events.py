@@ -1,16 +1,11 @@
-"""Every sample event with the handler that Lambda calls."""
+"""The command that writes the sample events of the examples."""
 
 import os
 import shutil
 import subprocess
 import sys
 
-from support.sample_events import (
-    EVENTS,
-    ROOT,
-    STABLE,
-    function_of,
-)
+from support.sample_events import EVENTS, ROOT, STABLE, function_of
 
 
 def test_the_table_has_every_event_of_the_examples():
