@@ -109,9 +109,8 @@ def _load(call: FeatureCall) -> Round | Reply:
     StoreError, and ProtocolError for a state that is not valid.
     """
     feature, params = call.feature, call.params
-    has_table = call.context.ports.settings.task_table is not None
     if params.request_state is None:
-        may_be_parked = has_table and feature.asks and call.plan.parks
+        may_be_parked = feature.asks and call.plan.parks  # a tool that asks nothing needs no plan
         return (may_be_parked and _stored(call).resume()) or _first_round(call)
     try:
         opened = state_carrier.open_state(call, params.request_state)
@@ -123,7 +122,7 @@ def _load(call: FeatureCall) -> Round | Reply:
     # No later round could run what the last one puts off.
     is_last = opened.round >= state_carrier.max_rounds(call, journal) and not call.may_start_task
     this_round = _round(call, journal, opened, is_last=is_last)
-    may_be_stored = has_table and feature.task is not None
+    may_be_stored = feature.task is not None and call.context.ports.settings.task_table is not None
     return (may_be_stored and _stored(call).resume(this_round)) or this_round
 
 
