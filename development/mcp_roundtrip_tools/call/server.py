@@ -48,7 +48,8 @@ def local_token(url: str, refusal: httpx2.Response, user: str | None, scopes: st
     issuer = issuers[0] if isinstance(issuers, list) and issuers else None
     if not _is_local(issuer) or not _is_same(url, resource.get("resource")):
         raise _needs_token(issuer)
-    form = {"grant_type": LOCAL_USER, "user": user, "scope": scopes, "resource": resource.get("resource")}
+    wanted = " " if scopes == "" else scopes  # a parameter without a value counts as omitted (RFC 6749 §3.2)
+    form = {"grant_type": LOCAL_USER, "user": user, "scope": wanted, "resource": resource.get("resource")}
     body = urlencode({name: value for name, value in form.items() if value is not None}).encode()
     response = request("POST", f"{issuer.rstrip('/')}/token", FORM, body)
     token, name = member(response, "access_token"), member(response, "user")
