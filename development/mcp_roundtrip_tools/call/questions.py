@@ -278,6 +278,11 @@ class Questions:
         raise usage_error(f"The request {key} ({method}) has no answer, and it cannot be declined.")
 
     def _unanswered(self, key: str, request: Request) -> str:
+        if key in self._used:
+            return (
+                f"{self._tool} asks {key} again: {_message(request)}\n"
+                "The given answer was sent, and there is no terminal to answer again."
+            )
         example = json.dumps({key: _example(request)}, ensure_ascii=False)
         return (
             f"{self._tool} asks {key}: {_message(request)}\n"

@@ -100,6 +100,10 @@ def test_a_question_without_an_answer_and_a_terminal_is_named(app, capsys):
     assert run.status == 2
     assert "get_weather asks place: There are 2 places called Hyderabad." in run.shown
     assert 'ANSWERS=\'{"place": "Hyderabad, Telangana, India"}\'' in run.shown
+    refused = Run(app, capsys, *WEATHER, "--answers", '{"place": "Hyderabad"}')
+    assert refused.status == 2
+    assert "get_weather asks place again: There are 2 places called Hyderabad." in refused.shown
+    assert "ANSWERS=" not in refused.shown
     refused = Run(app, capsys, *WEATHER, "--answers", '{"place": "elsewhere"}')
     assert refused.status == 2
     assert "The previous answer was not accepted." in refused.shown
