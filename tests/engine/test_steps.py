@@ -188,6 +188,13 @@ def test_a_nonrepeatable_step_is_not_retried():
     assert work.calls == 0
 
 
+def test_a_retry_that_is_a_number_is_refused_before_the_step_runs():
+    work = Flaky([])
+    passes = Passes(lambda ctx: ctx.step("work", work, retry=3))  # type: ignore[call-overload]  # what the test is about
+    assert error(passes(), UsageError)
+    assert work.calls == 0
+
+
 def test_a_failed_nonrepeatable_step_fails_in_every_pass():
     work = Flaky([ConnectionError("the line is dead")])
     call = Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=TaskJournal())

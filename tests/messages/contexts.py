@@ -269,6 +269,7 @@ mistakes(
             lambda ctx: ctx.step("count", lambda: {1: "a", "1": "b"})
         ),
         "a value whose type has no form in json": lambda: round_trip(Connection(), Connection),
+        "a step whose retry is a number": lambda: run(lambda ctx: ctx.step("pay", pay, retry=3)),
         "a step that runs at most once and again": lambda: run(
             lambda ctx: ctx.step("pay", pay, at_most_once=True, retry=Retry())
         ),

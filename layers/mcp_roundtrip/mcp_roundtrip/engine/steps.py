@@ -89,6 +89,8 @@ class Step(Struct, eq=False):
             check_annotation(return_annotation(self.function))
         except UsageError as error:
             raise self._misuse(error) from None
+        if not isinstance(self.retry, Retry | None):
+            raise self._misuse(f"has retry={self.retry!r:.100}; pass a Retry, such as `Retry(attempts=3)`")
         if self.at_most_once and self.retry:
             raise self._misuse("has both at_most_once and retry; remove one of them")
         if self.at_most_once and not self.run.is_task:
