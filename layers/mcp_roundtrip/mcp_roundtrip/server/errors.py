@@ -157,9 +157,11 @@ def _unfinished(call: FeatureCall, requests: WireInputRequests, text: str, outco
     urls = [params["url"] for each in requests.values() if (params := each["params"]).get("mode") == "url"]
     pages = [url.partition("#")[0].partition("?")[0] for url in urls]  # the rest may hold a link's token
     if pages:
+        is_anonymous = call.context.principal is None  # then `ctx.reference` belongs to one call
         text += (
             f" It waits for the user, who has not finished at {' and at '.join(pages)}. Once that is done, "
-            f"call the {call.feature.kind} again with the same arguments: it continues from there."
+            f"call the {call.feature.kind} again with the same arguments: "
+            f"{'it may ask for another page' if is_anonymous else 'it continues from there'}."
         )
     return ClientError(CallAborted(text), outcome)
 
