@@ -183,7 +183,11 @@ def read_release(path: Path) -> Release:
 
 def endpoint(account: Account, stack: str) -> str:
     """Return the output McpUrl of a stack. Raises Refused."""
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in account.describe(stack).get("Outputs", [])}
+    try:
+        [found] = account.clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    except (BotoCoreError, ClientError) as error:
+        raise Refused(f"The stack {stack} cannot be read: {error}") from None
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
     if "McpUrl" not in outputs:
         raise Refused(f"The stack {stack} has no output McpUrl: its deployment did not end.")
     return str(outputs["McpUrl"])

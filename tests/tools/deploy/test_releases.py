@@ -1,9 +1,10 @@
 """The releases that `make deploy` saves and `make rollback` chooses from."""
 
 import pytest
+from botocore.exceptions import NoRegionError
 
 from mcp_roundtrip_tools.deploy import account as releases
-from mcp_roundtrip_tools.deploy.account import MAX_RELEASES, Release
+from mcp_roundtrip_tools.deploy.account import MAX_RELEASES, Account, Release
 from mcp_roundtrip_tools.deploy.environments import Refused
 
 FIRST, SECOND = Release("one", {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
@@ -31,3 +32,11 @@ def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(t
     releases.save_release(tmp_path, "default", SECOND)
     with pytest.raises(Refused, match="No earlier release of default"):
         releases.previous_release(tmp_path, "default", SECOND)
+
+
+def test_the_url_of_a_stack_that_cannot_be_read_is_refused_with_the_reason():
+    def clients(service):
+        raise NoRegionError
+
+    with pytest.raises(Refused, match="The stack s cannot be read: You must specify a region"):
+        releases.endpoint(Account(clients), "s")
