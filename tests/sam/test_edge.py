@@ -19,8 +19,8 @@ from support.transformed_template import (
     WORKER_OF,
     declared_parameters,
     lint,
-    outputs,
     properties,
+    stack,
     with_defaults,
 )
 from support.transformed_template import of_type as transformed_type
@@ -353,9 +353,9 @@ def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder(
 
 
 def test_the_endpoint_has_an_output_for_each_parameter_that_it_chooses():
-    assert outputs().keys() >= {"ApiHost", "ApiId", "AuthorizerId"}
-    assert outputs()["AuthorizerId"] == "none"
-    assert outputs(AuthMode="jwt", **AUTH_MODES["jwt"])["AuthorizerId"] == "${JwtAuthorizer}"
+    assert stack().outputs.keys() >= {"ApiHost", "ApiId", "AuthorizerId"}
+    assert stack().outputs["AuthorizerId"] == "none"
+    assert stack(AuthMode="jwt", **AUTH_MODES["jwt"]).outputs["AuthorizerId"] == "${JwtAuthorizer}"
 
 
 def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door():

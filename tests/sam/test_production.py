@@ -36,9 +36,9 @@ from support.transformed_template import (
     lint,
     name_in,
     of_type,
-    outputs,
     parameters,
     properties,
+    stack,
     transformed,
     variables,
     with_blocks,
@@ -198,12 +198,12 @@ def test_a_domain_is_the_only_address_and_without_one_it_is_that_of_the_api():
         "HostedZoneId": "${Domain.RegionalHostedZoneId}",
     }
     assert properties("Api", **given)["DisableExecuteApiEndpoint"] is True
-    assert outputs(**given)["ToolsUrl"] == "https://tools.example/tools/"
-    assert outputs(**given)["ApiHost"] == "tools.example"
+    assert stack(**given).outputs["ToolsUrl"] == "https://tools.example/tools/"
+    assert stack(**given).outputs["ApiHost"] == "tools.example"
     assert "DomainRecord" not in deployed(**DOMAIN), "the record is managed elsewhere"
     assert not {"Domain", "DomainMapping", "DomainRecord"} & deployed().keys()
     assert properties("Api")["DisableExecuteApiEndpoint"] is False
-    assert outputs()["ApiHost"] == "${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
+    assert stack().outputs["ApiHost"] == "${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
 
 
 def test_cors_allows_the_headers_and_methods_of_clients():

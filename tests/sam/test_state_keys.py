@@ -14,14 +14,13 @@ from support.transformed_template import (
     FRONT_DOOR,
     TOOLS,
     arn,
-    broken_rules,
     deployed,
     name_in,
     of_type,
     parameters,
-    platform_outputs,
     properties,
     role_of,
+    stack,
     statements,
     variables,
 )
@@ -215,9 +214,9 @@ def test_every_function_has_the_configuration(given):
 def test_the_outputs_of_the_platform_name_its_keys():
     own = {"StateKeyArn": arn("StateKey"), "StateEncryptionKeyArn": arn("StateEncryptionKey")}
     given = {"StateKeyArn": OLD, "StateEncryptionKeyArn": NEW}
-    assert platform_outputs().items() >= own.items()
-    assert platform_outputs(**given).items() >= given.items()
-    assert platform_outputs(StateEncryption="disabled")["StateEncryptionKeyArn"] == "none"
+    assert stack().nested["Platform"].outputs.items() >= own.items()
+    assert stack(**given).nested["Platform"].outputs.items() >= given.items()
+    assert stack(StateEncryption="disabled").nested["Platform"].outputs["StateEncryptionKeyArn"] == "none"
 
 
 SIGNING = ("StateKey", "StateKeyArn", "TrustedStateKeyArns")
@@ -264,7 +263,7 @@ def test_without_encryption_no_encryption_key_is_used():
     assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in environment
     assert "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS" not in environment
     assert not {OLD, NEW} & set(re.findall(r"arn:[^\"]+", json.dumps(on_keys(TOOLS[0], **given))))
-    assert broken_rules(**given) == []
+    assert stack(**given).broken_rules == []
 
 
 @pytest.mark.parametrize(

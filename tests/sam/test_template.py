@@ -22,15 +22,14 @@ from support.transformed_template import (
     WORKER_OF,
     alias,
     arn,
-    broken_rules,
     declared_parameters,
     deployed,
     documented_block,
     lint,
     of_type,
-    outputs,
     properties,
     role_of,
+    stack,
     statements,
     variables,
 )
@@ -168,7 +167,7 @@ SETTING_OF = {
 def test_settings_of_another_mode_have_no_effect(auth_mode):
     everything = {name: value for mode in AUTH_MODES.values() for name, value in mode.items()}
     given = {**everything, **{name: value for name, (_, value, _) in SETTING_OF.items()}}
-    assert broken_rules(AuthMode=auth_mode, **given) == []
+    assert stack(AuthMode=auth_mode, **given).broken_rules == []
     environment = variables(FRONT_DOOR, AuthMode=auth_mode, **given)
     for setting, value, modes in SETTING_OF.values():
         assert environment.get(setting) == (value if auth_mode in modes else None), setting
@@ -207,10 +206,10 @@ def test_a_mode_has_its_authorizer_and_functions_know_the_issuer(auth_mode):
 @every_auth_mode
 def test_the_parameters_of_a_mode_are_required(auth_mode):
     needed = AUTH_MODES[auth_mode]
-    assert broken_rules(AuthMode=auth_mode, **needed) == []
+    assert stack(AuthMode=auth_mode, **needed).broken_rules == []
     for left_out in needed:
         given = {name: value for name, value in needed.items() if name != left_out}
-        [broken] = broken_rules(AuthMode=auth_mode, **given)
+        [broken] = stack(AuthMode=auth_mode, **given).broken_rules
         assert left_out in broken
 
 
@@ -352,7 +351,7 @@ def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
     environments = [variables(function, **given) for function in FOLDERS]
     assert {v["MCP_AUDIENCE"] for v in environments} == {audience}
     assert {v["MCP_ISSUER"] for v in environments} == {"${AWS::StackName}"}
-    assert outputs(**given)["McpUrl"] == audience
+    assert stack(**given).outputs["McpUrl"] == audience
 
 
 @every_tool_with_tasks

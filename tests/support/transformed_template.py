@@ -65,12 +65,6 @@ VALUES = {
 """What a deployment has in place of references in the settings."""
 
 
-@cache
-def transform() -> str:
-    """Return the CloudFormation template of template.yaml in YAML, with unresolved parameters."""
-    return transformed_file(ROOT / "template.yaml", AuthMode="none")
-
-
 def transformed_file(template: Path, **given: str) -> str:
     """Transform any template with these parameters. Processes that need the same one wait for the first."""
     overrides = [f"{name}={value}" for name, value in given.items()]
@@ -101,7 +95,8 @@ def load_template(text: str) -> Any:
 
 @cache
 def transformed() -> dict[str, Any]:
-    template: dict[str, Any] = load_template(transform())
+    """Return the CloudFormation template of template.yaml, with unresolved parameters."""
+    template: dict[str, Any] = load_template(transformed_file(ROOT / "template.yaml", AuthMode="none"))
     return template
 
 
@@ -132,18 +127,6 @@ def parameters(**given: str) -> dict[str, Any]:
 def deployed(*blocks: str, **given: str) -> dict[str, Any]:
     """Return the evaluated resources of all stacks with these parameters, options, and documented blocks."""
     return stack(*blocks, **given).resources
-
-
-def outputs(**given: str) -> dict[str, Any]:
-    return stack(**given).outputs
-
-
-def platform_outputs(**given: str) -> dict[str, Any]:
-    return stack(**given).nested["Platform"].outputs
-
-
-def broken_rules(**given: str) -> list[str]:
-    return stack(**given).broken_rules
 
 
 def of_type(resource_type: str, *blocks: str, **given: str) -> dict[str, Any]:

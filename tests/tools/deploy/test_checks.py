@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refuse
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
-from support.transformed_template import broken_rules
+from support.transformed_template import stack
 
 TREE = read_tree(ROOT / "template.yaml")
 TEMPLATE = TREE.document
@@ -46,7 +46,7 @@ def test_the_defaults_are_accepted():
     ids=str,
 )
 def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters):
-    expected = broken_rules(**parameters)
+    expected = stack(**parameters).broken_rules
     assert expected
     assert [sentence.removesuffix(".") for sentence in refused(**parameters)] == expected
 
