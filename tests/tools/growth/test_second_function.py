@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mcp_roundtrip import Server
 from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.growth.change import GrowthError, write
 from mcp_roundtrip_tools.growth.commands import new_function as main
@@ -54,25 +55,29 @@ def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of
     assert "Metadata" not in resources["TranslateFunction"], "sam builds it without a Makefile of functions"
 
 
-def test_the_front_door_has_the_options_of_the_server_that_clients_see(project):
+@pytest.mark.parametrize("legacy", [{"legacy_tasks": "sep-2322"}, {"legacy_clients": False}])
+def test_the_front_door_has_the_options_of_the_server_that_clients_see(project, legacy):
     app = project / SERVER
     before = 'Server("orders")'
     assert before in app.read_text()
-    options = """Server(
+    options = f"""Server(
         "orders",
         version="2.1.0",
         title='The "orders" desk',
         instructions="Look an order up first.\\nThen ask.",
-        icons=[{"src": "https://orders.example/icon.png", "sizes": ["48x48"]}],
-        legacy_tasks="sep-2322",
+        icons={[{"src": "https://orders.example/icon.png", "sizes": ["48x48"]}]},
+        page_size=5,
+        **{legacy},
     )"""
     app.write_text(app.read_text().replace(before, options))
     write(plan_function(project, "translate"))
     server = load_module(app).server
     front_door = load_module(project / "functions/front_door/app.py").front_door
     assert front_door.info == server.info
-    assert front_door.endpoint.options.instructions == "Look an order up first.\nThen ask."
-    assert front_door.endpoint.options.branding == server.endpoint.options.branding != {}
+    usual = Server("orders").endpoint.options
+    for option in ("instructions", "branding", "page_size", *legacy):
+        given = getattr(server.endpoint.options, option)
+        assert getattr(front_door.endpoint.options, option) == given != getattr(usual, option)
 
 
 @pytest.mark.parametrize(
