@@ -19,7 +19,7 @@ TEMPLATE = TREE.document
 REGION = "eu-west-1"
 
 
-def refused(stack: str = "tools", **given: str) -> list[str]:
+def refused(stack: str = "tools", queue_name: str = "tasks", **given: str) -> list[str]:
     """Return what is refused with these parameters, and options of the platform in template.yaml."""
     parameters = {name: value for name, value in given.items() if name in TREE.declared}
     options = {name: value for name, value in given.items() if name not in TREE.declared}
@@ -27,6 +27,8 @@ def refused(stack: str = "tools", **given: str) -> list[str]:
     local = Answers({"global": {"stack_name": stack}}, overrides)
     document = deepcopy(dict(TREE.document))
     document["Resources"]["Platform"]["Properties"]["Parameters"] |= options
+    name = {"Fn::Sub": f"${{AWS::StackName}}_{queue_name}"}
+    document["Resources"]["Queue"] = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": name}}
     tree = replace(TREE, document=document)
     return list(refusals(tree, Environment("default", Answers(), local), REGION))
 
@@ -77,11 +79,14 @@ def test_an_invalid_name_of_a_stack_is_refused(stack):
     assert len(refused(stack or "_")) == 1
 
 
-def test_a_name_of_a_stack_that_makes_names_of_functions_too_long_is_refused():
+def test_a_name_of_a_stack_that_makes_other_names_too_long_is_refused():
     fits = 64 - max(map(len, names_of_functions()))
     assert refused("x" * fits) == []
     [problem] = refused("x" * (fits + 1))
     assert "1 characters too long" in problem
+    [problem] = refused("tools", "q" * 75)
+    assert "AWS accepts 80" in problem
+    assert refused("tools", "q" * 74) == []
 
 
 def names_of_functions() -> list[str]:
