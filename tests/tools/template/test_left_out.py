@@ -198,7 +198,13 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
         Properties: {RouteKey: ANY /away, Target: !Sub 'integrations/${Proxy}'}
       Rest:
         Type: AWS::Serverless::Function
-        Properties: {Events: {E: {Type: Api, Properties: {Path: /rest, Method: any}}}}
+        Properties:
+          Events:
+            E: {Type: Api, Properties: {Path: /rest, Method: any}}
+            Both: {Type: Api, Properties: {Path: /both, Method: any}}
+      Last:
+        Type: AWS::Serverless::Function
+        Properties: {Events: {E: {Type: HttpApi, Properties: {Path: /both, Method: ANY}}}}
       """.strip()
     log: list[str] = []
     with serve(write(tmp_path, "Runtime: nodejs22.x", rest), log=log.append) as app:
@@ -211,8 +217,9 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
             answer = http(app.url(path), method="POST", body=b'{"jsonrpc": "2.0"}')
             assert answer.status == 501
             assert answer.json() == {"message": f"ANY {path} is not served here: {reason}"}
-            assert f"{reason} (ANY {path})" in text
+            assert f"{reason} (ANY {path}" in text
         assert http(app.url("/good")).body == b"good"
+        assert http(app.url("/both")).body == b"good", "a function that runs comes first"
         assert http(app.url("/nowhere")).status == 404
     assert sum("501" in line for line in log) == 3
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.template.model import Application, TemplateError
+from mcp_roundtrip_tools.template.model import Application, Queue, TemplateError
 from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 
@@ -134,7 +134,13 @@ def test_an_invalid_or_missing_template_is_refused(tmp_path, text):
 QUEUE_TEMPLATE = """
     Globals: {Function: {Handler: a.b, Timeout: 29, MemorySize: 512}}
     Resources:
-      Jobs: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub "${AWS::StackName}_tasks"}}
+      Lost: {Type: AWS::SQS::Queue}
+      Jobs:
+        Type: AWS::SQS::Queue
+        Properties:
+          QueueName: !Sub "${AWS::StackName}_tasks"
+          VisibilityTimeout: 60
+          RedrivePolicy: {deadLetterTargetArn: !GetAtt Lost.Arn, maxReceiveCount: 4}
       Worker:
         Type: AWS::Serverless::Function
         IgnoreGlobals: [Timeout]
@@ -149,7 +155,8 @@ QUEUE_TEMPLATE = """
 def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores(tmp_path):
     path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
     read = Template(path, {}).application({}, "", "http://127.0.0.1:2")
-    assert {name: queue.reader for name, queue in read.queues.items()} == {"local_tasks": "worker"}
+    jobs = Queue("local_tasks", "worker", visibility_timeout_s=60, max_receives=4, dead_letter="Lost")
+    assert read.queues == {"Lost": Queue("Lost"), "local_tasks": jobs}
     worker = read.functions["worker"]
     url = "http://127.0.0.1:2/000000000000/local_tasks"
     assert worker.environment == {"QUEUE": url, "NAME": "local_tasks"}
