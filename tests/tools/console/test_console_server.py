@@ -13,7 +13,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
 from support.client_requests import ASKABLE
-from support.sam_applications import SERVER_WITH_TASKS, http, rpc, write_application
+from support.sam_applications import SERVER_WITH_TASKS, http, rpc, wait_until, write_application
 from support.served_application import serve
 
 SOURCES = {
@@ -243,6 +243,18 @@ def test_another_version_of_the_code_answers_the_next_round(console):
     assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
     project = Path(console.app.folder / "server/app.py").read_text()
     assert "How many" not in project
+
+
+def test_a_change_of_the_project_takes_effect_beside_an_edited_file(console):
+    source = console.app.folder / "server/app.py"
+    text = source.read_text()
+    assert console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
+    source.write_text(text.replace("Which size", "What size"))
+    wait_until(lambda: "What size" in console.call().body.decode())
+    assert console.read("sources/Server")["isEdited"] is True
+    source.write_text(text)
+    console.read("sources/Server", method="DELETE")
+    wait_until(lambda: "Which size" in console.call().body.decode())
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,6 @@
+import os
+import select
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -53,6 +56,16 @@ def test_a_process_serves_several_requests(template):
     with pytest.raises(FunctionFailed):
         app.invoke("Two", {})
     assert app.processes_started == 1, "after the end, no process is started"
+
+
+def test_a_process_that_has_died_is_replaced(template):
+    with serve(template, python=sys.executable) as app:
+        pid = http(app.url("/one")).json()["pid"]
+        end = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        assert select.select([end], [], [], 10)[0]
+        os.close(end)
+        assert http(app.url("/one")).json()["pid"] != pid
 
 
 def test_with_fresh_every_request_gets_a_new_process(template):

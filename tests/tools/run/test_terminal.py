@@ -293,7 +293,8 @@ def test_json_has_an_object_for_each_root_without_bodies():
     run.respond(exchange, b"hidden")
     run.recorder.note("weather restarted")
     run.end(run.invoke(invocation, "local_worker", trigger="async"), "E: no")
-    request, note, worker = map(json.loads, written)
+    run.respond(run.begin(call()), {"message": "Internal Server Error"}, status=500)
+    request, note, worker, failed = map(json.loads, written)
     assert "hidden" not in "".join(written)
     expected = {
         **{"type": "request", "id": "0", "method": "tools/call", "name": "get_weather", "status": 200},
@@ -305,3 +306,5 @@ def test_json_has_an_object_for_each_root_without_bodies():
     assert invoked["serviceCalls"][0]["durationMs"] == 1.3
     assert note == {"type": "note", "atMs": 0, "text": "weather restarted"}
     assert (worker["type"], worker["caller"], worker["error"]) == ("invocation", "1", "E: no")
+    assert "Internal Server Error" in failed["failure"]
+    assert "failure" not in request
