@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError
+from mcp_roundtrip import AsyncContext, DuplicateKey, ElicitationDeclined, ToolError
 from mcp_roundtrip.engine import async_replay
 from mcp_roundtrip.engine.async_replay import Branches
 from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput
@@ -33,23 +33,6 @@ async def ask(ctx: AsyncContext) -> str:
 async def a_few_turns(turns: int = 10) -> None:
     for _ in range(turns):
         await asyncio.sleep(0)
-
-
-def test_sequential_code_behaves_as_in_a_sync_tool():
-    async def pair(size: int) -> tuple[int, str]:
-        return (size * 2, "a")
-
-    async def body(ctx: AsyncContext) -> Any:
-        size = await ctx.elicit("size", "How large?", int)
-        made = await ctx.step("make", pair, size)
-        ok, why = await ctx.ask(Elicit("ok", "Ok?", bool), Elicit("why", "Why?", str))
-        return [size, made, ok, why]
-
-    call = AsyncPasses(body)
-    assert asked(call()) == {"size"}
-    assert asked(call(size=accept(2))) == {"ok", "why"}
-    assert journaled(call) == {"size", "make"}
-    assert call(ok=accept(True), why=accept("x")) == Done([2, (4, "a"), True, "x"])
 
 
 def test_all_branches_ask_in_one_round_and_each_resumes_separately():
