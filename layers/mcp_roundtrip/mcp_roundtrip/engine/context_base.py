@@ -189,7 +189,10 @@ class ContextBase:
         """Journal when a sleep ends, and return True if the caller has to suspend until then."""
         key, run = self._use_key(key), self._run
         if not run.is_task:
-            raise run.usage_error(f"sleep {key!r} is called outside a task; call ctx.run_as_task() before it")
+            raise run.usage_error(
+                f"sleep {key!r} is called outside a task; call ctx.run_as_task() before it, and for clients "
+                "without tasks sleep only if ctx.in_task"
+            )
         if type(duration_ms) not in (int, float) or not 0 <= duration_ms <= MAX_SLEEP_MS:
             raise run.usage_error(
                 f"sleep {key!r}: {duration_ms!r:.100} is not a duration; pass milliseconds from 0 to "
