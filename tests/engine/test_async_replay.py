@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -305,3 +306,18 @@ def test_nested_branches_end_with_the_pass_although_the_process_was_stopped_mean
         outcome = runner.run(async_replay.async_replay(lambda branches: call.body(body(branches)), run))
         left = asyncio.all_tasks(runner.get_loop())
     assert (asked(outcome), left) == ({"a/x/q", "b/q"}, set())
+
+
+def test_a_pass_runs_in_a_thread_while_another_thread_runs_one():
+    def run_pass(function: Any) -> Any:
+        run = AsyncPasses(function).make_run({})
+        return async_replay.run_async_pass(function, {}, run, None, None)
+
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> Any:
+        with ThreadPoolExecutor(1) as other:
+            return other.submit(run_pass, inner).result()
+
+    assert run_pass(outer) == Done(Done(1))

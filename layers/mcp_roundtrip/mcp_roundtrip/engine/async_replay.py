@@ -243,6 +243,20 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
+def _run(work: Coroutine[Any, Any, T], context: Context) -> T:
+    """Run a coroutine on the event loop of the process, or on its own one while another thread runs that."""
+    runner = _runner()
+    if runner.get_loop().is_running():
+        with asyncio.Runner() as own:
+            return own.run(work, context=context)
+    try:
+        return runner.run(work, context=context)
+    except (SystemExit, KeyboardInterrupt):  # from an asyncio task of the tool: the loop is unusable
+        runner.close()
+        _runner.cache_clear()
+        raise
+
+
 def run_async_pass(
     function: Callable[..., Coroutine[Any, Any, Any]],
     arguments: Mapping[str, Any],
@@ -259,16 +273,14 @@ def run_async_pass(
 
     try:
         # Without a context, all passes would have the context variables of the first one.
-        return _runner().run(async_replay(body, run), context=copy_context())
-    except (SystemExit, KeyboardInterrupt) as error:  # from an asyncio task of the tool: the loop is unusable
-        _runner().close()
-        _runner.cache_clear()
+        return _run(async_replay(body, run), copy_context())
+    except (SystemExit, KeyboardInterrupt) as error:
         return Failed(error)
 
 
 def advance_hook(generator: AsyncIterator[None], context: Context) -> bool:
     """Run an `async def` hook to its next `yield`; return False if it ended. Raises what it raises."""
-    ended = _runner().run(_run_to_end(anext(generator)), context=context)
+    ended = _run(_run_to_end(anext(generator)), context)
     if isinstance(ended, Done):
         return True
     if isinstance(ended.error, StopAsyncIteration):
