@@ -1,12 +1,11 @@
-import os
-import select
-import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed
+from mcp_roundtrip_tools.run.execution.pools import Pool
 from support.sam_applications import http, wait_until
 from support.served_application import serve
 
@@ -58,14 +57,13 @@ def test_a_process_serves_several_requests(template):
     assert app.processes_started == 1, "after the end, no process is started"
 
 
-def test_a_process_that_has_died_is_replaced(template):
-    with serve(template, python=sys.executable) as app:
-        pid = http(app.url("/one")).json()["pid"]
-        end = os.pidfd_open(pid)
-        os.kill(pid, signal.SIGKILL)
-        assert select.select([end], [], [], 10)[0]
-        os.close(end)
-        assert http(app.url("/one")).json()["pid"] != pid
+def test_a_process_that_has_died_is_replaced():
+    died, other = Mock(alive=True), Mock(alive=True)
+    pool = Pool(iter([died, other]).__next__)
+    pool.invoke(b"{}", function_arn="f")
+    died.alive = False
+    pool.invoke(b"{}", function_arn="f")
+    assert (died.invoke.call_count, other.invoke.call_count) == (1, 1)
 
 
 def test_with_fresh_every_request_gets_a_new_process(template):
