@@ -30,8 +30,8 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, run_function
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.replay import Done, NeedsInput, replay
 from mcp_roundtrip.engine.run import Run, RunServices
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jws import LocalKey
@@ -115,7 +115,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
     )
     inputs = ClientInputs(ANSWER if resumed else {}, resumed, lambda: Channels({"elicitation": {}}))
     run = Run(journal, inputs, services, NotificationBuffer())
-    return replay(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
+    return run_function(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 
 
 def complete_round(tool: Callable[..., int], steps: int) -> Callable[[], None]:

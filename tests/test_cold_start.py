@@ -61,7 +61,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.public_documents": "for requests that are no MCP messages",
     "mcp_roundtrip.server.skills": "for clients that read skills",
     "mcp_roundtrip.server.task_methods": "for tasks",
-    "mcp_roundtrip.server.presenters": "for calls that ask",
+    "mcp_roundtrip.server.question_results": "for calls that ask",
     "mcp_roundtrip.entry.front_door": "for the front door",
 }
 """Modules that a plain call must never load, with their cost or purpose."""

@@ -21,7 +21,7 @@ from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.server.invocation import Forwarded, Invocation
+from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 
 Source = Server | Path | Callable[[], Server]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.adapters.event import headers, multi_value_headers, without_stage
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
+from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.arguments.argument_types import ArgumentTypes
+from mcp_roundtrip.arguments.input_schema import ArgumentTypes
 from mcp_roundtrip.arguments.plain_types import JsonReader, json_text
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json

@@ -10,8 +10,8 @@ import pytest
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.delegated_keys import LIFETIME_S
 from mcp_roundtrip.state.jwe import EPOCH_S
 from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
 from mcp_roundtrip_testing import FakeClock

@@ -19,7 +19,7 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
-from mcp_roundtrip.engine.replay import Done
+from mcp_roundtrip.engine.outcomes import Done
 from mcp_roundtrip.protocol.results import MalformedInputResponse
 from support.passes import AsyncPasses, Passes, accept, asked, error
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
 from mcp_roundtrip.engine.journal import Kind
+from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.question_channels import ORDER, Channel, Channels, ClientInputs, Question
-from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.protocol.capabilities import declares, missing_capabilities
 from mcp_roundtrip.server.options import Fallback
 from support.passes import AsyncPasses, Passes, accept
@@ -168,7 +168,7 @@ def run_with_model(
     passes = Passes(tool, capabilities=channels.declared, fallbacks=channels.fallbacks)
     run = passes.make_run()
     run.inputs = ClientInputs({}, is_resumed=False, find_channels=lambda: channels, model_responses=answers)
-    return replay(tool, {"ctx": Context(run, passes.info)}, run), passes
+    return run_function(tool, {"ctx": Context(run, passes.info)}, run), passes
 
 
 @given(several, declared, ladders)

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_roundtrip import AsyncContext, Context, Principal
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.replay import Done
+from mcp_roundtrip.engine.outcomes import Done
 from support.passes import AsyncPasses, Passes, accept, value
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
-from mcp_roundtrip.engine.replay import Done, NeedsInput, Outcome, Sleeping, TaskRequested
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping, TaskRequested
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.engine.replay import NeedsInput
+from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.errors import StateRejected
 from support.json_values import any_json, places, replaced
 from support.passes import Passes

@@ -16,7 +16,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited, Retry, StepFailed, ToolError
 from mcp_roundtrip.engine.async_context import AsyncContext as Owner
-from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput, Outcome
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, Outcome
 from support.passes import AsyncPasses, accept, asked, error, value
 
 DELETED: list[str] = []

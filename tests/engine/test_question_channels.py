@@ -17,7 +17,7 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.replay import Done, Outcome
+from mcp_roundtrip.engine.outcomes import Done, Outcome
 from mcp_roundtrip.protocol.results import MalformedInputResponse
 from support.passes import Passes, accept, asked, error, value
 

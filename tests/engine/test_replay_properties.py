@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Elicit
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput
 from support.passes import Passes, accept
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)

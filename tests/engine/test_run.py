@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, DuplicateKey, InvalidKey, UsageError
-from mcp_roundtrip.engine.replay import Checkpointed, Done
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
 
 

@@ -22,7 +22,7 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.journal import Entry, Journal
-from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
 

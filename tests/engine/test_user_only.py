@@ -17,7 +17,7 @@ from mcp_roundtrip import (
     MissingClientCapability,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.replay import Done, NeedsInput, Outcome
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 

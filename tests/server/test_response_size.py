@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip import Context
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from support.client_requests import refused
 from support.deployment import Deployment, legacy
 from support.messages import META, call, headers, message

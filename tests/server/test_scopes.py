@@ -9,7 +9,7 @@ from mcp_roundtrip import Context, DefinitionError, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.server.invocation import Forwarded
+from mcp_roundtrip.server.lambda_invocation import Forwarded
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, hides_unauthorized
 from support import callers
 from support.client_requests import accepted, refused, text

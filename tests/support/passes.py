@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from mcp_roundtrip.engine.async_context import AsyncContext
-from mcp_roundtrip.engine.async_replay import async_replay
+from mcp_roundtrip.engine.async_pass import run_branches
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing.task_table import FakeClock
@@ -85,7 +85,7 @@ class Passes:
     def __call__(self, **inputs: Any) -> Outcome:
         """Run one pass with `inputResponses`."""
         run = self.make_run(inputs)
-        outcome = replay(self.body, {"ctx": Context(run, self.info)}, run)
+        outcome = run_function(self.body, {"ctx": Context(run, self.info)}, run)
         if isinstance(outcome, NeedsInput | Checkpointed):
             self.journal = outcome.journal
         return outcome
@@ -140,7 +140,7 @@ class AsyncPasses(Passes):
         run = self.make_run(inputs)
         body = self.body
         outcome = asyncio.run(
-            async_replay(lambda branches: body(AsyncContext(run, self.info, branches)), run)
+            run_branches(lambda branches: body(AsyncContext(run, self.info, branches)), run)
         )
         if isinstance(outcome, NeedsInput | Checkpointed):
             self.journal = outcome.journal

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
+from mcp_roundtrip.state.delegated_keys import Delegation, TrustedKeys
 from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
 from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, raw_signature
 from mcp_roundtrip_testing.ports import LocalMacKey

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
         Text,
     )
     from mcp_roundtrip.engine.async_context import AsyncContext
-    from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
     from mcp_roundtrip.engine.context import Context
     from mcp_roundtrip.engine.elicitation import Elicit, ElicitUrl
+    from mcp_roundtrip.engine.sampling_and_roots import ListRoots, NamespacedRequest, Root, Sample, Sampled
     from mcp_roundtrip.engine.steps import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.entry.server import Server
@@ -105,17 +105,17 @@ _MODULES = {
     "EmbeddedResource": "mcp_roundtrip.content.blocks",
     "FrontDoor": "mcp_roundtrip.entry.front_door",
     "Image": "mcp_roundtrip.content.blocks",
-    "ListRoots": "mcp_roundtrip.engine.client_requests",
+    "ListRoots": "mcp_roundtrip.engine.sampling_and_roots",
     "McpHeader": "mcp_roundtrip.arguments.mcp_header",
-    "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
+    "NamespacedRequest": "mcp_roundtrip.engine.sampling_and_roots",
     "Principal": "mcp_roundtrip.auth.callers",
     "PromptMessage": "mcp_roundtrip.content.blocks",
     "ResourceContents": "mcp_roundtrip.content.blocks",
     "ResourceLink": "mcp_roundtrip.content.blocks",
     "Retry": "mcp_roundtrip.engine.steps",
-    "Root": "mcp_roundtrip.engine.client_requests",
-    "Sample": "mcp_roundtrip.engine.client_requests",
-    "Sampled": "mcp_roundtrip.engine.client_requests",
+    "Root": "mcp_roundtrip.engine.sampling_and_roots",
+    "Sample": "mcp_roundtrip.engine.sampling_and_roots",
+    "Sampled": "mcp_roundtrip.engine.sampling_and_roots",
     "Server": "mcp_roundtrip.entry.server",
     "Text": "mcp_roundtrip.content.blocks",
     "TraceContext": "mcp_roundtrip.protocol.trace",

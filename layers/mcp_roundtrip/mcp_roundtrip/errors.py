@@ -110,7 +110,7 @@ class ProtocolError(McpRoundtripError):
     - `code` is the JSON-RPC code. Tools may use -32602, -32603 and codes outside -32768 to -32000 (MCP,
       basic/index "Error Codes").
     - `data` is the error's optional member.
-    - `http_status` (200 to 499) overrides the status that `protocol.jsonrpc` has for the code.
+    - `http_status` (200 to 499) overrides the status that `protocol.http` has for the code.
     """
 
     log_fields: Mapping[str, Any] = MappingProxyType({})

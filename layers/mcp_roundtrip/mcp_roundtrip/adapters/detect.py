@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.adapters.event import Adapter, Event
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
+from mcp_roundtrip.adapters.event_members import Adapter, Event
 from mcp_roundtrip.errors import McpRoundtripError
 
 Matcher = str | type | Callable[[Any], bool]

@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.adapters.event import (
+from mcp_roundtrip.adapters.event_members import (
     Adapter,
     Event,
     body,

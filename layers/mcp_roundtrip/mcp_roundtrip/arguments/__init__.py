@@ -2,6 +2,6 @@
 
 `typed_arguments` are those of tools, `string_arguments` those of prompts and URI templates, and
 `raw_arguments` those of tools with a JSON Schema of their own. `plain_types` reads them without pydantic,
-`argument_types` with it. `signature` and `docstring` read functions, `mcp_header` the parameters that clients
+`input_schema` with it. `signature` and `docstring` read functions, `mcp_header` the parameters that clients
 repeat as HTTP headers. `elicitation_form` asks a user for a value of a type.
 """

@@ -14,7 +14,7 @@ from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.internal_errors import named_errors
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.arguments.argument_types import ArgumentTypes
+    from mcp_roundtrip.arguments.input_schema import ArgumentTypes
 
 
 class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -66,6 +66,6 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
 
     @cached_property
     def _types(self) -> ArgumentTypes:
-        from mcp_roundtrip.arguments.argument_types import ArgumentTypes  # imports pydantic
+        from mcp_roundtrip.arguments.input_schema import ArgumentTypes  # imports pydantic
 
         return ArgumentTypes(self.signature, self.names, self.parameter_headers)

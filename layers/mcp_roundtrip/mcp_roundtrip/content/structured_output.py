@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from mcp_roundtrip.arguments.argument_types import explain_type_error
+from mcp_roundtrip.arguments.input_schema import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.json_schema import build_json_schema

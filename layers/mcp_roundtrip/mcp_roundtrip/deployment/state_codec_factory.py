@@ -14,9 +14,9 @@ from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, p
 from mcp_roundtrip.aws.services import AwsClient, ClientFactory
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
+from mcp_roundtrip.state.delegated_keys import Delegation, TrustedKeys
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import Backoff, PublicKeys, Signer
 

@@ -16,9 +16,9 @@ from mcp_roundtrip.engine.run import Run, running
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.async_replay import Branches
-    from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
+    from mcp_roundtrip.engine.async_pass import Branches
     from mcp_roundtrip.engine.elicitation import ElicitUrl
+    from mcp_roundtrip.engine.sampling_and_roots import Message, Root, Sampled
     from mcp_roundtrip.engine.steps import Retry
 
 P = ParamSpec("P")

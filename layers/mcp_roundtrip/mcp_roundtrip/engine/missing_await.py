@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, Final, TypeVar, cast
 from weakref import ReferenceType, ref
 
-from mcp_roundtrip.engine.replay import Done, Failed
+from mcp_roundtrip.engine.outcomes import Done, Failed
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     ElicitationCancelled,

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from mcp_roundtrip.arguments.argument_types import explain_type_error
+from mcp_roundtrip.arguments.input_schema import explain_type_error
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json

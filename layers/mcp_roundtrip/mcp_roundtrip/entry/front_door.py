@@ -49,9 +49,10 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
+from mcp_roundtrip.server.app_views import has_views
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.features import Features
-from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -62,7 +63,6 @@ from mcp_roundtrip.server.options import (
 )
 from mcp_roundtrip.server.request_types import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response, log_fault
-from mcp_roundtrip.server.views import has_views
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.skills import SkillMethods

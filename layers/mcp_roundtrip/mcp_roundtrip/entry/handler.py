@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.http import (
     body_within_limit,
 )
 from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, invocation_id
+from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation, internal_error, invocation_id
 from mcp_roundtrip.server.responses import log_fault, plain_error_response
 
 

@@ -1,13 +1,24 @@
-"""HTTP requests and responses, independent of the event source, and their size limits."""
+"""HTTP requests and responses, from any source: their size limits, and the statuses of errors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
+
+from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
+from mcp_roundtrip.protocol.jsonrpc import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """Default limit of a request body; `MCP_MAX_BODY_BYTES` overrides it. A larger body is refused with 413."""
@@ -77,6 +88,27 @@ class HttpResponse(Struct, frozen=True):
     def __post_init__(self) -> None:
         if "\\ud" in self.body:
             force_setattr(self, "body", _replace_lone_surrogates(self.body))
+
+
+HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
+    {
+        PARSE_ERROR: 400,
+        INVALID_REQUEST: 400,
+        METHOD_NOT_FOUND: 404,
+        INVALID_PARAMS: 400,
+        HEADER_MISMATCH: 400,
+        MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
+        UNSUPPORTED_PROTOCOL_VERSION: 400,
+        # Not 500: some clients do not read the body of a 5xx.
+        INTERNAL_ERROR: 200,
+    }
+)
+"""Error code -> HTTP status."""
+
+
+def http_status(failure: ProtocolError) -> int:
+    """Return the HTTP status of an error response."""
+    return failure.http_status or HTTP_STATUS.get(failure.code, 200)
 
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}

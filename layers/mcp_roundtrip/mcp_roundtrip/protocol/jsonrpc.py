@@ -30,21 +30,6 @@ TOO_MANY_REQUESTS: Final = 429
 RETRY_AFTER_S: Final = 30
 """The `Retry-After` of every 429 (RFC 6585 §4)."""
 
-HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
-    {
-        PARSE_ERROR: 400,
-        INVALID_REQUEST: 400,
-        METHOD_NOT_FOUND: 404,
-        INVALID_PARAMS: 400,
-        HEADER_MISMATCH: 400,
-        MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
-        UNSUPPORTED_PROTOCOL_VERSION: 400,
-        # Not 500: some clients do not read the body of a 5xx.
-        INTERNAL_ERROR: 200,
-    }
-)
-"""Error code -> HTTP status."""
-
 RequestId = str | int
 
 MAX_ID: Final = 1_024
@@ -197,7 +182,3 @@ def reason_not_sendable(failure: ProtocolError) -> str | None:
     except (TypeError, ValueError, RecursionError):
         return "its data is not JSON; use dicts, lists, strings, numbers, booleans and None"
     return None if isinstance(failure.message, str) else "its message must be a str"
-
-
-def http_status(failure: ProtocolError) -> int:
-    return failure.http_status or HTTP_STATUS.get(failure.code, 200)

@@ -7,12 +7,12 @@
 4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
    finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
 5. `run_round` runs one round of the call: it loads the journal from a carrier, has `round` run the function
-   once and build the Reply, or saves the journal and asks through a presenter (`presenters`). The carriers
-   are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and start from its
-   beginning (`restart`). The tables of `plan` decide which. `errors` maps an exception.
+   once and build the Reply, or saves the journal and asks: `question_results` has a result for each channel.
+   The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
+   start from its beginning (`restart`). The tables of `plan` decide which. `errors` maps an exception.
 6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
 A worker runs the function of a task with `stored_passes` and `round`. `discovery` and `legacy_calls`
 serve clients that open with `initialize` (2025-06-18, 2025-11-25), without sessions and without stored state.
-All modules share the types of `request_types`, `options` and `invocation`.
+All modules share the types of `request_types`, `options` and `lambda_invocation`.
 """

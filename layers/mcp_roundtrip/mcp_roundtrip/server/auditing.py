@@ -36,7 +36,7 @@ from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import trace_context
 from mcp_roundtrip.protocol.results import iso_timestamp
-from mcp_roundtrip.server.invocation import Invocation, internal_error
+from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.items import TaskCall

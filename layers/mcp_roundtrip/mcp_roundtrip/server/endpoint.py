@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Noti
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
 from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.features import Features
-from mcp_roundtrip.server.invocation import Invocation, internal_error
+from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response, log_fault, result_response

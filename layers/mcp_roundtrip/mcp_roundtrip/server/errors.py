@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.replay import single_exception
+from mcp_roundtrip.engine.outcomes import single_exception
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,

@@ -12,8 +12,8 @@ from mcp_roundtrip.protocol.constants import RESOURCES_READ
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.server.admission import UnknownResource, read_uri
+from mcp_roundtrip.server.app_views import ReadView, has_views, read_view
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
-from mcp_roundtrip.server.views import ReadView, has_views, read_view
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable, ListedTool

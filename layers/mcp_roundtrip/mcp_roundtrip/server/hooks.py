@@ -16,7 +16,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import function_name
-from mcp_roundtrip.engine.replay import Failed, Outcome, OutcomeName, single_exception
+from mcp_roundtrip.engine.outcomes import Failed, Outcome, OutcomeName, single_exception
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -242,6 +242,6 @@ def _advance(generator: Any, context: Context) -> bool:
     """Run a hook to its next `yield`; return False if it ended."""
     if isinstance(generator, GeneratorType):
         return context.run(next, generator, _ENDED) is not _ENDED
-    from mcp_roundtrip.engine.async_replay import advance_hook  # asyncio takes 40 ms
+    from mcp_roundtrip.engine.async_pass import advance_hook  # asyncio takes 40 ms
 
     return advance_hook(generator, context)

@@ -27,7 +27,7 @@ MAX_DESCRIPTION: Final = 100
 """Characters of a description (SEP-2127, and the MCP registry)."""
 
 ANSWER_TOOL: Final = "answer_questions"
-"""The tool through which views answer questions (see `views`). No other tool can have its name."""
+"""The tool through which views answer questions (see `app_views`). No other tool can have its name."""
 
 QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
 """The view that shows the questions of any tool."""
@@ -36,7 +36,7 @@ META_QUESTIONS: Final = "mcp-roundtrip/questions"
 """The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
 
 INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which a model passes on the answers of the user (`presenters`)."""
+"""The argument in which a model passes on the answers of the user (`question_results`)."""
 
 Fallback = Literal["app", "page", "model", "default"]
 """A channel for questions that the client cannot show.

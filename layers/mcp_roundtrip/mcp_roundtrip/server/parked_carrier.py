@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.question_channels import ClientInputs
-from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
@@ -27,7 +27,7 @@ from mcp_roundtrip.internal_errors import (
     StoreError,
 )
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
-from mcp_roundtrip.server import presenters, state_carrier, task_carrier
+from mcp_roundtrip.server import question_results, state_carrier, task_carrier
 from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels
@@ -77,12 +77,14 @@ class StoredCall(Struct, frozen=True):
         resumption = _Resumption(self.call)
         try:
             if stored is not None:
-                return resumption.reply_to(stored) or presenters.ended(this_round or resumption.idle_round())
+                return resumption.reply_to(stored) or question_results.ended(
+                    this_round or resumption.idle_round()
+                )
             if task_id is not None:
                 return resumption.answer(task_id)
             return resumption.repeat()
         except ItemTooLarge as error:
-            return presenters.too_large(resumption.idle_round(), error.limit)
+            return question_results.too_large(resumption.idle_round(), error.limit)
         except (KeyServiceError, SettingsError) as error:
             return (this_round or resumption.idle_round()).reply_for_exception(error)
 
@@ -104,12 +106,12 @@ class StoredCall(Struct, frozen=True):
             )
             if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
                 # A concurrent call was parked first; or this one was, and continued since its state left.
-                return resumption.reply_to(task) or presenters.ended(this_round)
+                return resumption.reply_to(task) or question_results.ended(this_round)
         except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
             return this_round.error_reply(creation_error(call, this_round.run, error))
         channel = asked.channel if requests else None
         call.record("call_parked", asked=sorted(requests), channel=channel)
-        return ask(this_round, task) if requests else presenters.wait(this_round, task)
+        return ask(this_round, task) if requests else question_results.wait(this_round, task)
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
@@ -117,7 +119,7 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
 
     `is_repeated`: an earlier reply has asked them.
     """
-    call, requests = this_round.call, presenters.open_requests(task)
+    call, requests = this_round.call, question_results.open_requests(task)
     modes = [("elicitation", each["params"]["mode"]) for each in requests.values()]
     cannot_show = missing_capabilities(call.context.request.meta.capabilities, modes)
     presenter = presenter_of_repeated(
@@ -126,15 +128,15 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
         shows_requests=call.context.takes_rounds and not cannot_show,
     )
     if presenter == "model":
-        return presenters.ask_model(this_round, requests, task)
+        return question_results.ask_model(this_round, requests, task)
     if presenter == "page":
-        return presenters.ask_on_page(this_round, task, is_repeated=is_repeated)
+        return question_results.ask_on_page(this_round, task, is_repeated=is_repeated)
     state = state_carrier.save_name(this_round, task.task_id, for_view=presenter == "app")
     if isinstance(state, Reply):
         return state
     if presenter == "client":
-        return presenters.ask_client(this_round, requests, state)
-    return presenters.ask_in_app(this_round, requests, state, task)
+        return question_results.ask_client(this_round, requests, state)
+    return question_results.ask_in_app(this_round, requests, state, task)
 
 
 # -- continue -----------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ class _Resumption:
         """
         task = self.calls.find(self.caller)
         if task is None:
-            return None if self.caller.code is None else presenters.unknown_code(self.idle_round())
+            return None if self.caller.code is None else question_results.unknown_code(self.idle_round())
         if responses := self.call.params.model_responses:
             self._begin(task)
             with suppress(UnknownTask):  # it expired meanwhile
@@ -173,10 +175,10 @@ class _Resumption:
         if task is not None:
             self._begin(task)
             if not self.calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT):
-                return presenters.late(self.idle_round(task), task)
+                return question_results.late(self.idle_round(task), task)
             task = self.calls.load(task.pk)
         reply = None if task is None else self.reply_to(task, waits_for_answers=False)
-        return reply or presenters.ended(self.idle_round())
+        return reply or question_results.ended(self.idle_round())
 
     def _begin(self, task: Task) -> None:
         if (operation := self.call.context.invocation.operation) is not None:
@@ -192,7 +194,7 @@ class _Resumption:
         while current is not None:
             if current.is_terminal:
                 ended = with_result(self.calls.tasks.store, current)
-                return presenters.stored_result(self.idle_round(ended), ended)
+                return question_results.stored_result(self.idle_round(ended), ended)
             is_ready, has_time = self._is_ready(current), self._left_ms() > 0
             if is_ready and has_time and (reply := self._continue(current)) is not None:
                 return reply
@@ -206,7 +208,7 @@ class _Resumption:
                 return (
                     ask(this_round, current, is_repeated=True)
                     if asks
-                    else presenters.wait(this_round, current)
+                    else question_results.wait(this_round, current)
                 )
             self.call.context.ports.pause_ms(pause_ms)
             pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
@@ -241,13 +243,13 @@ class _Resumption:
         if left is None or this_pass.round is None:
             return None
         if left.is_terminal:
-            return this_pass.reply or presenters.stored_result(this_pass.round, left)
+            return this_pass.reply or question_results.stored_result(this_pass.round, left)
         if this_pass.refusal is not None:
             return this_pass.refusal
         if left.requests and left.work_state is WorkState.AWAITING:
             return ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:
-            return presenters.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
+            return question_results.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
         return None
 
     def _is_ready(self, task: Task) -> bool:

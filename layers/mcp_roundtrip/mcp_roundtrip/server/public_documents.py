@@ -20,7 +20,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
 from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpRequest, HttpResponse
-from mcp_roundtrip.server.invocation import Operation
+from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"

@@ -31,7 +31,7 @@ from mcp_roundtrip.question_ui.form import (
     read_answers,
 )
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
-from mcp_roundtrip.server.invocation import Operation
+from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.tasks.question_page_links import LinkedQuestions, QuestionLinks
 

@@ -26,7 +26,7 @@ from mcp_roundtrip.protocol.capabilities import (
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.invocation import Invocation, internal_error
+from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
 from mcp_roundtrip.server.plan import (
     Carrier,

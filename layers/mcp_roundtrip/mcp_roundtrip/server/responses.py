@@ -20,6 +20,7 @@ from mcp_roundtrip.protocol.http import (
     RequestEnd,
     build_response,
     event_size,
+    http_status,
     payload_size,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
@@ -59,7 +60,7 @@ def error_response(
     """Write a JSON-RPC error, and log `request_refused`. `status` overrides the one of the error."""
     error = reply.body
     assert isinstance(error, ProtocolError)
-    status = status or jsonrpc.http_status(error)
+    status = status or http_status(error)
     response, log_fields = None, reply.log_fields
     if status == 200:
         response, log_fields = _within_limit(compact_json(jsonrpc.error(request_id, error)), reply, request)
@@ -80,7 +81,7 @@ def error_response(
 
 def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> HttpResponse:
     body = compact_json(jsonrpc.error(request_id, error))
-    return HttpResponse(jsonrpc.http_status(error), body, JSON_HEADERS)
+    return HttpResponse(http_status(error), body, JSON_HEADERS)
 
 
 def _within_limit(

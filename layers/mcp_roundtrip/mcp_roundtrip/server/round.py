@@ -13,15 +13,15 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Run, RunServices, TaskOptions
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.errors import ClientError, client_error
 from mcp_roundtrip.server.hooks import run_with_hooks
-from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
+from mcp_roundtrip.server.lambda_invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.state.claims import OpenState
 
@@ -135,13 +135,13 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
         )
         make_context = partial(signature.context_type, run, info)
     if signature.is_async:
-        from mcp_roundtrip.engine.async_replay import run_async_pass  # asyncio takes 40 ms
+        from mcp_roundtrip.engine.async_pass import run_async_pass  # asyncio takes 40 ms
 
         outcome = run_async_pass(feature.function, arguments, run, parameter, make_context)
     else:
         if parameter is not None and make_context is not None:
             arguments = {**arguments, parameter: make_context()}
-        outcome = replay(feature.function, arguments, run)
+        outcome = run_function(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
     return outcome

@@ -8,7 +8,7 @@ channel  where the journal waits                               how the answer co
 =======  ====================================================  ==========================================
 client   in the state (`state_carrier`)                        in the next round of the call
 client   nowhere, before -32042 (`legacy_calls`)               to `done`, when the call is made again
-app      in the task table (`parked_carrier`)                  through the answer tool (`views`)
+app      in the task table (`parked_carrier`)                  through the answer tool (`app_views`)
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
 model    nowhere; in the task table after a step               in an argument, when the call is made again
@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
-from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, StoreError
 from mcp_roundtrip.protocol import results
@@ -197,13 +197,17 @@ def _run_round(this_round: Round) -> Reply:
 
 def _save(this_round: Round, asked: NeedsInput, carrier: Carrier | None) -> Reply:
     """Save the journal of a pass that is not finished, and ask; without requests, it was out of time."""
-    from mcp_roundtrip.server import presenters  # most calls ask nothing
+    from mcp_roundtrip.server import question_results  # most calls ask nothing
 
     call, journal = this_round.call, asked.journal
     match carrier:
         case "state":
             state = _save_in_state(this_round, asked)
-            return state if isinstance(state, Reply) else presenters.ask_with_state(this_round, asked, state)
+            return (
+                state
+                if isinstance(state, Reply)
+                else question_results.ask_with_state(this_round, asked, state)
+            )
         case "task":
             return _stored(call).become_task(this_round, journal)
         case "parked":
@@ -213,7 +217,7 @@ def _save(this_round: Round, asked: NeedsInput, carrier: Carrier | None) -> Repl
         case "restart" if asked.channel == "client":
             return legacy_calls.ask_at_urls(this_round, asked.requests, journal)
         case "restart":
-            return presenters.ask_model(this_round, asked.requests)
+            return question_results.ask_model(this_round, asked.requests)
     return this_round.error_reply(out_of_time_error(call))
 
 

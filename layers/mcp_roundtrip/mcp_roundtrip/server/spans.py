@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, SpanKind, format_span_id, format_trace_id,
 
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.replay import Failed, Outcome
+from mcp_roundtrip.engine.outcomes import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.tracer import (
@@ -64,7 +64,7 @@ _LOG_FIELDS: Final[Mapping[str, str]] = {
 
 
 class ServerSpans(Struct, frozen=True):
-    """Makes the spans of an invocation: the `Spans` of `server.invocation`."""
+    """Makes the spans of an invocation: the `Spans` of `server.lambda_invocation`."""
 
     tracer: Tracer
 

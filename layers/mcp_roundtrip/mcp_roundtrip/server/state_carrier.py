@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.replay import NeedsInput
+from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.server.errors import invalid_state, unsealed_state_error

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
@@ -28,9 +28,9 @@ from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
-from mcp_roundtrip.server import presenters, task_carrier
+from mcp_roundtrip.server import question_results, task_carrier
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
-from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
@@ -235,9 +235,9 @@ def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInpu
 
     def end(parked: Task) -> Change:
         if parked.requests and parked.work_state is WorkState.AWAITING:
-            reply = presenters.ask_on_page(this_round, parked)
+            reply = question_results.ask_on_page(this_round, parked)
         else:
-            reply = presenters.wait(this_round, parked)
+            reply = question_results.wait(this_round, parked)
         assert isinstance(reply.body, dict)
         return end_with(reply.body)
 

@@ -25,7 +25,7 @@ from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall,
 
 
 class View(Struct, frozen=True):
-    """The document in which the results of a tool are shown (see `views`)."""
+    """The document in which the results of a tool are shown (see `app_views`)."""
 
     uri: str
     document: str

@@ -15,7 +15,6 @@ from msgspec import Struct
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import claims, jwe, jws
-from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import (
     COMMON_TYPES,
     Binding,
@@ -26,6 +25,7 @@ from mcp_roundtrip.state.claims import (
     principal_digest,
     require_types,
 )
+from mcp_roundtrip.state.delegated_keys import TrustedKeys
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import PublicKeys, Signer
 

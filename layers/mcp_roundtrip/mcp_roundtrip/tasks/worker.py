@@ -14,8 +14,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Kind
+from mcp_roundtrip.engine.outcomes import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.question_channels import InputRequest
-from mcp_roundtrip.engine.replay import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,

@@ -1,9 +1,9 @@
-"""Presenters: how the questions of a call reach somebody who answers, and what a result says meanwhile.
+"""Results that ask: how the questions of a call reach somebody who answers, and what a result says meanwhile.
 
 client  the protocol's own input requests (SEP-2322)
 app     a form that the host shows in the conversation (MCP Apps, SEP-1865). The result is complete for the
         model. Its `_meta`, which hosts pass to the view and not to the model, holds the questions, and a
-        state that is bound to the caller, tool and arguments. The view answers through a tool (`views`).
+        state that is bound to the caller, tool and arguments. The view answers through a tool (`app_views`).
 page    a link to a form on the endpoint, which the model shows to the user (`question_page`)
 model   a text that has the model ask the user. The answers arrive in an argument of the next call and are
         repeated in later ones, so no state passes through the model. The server cannot verify that the model
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
+from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.question_channels import own_message
-from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.server.invocation import Forwarded, owner_timeout_s
+from mcp_roundtrip.server.lambda_invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
 from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment

@@ -1,4 +1,4 @@
-"""One pass over a synchronous function, and the outcomes that a pass of any function can have."""
+"""How a pass over a function ends: its outcomes. `run_function` runs a synchronous one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ Suspended = NeedsInput | Checkpointed | TaskRequested | Sleeping | OwnershipLost
 Outcome = Done | Failed | Suspended
 
 
-def replay(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run) -> Outcome:
+def run_function(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run) -> Outcome:
     """Call `function` and return how the pass ended.
 
     A fault of the run, and its suspension, decide the outcome even if the function caught the exception.

@@ -31,7 +31,7 @@ from mcp_roundtrip.engine.missing_await import (
     alive,
     outcome_with_unawaited,
 )
-from mcp_roundtrip.engine.replay import Done, Failed, Outcome, suspended_outcome
+from mcp_roundtrip.engine.outcomes import Done, Failed, Outcome, suspended_outcome
 from mcp_roundtrip.engine.run import Run, running_function
 
 T = TypeVar("T")
@@ -193,7 +193,7 @@ async def _await(work: Awaitable[T]) -> T:
     return await work
 
 
-async def async_replay(body: Callable[[Branches], Coroutine[Any, Any, Any]], run: Run) -> Outcome:
+async def run_branches(body: Callable[[Branches], Coroutine[Any, Any, Any]], run: Run) -> Outcome:
     """Run the coroutine that `body` returns for the branches of a pass, and return how the pass ended."""
     loop = asyncio.get_running_loop()
     branches = Branches(run)
@@ -273,7 +273,7 @@ def run_async_pass(
 
     try:
         # Without a context, all passes would have the context variables of the first one.
-        return _run(async_replay(body, run), copy_context())
+        return _run(run_branches(body, run), copy_context())
     except (SystemExit, KeyboardInterrupt) as error:
         return Failed(error)
 

@@ -11,9 +11,9 @@ import pytest
 from msgspec import structs
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, ElicitationDeclined, ToolError
-from mcp_roundtrip.engine import async_replay
-from mcp_roundtrip.engine.async_replay import Branches
-from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput
+from mcp_roundtrip.engine import async_pass
+from mcp_roundtrip.engine.async_pass import Branches
+from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput
 from support.passes import AsyncPasses, Passes, accept, error
 
 
@@ -135,7 +135,7 @@ def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
 
 
 def test_a_suspended_pass_does_not_wait_for_a_finally_block_that_hangs(monkeypatch):
-    monkeypatch.setattr("mcp_roundtrip.engine.async_replay.UNWIND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("mcp_roundtrip.engine.async_pass.UNWIND_TIMEOUT_S", 0.01)
     ran: list[str] = []
 
     async def body(ctx: AsyncContext) -> None:
@@ -150,7 +150,7 @@ def test_a_suspended_pass_does_not_wait_for_a_finally_block_that_hangs(monkeypat
 
 
 def test_a_parked_branch_does_not_end_a_pass_that_awaits_done(monkeypatch):
-    monkeypatch.setattr("mcp_roundtrip.engine.async_replay.GRACE_S", 0)
+    monkeypatch.setattr("mcp_roundtrip.engine.async_pass.GRACE_S", 0)
 
     async def done() -> bool:
         await a_few_turns(50)
@@ -298,12 +298,12 @@ def test_without_another_clock_a_pause_lets_other_coroutines_run_until_its_end()
 
 def test_nested_branches_end_with_the_pass_although_the_process_was_stopped_meanwhile(monkeypatch):
     """A task that is left would be destroyed while it is pending, which asyncio logs as an error."""
-    monkeypatch.setattr(async_replay, "UNWIND_TIMEOUT_S", 0)  # the time is over at the first turn
+    monkeypatch.setattr(async_pass, "UNWIND_TIMEOUT_S", 0)  # the time is over at the first turn
     call = AsyncPasses(lambda ctx: ctx.gather({"a": lambda inner: inner.gather({"x": ask}), "b": ask}))
     run = call.make_run({})
     with asyncio.Runner() as runner:
         body = partial(AsyncContext, run, call.info)
-        outcome = runner.run(async_replay.async_replay(lambda branches: call.body(body(branches)), run))
+        outcome = runner.run(async_pass.run_branches(lambda branches: call.body(body(branches)), run))
         left = asyncio.all_tasks(runner.get_loop())
     assert (asked(outcome), left) == ({"a/x/q", "b/q"}, set())
 
@@ -311,7 +311,7 @@ def test_nested_branches_end_with_the_pass_although_the_process_was_stopped_mean
 def test_a_pass_runs_in_a_thread_while_another_thread_runs_one():
     def run_pass(function: Any) -> Any:
         run = AsyncPasses(function).make_run({})
-        return async_replay.run_async_pass(function, {}, run, None, None)
+        return async_pass.run_async_pass(function, {}, run, None, None)
 
     async def inner() -> int:
         return 1

@@ -7,15 +7,15 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state import certificates
-from mcp_roundtrip.state.certificates import (
+from mcp_roundtrip.state import delegated_keys
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.delegated_keys import (
     CERTIFICATE_TYP,
     LIFETIME_S,
     MAX_CERTIFICATE_LENGTH,
     Delegation,
     TrustedKeys,
 )
-from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jws import Backoff, LocalKey, renewal_time
 from mcp_roundtrip_testing import FakeClock
 from support.interpreters import run_program
@@ -24,7 +24,7 @@ from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
 def certificate(leaf=None, *, jti="0" * 32, issued_at=NOW):
     public_key = (leaf or LocalKey.generate()).public_key
-    return certificates.issue(
+    return delegated_keys.issue(
         KEY, public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=issued_at, jti=jti
     )
 
@@ -53,7 +53,7 @@ def test_the_key_of_a_certificate_is_trusted_until_the_certificate_expires_and_a
 
 
 def test_the_cache_of_certificates_is_bounded(monkeypatch):
-    monkeypatch.setattr(certificates, "_MAX_CACHED", 3)
+    monkeypatch.setattr(delegated_keys, "_MAX_CACHED", 3)
     trust, issued = TrustedKeys(KEY), [certificate() for _ in range(5)]
     for crt in (*issued, *issued):
         assert trusted(trust, crt)
@@ -169,7 +169,7 @@ def test_the_jwk_of_a_certificate_is_that_of_the_libraries():
 CLONES = """
 import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.certificates import Delegation
+from mcp_roundtrip.state.delegated_keys import Delegation
 from mcp_roundtrip.state.jws import Backoff, LocalKey
 
 ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, Backoff(time.time))
