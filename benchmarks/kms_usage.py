@@ -89,6 +89,6 @@ def _codec(client: AwsClient, clock: Clock, settings: Mapping[str, str]) -> Requ
     """Return the codec of a function with these settings, except for the clock and the random numbers."""
     given = load_settings({**measure.ENVIRONMENT, **settings})
     clients: Any = SimpleNamespace(client=lambda service: client)
-    protection = StateProtection(given, lambda: clients, clock, secrets.token_bytes, lambda jti, end: None)
+    protection = StateProtection(given, clients, clock, secrets.token_bytes, lambda jti, end: None)
     with patch.object(state_codec_factory, "kernel_random", lambda: HALFWAY):
         return protection.codec

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, TASKS, declares
+from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, TASKS, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, UI_EXTENSION
 
 PROFILES: Final = Path(__file__).with_name("profiles")
@@ -87,6 +87,11 @@ class ClientProfile:
     def answers_forms(self) -> bool:
         """Whether its user can answer a form that the client was asked to show."""
         return self.answers_questions and declares(self.capabilities, ELICITATION_FORM)
+
+    @cached_property
+    def answers_urls(self) -> bool:
+        """Whether its user can visit a page that the client was asked to open."""
+        return self.answers_questions and declares(self.capabilities, ELICITATION_URL)
 
     @cached_property
     def shows_apps(self) -> bool:

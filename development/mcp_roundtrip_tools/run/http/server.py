@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         return Request(
             self.command,
             self.path,
-            tuple(self.headers.items()),
+            tuple((name.lower(), value) for name, value in self.headers.items()),
             b"" if too_large else body,
             too_large,
             self.request_version,

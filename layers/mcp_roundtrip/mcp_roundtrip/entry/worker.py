@@ -170,8 +170,8 @@ class WorkerInvocation(Struct, frozen=True):
             self.ports.observer.record_failure("message_not_hidden", error, task=task_id_in(pk))
 
     def _record_end(self, pk: str, task: Task | None) -> None:
-        event = "worker_finished" if task is not None else "task_not_claimed"
-        self.ports.observer.record(event, task=task_id_in(pk))
+        observer = self.ports.observer
+        observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id_in(pk))
 
     def _now_ms(self) -> int:
         return int(self.ports.clock() * 1000)
