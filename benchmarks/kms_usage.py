@@ -13,8 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 import measure
+from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.deployment import state_codec_factory
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import StateProtection

@@ -31,8 +31,8 @@ from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, run_function
+from mcp_roundtrip.engine.pass_state import Run, RunServices
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.run import Run, RunServices
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.ports import make_codec

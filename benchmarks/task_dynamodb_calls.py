@@ -11,7 +11,7 @@ from invocations import LambdaContext
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
-from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.related_items import TaskCall
 from task_server import ANSWER, deploy
 
 ENTRIES = 10

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "auth": {"errors", "internal_errors", "protocol.canonical"},
     "adapters": {"errors", "protocol"},
     "observing": {"errors"},
-    "observing.tracer": {"aws.services"},
+    "observing.tracer": {"aws.client_interface"},
     "observing.audit_records": {"engine.journal", "auth.callers"},
     "aws": {"errors", "internal_errors", "protocol.canonical", "state", "tasks"},
     "s3": {"errors", "content", "aws"},

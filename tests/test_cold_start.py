@@ -50,7 +50,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.protocol.resource_uris": "for resources",
     "mcp_roundtrip.content.blocks": "3 ms, for results with content blocks",
     "mcp_roundtrip.arguments.elicitation_form": "for calls that ask",
-    "mcp_roundtrip.schema.json_schema": "for lists",
+    "mcp_roundtrip.schema.json_schema_generator": "for lists",
     "mcp_roundtrip.content.member_checks": "for content blocks and declared metadata",
     "mcp_roundtrip.arguments.raw_arguments": "for a raw input_schema",
     "mcp_roundtrip.arguments.string_arguments": "for prompts and resources",

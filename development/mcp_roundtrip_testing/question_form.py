@@ -14,7 +14,7 @@ from mcp_roundtrip.question_ui.fields import (
     FormField,
     MultipleChoiceField,
 )
-from mcp_roundtrip.question_ui.form import ACTION, PageQuestion, make_questions
+from mcp_roundtrip.question_ui.posted_form import ACTION, PageQuestion, make_questions
 from mcp_roundtrip.tasks.question_page_links import QuestionLinks
 from mcp_roundtrip_testing.task_table import TaskTable
 

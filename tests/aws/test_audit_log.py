@@ -10,8 +10,8 @@ import pytest
 from moto import mock_aws
 
 from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import AuditFailed
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms

@@ -10,8 +10,8 @@ from botocore.credentials import RefreshableCredentials
 from botocore.utils import ContainerMetadataFetcher
 
 from mcp_roundtrip.aws import signing
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import retry_connection
-from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.aws.signing import (
     REFRESH_BEFORE_S,
     RETRY_S,
@@ -19,7 +19,7 @@ from mcp_roundtrip.aws.signing import (
     ContainerCredentials,
     find_credentials,
 )
-from mcp_roundtrip.observing.redaction import redacted_traceback
+from mcp_roundtrip.observing.traceback_redaction import redacted_traceback
 from support.aws_clients import endpoint_of
 from support.scripted_server import hang, reset, respond, scripted
 from support.signed_callers import calling, fails_with

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
 from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaForwarder
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, PinnedKey, PublicHalf
-from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
 from mcp_roundtrip.tasks.store import Absent, Change, Update
 from support.aws_clients import EmulatedService, OneClient

@@ -9,6 +9,7 @@ from botocore.session import get_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import (
     FIRST_DYNAMODB_PAUSE_S,
     FIRST_PAUSE_S,
@@ -17,7 +18,6 @@ from mcp_roundtrip.aws.clients import (
     StandardRetries,
     retry_connection,
 )
-from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent
 
 OPERATIONS = {
     "lambda": ["Invoke"],

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from mcp_roundtrip.aws import connections
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S, retry_connection
 from mcp_roundtrip.aws.connections import MAX_KEPT
-from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.signing import AwsCredentials
 from support.scripted_server import hang, reset, respond, respond_and_close, scripted, send
 from support.signed_callers import Caller, calling, fails_with

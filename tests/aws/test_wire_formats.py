@@ -10,7 +10,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from mcp_roundtrip.aws.services import AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 from support.aws_clients import KINDS, REGION, EmulatedService, signed_client
 from support.scripted_server import respond, scripted
 

@@ -158,7 +158,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             arguments.raw_arguments
             server.definition_checks server.prompts_and_resources
         """,
-        "errors need it": "observing.redaction",
+        "errors need it": "observing.traceback_redaction",
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
@@ -166,7 +166,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     },
     "front_door": {
         "options of the front door import them": "content.member_checks",
-        "errors need them": "observing.redaction",
+        "errors need them": "observing.traceback_redaction",
         "off by default": OFF_BY_DEFAULT,
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",

@@ -27,7 +27,11 @@ AUDIENCE = "https://mcp.test/mcp"
 HEAVY = (
     *("pydantic", "mcp_roundtrip.schema", "mcp_roundtrip.server.tools"),
     # The journal and the deadline import nothing else of the engine.
-    *("mcp_roundtrip.engine.outcomes", "mcp_roundtrip.engine.run", "mcp_roundtrip.engine.question_channels"),
+    *(
+        "mcp_roundtrip.engine.outcomes",
+        "mcp_roundtrip.engine.pass_state",
+        "mcp_roundtrip.engine.question_channels",
+    ),
     *("asyncio", "aws_lambda_powertools.event_handler", "aws_lambda_powertools.utilities.data_classes"),
     *("boto3", "botocore.session", "concurrent.futures", "jwt", "urllib.request"),
 )

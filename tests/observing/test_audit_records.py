@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.engine.run import MAX_KEY_BYTES
+from mcp_roundtrip.engine.pass_state import MAX_KEY_BYTES
 from mcp_roundtrip.observing.audit_records import (
     MAX_ITEMS,
     MAX_TEXT,

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mcp_roundtrip.aws.services import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError, StoreError

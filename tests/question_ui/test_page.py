@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.question_ui.controls import escape
-from mcp_roundtrip.question_ui.form import Answers, initial_values, make_questions, parse_form, read_answers
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE, FormPage, render_form, render_notice
+from mcp_roundtrip.question_ui.posted_form import (
+    Answers,
+    initial_values,
+    make_questions,
+    parse_form,
+    read_answers,
+)
 from support.html_form import BrowserForm, Element, parse
 from support.stored_tasks import form as form_request
 from support.stored_tasks import url as url_request

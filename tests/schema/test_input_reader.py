@@ -34,7 +34,7 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
-from mcp_roundtrip.schema.json_schema import NUMBER_PATTERN
+from mcp_roundtrip.schema.json_schema_generator import NUMBER_PATTERN
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.costly_types import alike

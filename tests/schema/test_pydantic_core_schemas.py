@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from mcp_roundtrip.internal_errors import InvalidValue
 from mcp_roundtrip.schema.input_reader import ExactReader
-from mcp_roundtrip.schema.json_schema import build_json_schema
+from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, is_plain_to_write
 from support.json_values import values

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import DefinitionError, DefinitionWarning, Server
-from mcp_roundtrip.server.definition_checks import MAX_TOOL_NAME, definition_warnings, exceeded_limits
+from mcp_roundtrip.server.definition_lint import MAX_TOOL_NAME, definition_warnings, exceeded_limits
 from mcp_roundtrip_testing import Player, load_module
 from support.deployment import Deployment, legacy
 

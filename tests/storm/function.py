@@ -27,8 +27,8 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.lease import Lease
+from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.tasks.items import Flow, TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
+from mcp_roundtrip.tasks.related_items import Flow, TaskCall
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled

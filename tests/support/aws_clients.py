@@ -11,9 +11,9 @@ import boto3
 from botocore.config import Config
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients
+from mcp_roundtrip.aws.client_interface import SERVICES, AwsClient
 from mcp_roundtrip.aws.clients import AwsClients, SignedClient, StandardRetries
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
-from mcp_roundtrip.aws.services import SERVICES, AwsClient
 from mcp_roundtrip.aws.signing import AwsCredentials
 
 REGION = "us-east-1"

@@ -17,8 +17,8 @@ from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, run_function
+from mcp_roundtrip.engine.pass_state import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.run import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing.task_table import FakeClock
 

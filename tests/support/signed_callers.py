@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip.aws.client_interface import SERVICES, AwsError
 from mcp_roundtrip.aws.clients import MAX_IDLE_S, Retries, SignedClient, StandardRetries
 from mcp_roundtrip.aws.connections import Connections
-from mcp_roundtrip.aws.services import SERVICES, AwsError
 from mcp_roundtrip.aws.signing import AwsCredentials
 from support.aws_clients import REGION, endpoint_of
 from support.scripted_server import Reply, ScriptedServer, scripted

@@ -8,8 +8,8 @@ import pytest
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
-from mcp_roundtrip.tasks.items import RESULT_CHUNK, TaskCall
 from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks.related_items import RESULT_CHUNK, TaskCall
 from support.deployment import Deployment
 from support.dynamodb_clients import new_table
 from support.heartbeat_timer import HeartbeatTimer

@@ -15,11 +15,11 @@ import boto3
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.invocation import AwsDispatcher
-from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi

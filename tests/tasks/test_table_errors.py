@@ -12,8 +12,8 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.errors import Drift
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import TASK
+from mcp_roundtrip.tasks.related_items import TaskHistory
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from support.client_requests import accepted
 from support.deployment import Deployment

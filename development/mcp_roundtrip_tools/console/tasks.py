@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
-from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.engine.journal import Fingerprint
-from mcp_roundtrip.tasks.items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
+from mcp_roundtrip.tasks.related_items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
 from mcp_roundtrip.tasks.store import Change, Equals, Item
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.states import entry_row, new_mark, question_row

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S

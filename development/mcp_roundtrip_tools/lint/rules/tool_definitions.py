@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from mcp_roundtrip.server.definition_checks import exceeded_limits
+from mcp_roundtrip.server.definition_lint import exceeded_limits
 from mcp_roundtrip_tools.lint.contexts import Module
 from mcp_roundtrip_tools.lint.definitions import Definition, class_named, definition_of, lineage, value_of
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, parameters

@@ -30,7 +30,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.schema.input_reader import ExactReader
-from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator, build_json_schema
+from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, build_json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from mcp_roundtrip.aws.services import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import AuditFailed
 
 

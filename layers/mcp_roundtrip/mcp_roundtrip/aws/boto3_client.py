@@ -19,8 +19,15 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
+from mcp_roundtrip.aws.client_interface import (
+    AwsClient,
+    AwsError,
+    NoResponse,
+    NotSent,
+    OnRequest,
+    ignore_request,
+)
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
-from mcp_roundtrip.aws.services import AwsClient, AwsError, NoResponse, NotSent, OnRequest, ignore_request
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

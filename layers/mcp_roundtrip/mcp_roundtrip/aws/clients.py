@@ -21,8 +21,7 @@ from urllib.parse import SplitResult, quote
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.aws.connections import Connections, parse_endpoint
-from mcp_roundtrip.aws.services import (
+from mcp_roundtrip.aws.client_interface import (
     SERVICES,
     AwsClient,
     AwsError,
@@ -33,6 +32,7 @@ from mcp_roundtrip.aws.services import (
     ServiceRequest,
     ignore_request,
 )
+from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.signing import CredentialSource, find_credentials, sign
 from mcp_roundtrip.internal_errors import SettingsError
 

@@ -19,7 +19,7 @@ from socket import socket
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent, ServiceResponse
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent, ServiceResponse
 
 CONNECT_TIMEOUT_S: Final = 1.0
 

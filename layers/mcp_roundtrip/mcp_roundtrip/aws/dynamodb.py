@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import MAX_CODE, AwsClient, AwsError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.store import (
     MAX_ITEM,

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError, ClientFactory
+from mcp_roundtrip.aws.client_interface import MAX_CODE, AwsClient, AwsError, ClientFactory
 from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from msgspec import Struct
 
-from mcp_roundtrip.aws.services import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.state.jwe import short_key_id
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, Backoff, is_valid_signature, kid_of, raw_signature

@@ -23,8 +23,8 @@ from urllib.parse import SplitResult, quote
 
 from msgspec import Struct
 
+from mcp_roundtrip.aws.client_interface import AwsError, Headers, NoResponse, NotSent
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
-from mcp_roundtrip.aws.services import AwsError, Headers, NoResponse, NotSent
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 

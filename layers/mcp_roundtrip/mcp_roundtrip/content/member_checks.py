@@ -170,7 +170,7 @@ def _to_json(where: str, value: Any) -> Any:
 
 
 def _values_to_json(where: str, plain: Any) -> Any:
-    from mcp_roundtrip.schema.type_adapters import (  # a front door has no pydantic
+    from mcp_roundtrip.schema.serialization import (  # a front door has no pydantic
         locate_unserializable,
         to_json,
     )

@@ -18,7 +18,7 @@ from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.aws.services import ClientFactory
+    from mcp_roundtrip.aws.client_interface import ClientFactory
     from mcp_roundtrip.deployment.aws_stores import AwsStores
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
     from mcp_roundtrip.observing.tracer import Tracer

@@ -9,9 +9,9 @@ from functools import cached_property
 from msgspec import Struct
 
 from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.aws.client_interface import ClientFactory
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.invocation import AwsDispatcher
-from mcp_roundtrip.aws.services import ClientFactory
 from mcp_roundtrip.deployment.ports import AuditLog, Observer, TaskPort
 from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.internal_errors import StoreError

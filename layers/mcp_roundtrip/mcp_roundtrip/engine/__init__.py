@@ -5,7 +5,7 @@ that has not happened yet suspends the run. The engine uses no thread, socket or
 
 - `journal`: what has happened in a flow, its JSON form, and the position of one pass in it.
 - `deadline`, `notifications`: what a pass uses.
-- `run`: one pass, made of these. `outcomes` and `async_pass` run the function and return the outcome.
+- `pass_state`: one pass, made of these. `outcomes` and `async_pass` run the function and return the outcome.
 - `question_channels`, `elicitation`, `sampling_and_roots`: what a tool asks, and how it reaches somebody.
 - `asking`: how a question gets its answer.
 - `steps`, `step_values`: side effects and their results.

@@ -27,8 +27,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, Elicit, ElicitUrl, Poll, poll
 from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import Channel, Question
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.sampling_and_roots import ListRoots, NamespacedRequest, Sample
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer

@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase
 from mcp_roundtrip.engine.missing_await import returns_context_call
+from mcp_roundtrip.engine.pass_state import Run, running
 from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Question
-from mcp_roundtrip.engine.run import Run, running
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from mcp_roundtrip.engine.missing_await import (
     outcome_with_unawaited,
 )
 from mcp_roundtrip.engine.outcomes import Done, Failed, Outcome, suspended_outcome
-from mcp_roundtrip.engine.run import Run, running_function
+from mcp_roundtrip.engine.pass_state import Run, running_function
 
 T = TypeVar("T")
 AsyncioTask = asyncio.Task[Any]

@@ -10,8 +10,8 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from mcp_roundtrip.engine.context_base import ContextBase
+from mcp_roundtrip.engine.pass_state import running
 from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Question
-from mcp_roundtrip.engine.run import running
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:

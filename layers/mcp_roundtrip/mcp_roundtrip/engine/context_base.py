@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Kind
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.canonical import canonical_json, sha256

@@ -19,13 +19,13 @@ from typing_extensions import is_typeddict  # pydantic needs this one before Pyt
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run
 from mcp_roundtrip.engine.question_channels import (
     DEFAULT_POLL_INTERVAL_MS,
     Channel,
     InputRequest,
     Question,
 )
-from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 from weakref import ReferenceType, ref
 
 from mcp_roundtrip.engine.outcomes import Done, Failed
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import (
     ElicitationCancelled,
     ElicitationDeclined,

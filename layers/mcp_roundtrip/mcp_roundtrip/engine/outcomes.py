@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import Channel
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import MissingClientCapability, ToolError
 
 OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]

@@ -26,7 +26,7 @@ from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
-from mcp_roundtrip.schema.type_adapters import (
+from mcp_roundtrip.schema.serialization import (
     TYPE_ERRORS,
     RepeatedName,
     locate_unserializable,

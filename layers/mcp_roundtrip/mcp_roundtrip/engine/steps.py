@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 
 from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run, running
+from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run, running
 from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
     check_annotation,

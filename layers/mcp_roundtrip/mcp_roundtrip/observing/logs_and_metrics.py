@@ -257,7 +257,7 @@ class LogObserver:
     def _traceback(self, error: BaseException) -> str:
         if not self._redacts:
             return "".join(format_exception(error))
-        from mcp_roundtrip.observing.redaction import redacted_traceback  # imports urllib.parse
+        from mcp_roundtrip.observing.traceback_redaction import redacted_traceback  # imports urllib.parse
 
         return redacted_traceback(error, [value for redaction in self._redactions for value in redaction()])
 

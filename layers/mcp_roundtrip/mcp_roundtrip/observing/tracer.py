@@ -29,7 +29,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from mcp_roundtrip.aws.services import AwsClient, AwsError, ClientFactory
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError, ClientFactory
 
 SCOPE: Final = "mcp_roundtrip"
 """The instrumentation scope of the spans."""

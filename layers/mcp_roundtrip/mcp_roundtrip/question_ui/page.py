@@ -21,7 +21,15 @@ from mcp_roundtrip.question_ui.controls import (
     render_control,
     render_group,
 )
-from mcp_roundtrip.question_ui.form import ACCEPT, ACTION, CANCEL, DECLINE, VERSION, PageQuestion, Values
+from mcp_roundtrip.question_ui.posted_form import (
+    ACCEPT,
+    ACTION,
+    CANCEL,
+    DECLINE,
+    VERSION,
+    PageQuestion,
+    Values,
+)
 
 TOKEN: Final = "token"  # noqa: S105 - a name
 """The name of the parameter with the link's token, in the query and in the form."""

@@ -28,8 +28,8 @@ from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError,
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
-from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
 from mcp_roundtrip.schema.json_schema_errors import compile_schema
+from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     CoreSchema,
     children,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.engine.journal import Kind
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.audit_records import (
     action_of,
@@ -39,8 +39,8 @@ from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL
-from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.watchdog import EndReason
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import single_exception
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     Drift,

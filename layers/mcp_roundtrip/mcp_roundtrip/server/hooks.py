@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.outcomes import Failed, Outcome, OutcomeName, single_exception
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
 

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import NeedsInput
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import ClientInputs
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
@@ -33,12 +33,12 @@ from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import creation_error, flow_of, parked_caller, task_call_of
-from mcp_roundtrip.tasks.items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP
+from mcp_roundtrip.tasks.related_items import with_result
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.worker import Worker
 

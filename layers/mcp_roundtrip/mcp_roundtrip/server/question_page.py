@@ -18,7 +18,8 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd, body_within_limit, payload_size
-from mcp_roundtrip.question_ui.form import (
+from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
+from mcp_roundtrip.question_ui.posted_form import (
     MAX_BODY_BYTES,
     VERSION,
     MalformedForm,
@@ -30,7 +31,6 @@ from mcp_roundtrip.question_ui.form import (
     questions_version,
     read_answers,
 )
-from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
 from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.tasks.question_page_links import LinkedQuestions, QuestionLinks

@@ -80,7 +80,7 @@ class Registry:
         one DefinitionError with a line for each mistake: the feature, the parameter, and what to write
         instead. Warns (DefinitionWarning) at the line of a tool that works, but that models refuse.
         """
-        from mcp_roundtrip.server.definition_checks import check_definitions  # a call needs none
+        from mcp_roundtrip.server.definition_lint import check_definitions  # a call needs none
 
         check_definitions(self.features)
 

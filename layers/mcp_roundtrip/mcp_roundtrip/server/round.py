@@ -14,8 +14,8 @@ from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
+from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.run import Run, RunServices, TaskOptions
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results

@@ -23,7 +23,7 @@ from opentelemetry.trace import Span, SpanKind, format_span_id, format_trace_id,
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import Failed, Outcome
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.tracer import (
     Attribute,

@@ -19,8 +19,8 @@ from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
+from mcp_roundtrip.engine.pass_state import TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json
@@ -35,12 +35,12 @@ from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, R
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
 from mcp_roundtrip.server.tools import Tool, ToolMethods
-from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.lease import TaskRecorder
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
+from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.store import Change
 from mcp_roundtrip.tasks.worker import (
     MAX_ASKED,

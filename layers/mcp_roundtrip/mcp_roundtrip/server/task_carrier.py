@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import StateRejected, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError
 from mcp_roundtrip.protocol import results
@@ -28,10 +28,10 @@ from mcp_roundtrip.server.errors import ClientError, invalid_state
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_members
-from mcp_roundtrip.tasks.items import Flow, TaskCall
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller
+from mcp_roundtrip.tasks.related_items import Flow, TaskCall
 
 _ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
 """What stands for the principal of an anonymous caller in the identity of a call."""

@@ -44,8 +44,8 @@ from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item, read_task
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.related_items import entry_from_item, entry_to_item, read_task
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.tasks.items import stored_responses
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
+from mcp_roundtrip.tasks.related_items import stored_responses
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 from mcp_roundtrip.tasks.store import Item
 

@@ -18,18 +18,6 @@ from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.results import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import (
-    Flow,
-    TaskCall,
-    is_stored,
-    name_task,
-    named_task,
-    put_history,
-    put_result,
-    read_task,
-    response_to_item,
-    with_result,
-)
 from mcp_roundtrip.tasks.limit import Owner, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import (
     CLIENT,
@@ -40,6 +28,18 @@ from mcp_roundtrip.tasks.model import (
     WorkState,
     task_id_in,
     task_partition_key,
+)
+from mcp_roundtrip.tasks.related_items import (
+    Flow,
+    TaskCall,
+    is_stored,
+    name_task,
+    named_task,
+    put_history,
+    put_result,
+    read_task,
+    response_to_item,
+    with_result,
 )
 from mcp_roundtrip.tasks.watchdog import Watchdog
 

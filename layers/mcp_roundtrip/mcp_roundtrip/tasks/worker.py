@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcomes import NeedsInput, Outcome, OwnershipLost, Sleeping
+from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import InputRequest
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
@@ -26,10 +26,10 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
+from mcp_roundtrip.tasks.related_items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore
 

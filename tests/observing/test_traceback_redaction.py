@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from mcp_roundtrip.observing.redaction import MAX_MESSAGE, redacted_traceback
+from mcp_roundtrip.observing.traceback_redaction import MAX_MESSAGE, redacted_traceback
 
 
 def traceback(message: str, *values_of_request: Any) -> str:

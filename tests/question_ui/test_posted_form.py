@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.question_ui.form import (
+from mcp_roundtrip.question_ui.page import FormPage, render_form
+from mcp_roundtrip.question_ui.posted_form import (
     MAX_VALUES,
     MalformedForm,
     initial_values,
@@ -20,7 +21,6 @@ from mcp_roundtrip.question_ui.form import (
     questions_version,
     read_answers,
 )
-from mcp_roundtrip.question_ui.page import FormPage, render_form
 from support.html_form import BrowserForm
 from support.stored_tasks import form as request
 
