@@ -156,7 +156,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "the definition of a feature imports them, during initialization": """
             content.member_checks
             arguments.raw_arguments
-            server.definition_checks server.prompts_and_resources
+            server.definition_lint server.prompts_and_resources
         """,
         "errors need it": "observing.traceback_redaction",
         "no client waits for a worker": "entry.worker",
