@@ -219,7 +219,7 @@ MIN_STATUS_INTERVAL_MS: Final = 1_000
 
 
 class TaskRecorder(Struct):
-    """Writes the journal entries and the status messages of a worker's pass (`engine.run.Recorder`)."""
+    """Writes the journal entries and the status messages of a worker's pass (`engine.pass_state.Recorder`)."""
 
     task: Task
     lease: Lease

@@ -4,7 +4,7 @@
 sort key    content
 ==========  ==============================================================================================
 M           the task itself (`Task`): status, lease, outstanding requests, result or error
-A           the call (`items.TaskCall`), in an item of its own because polls do not need it
+A           the call (`related_items.TaskCall`), in an item of its own because polls do not need it
 J#<key>     a journal entry, written once
 I#<key>~s   a response to the request with that wire key, in the submission s, written once. It counts if the
             item M names it. I#<key> is one that the journal had when the task was created

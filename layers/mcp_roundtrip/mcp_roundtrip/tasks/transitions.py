@@ -177,7 +177,7 @@ def cancel(*, now_ms: int) -> Change:
 def complete(
     *, owner: str, now_ms: int, attributes: Mapping[str, Value], version: int | None = None
 ) -> Change:
-    """End the task with a result; `attributes` are those of `items.put_result`.
+    """End the task with a result; `attributes` are those of `related_items.put_result`.
 
     With `version`, a response that arrived during the pass prevents the change.
     """
