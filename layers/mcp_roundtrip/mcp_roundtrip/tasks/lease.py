@@ -219,7 +219,7 @@ MIN_STATUS_INTERVAL_MS: Final = 1_000
 
 
 class TaskRecorder(Struct):
-    """Writes the journal entries and the status messages of a worker's pass (`engine.pass_state.Recorder`)."""
+    """The `pass_state.Recorder` of a worker: writes journal entries and status messages."""
 
     task: Task
     lease: Lease
