@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import socket
 import socketserver
 import sys
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_other_users, refuse_wrong_host
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
@@ -20,6 +21,15 @@ MAX_BODY = 64 * 1024 * 1024
 
 _READ = 256 * 1024
 _LAST_PORT = 65_535
+
+_ONCE: Final = ("host", "content-length", "transfer-encoding")
+"""Headers that a proxy may read differently if they occur twice (RFC 9112 §3.2, §6.3)."""
+
+_CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,15}")
+_MAX_TRAILERS: Final = 100
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[^\0\r\n\u0100-\U0010ffff]*")
 
 
 class HttpServer(socketserver.ThreadingTCPServer):
@@ -137,9 +147,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read(self) -> Request:
         """Return the request. Raises ValueError for one that HTTP/1.1 does not allow."""
-        if not self.path.startswith(("/", "*")):  # a whole URL, whose authority would replace the Host header
-            raise ValueError("the target must be a path: this server is no proxy")
-        length = self.headers.get("content-length", "0")
+        target = self.requestline.split()[1]  # `path` has one slash for several at its beginning
+        if not target.isascii() or not target.startswith(("/", "*")):
+            # A whole URL's authority would replace the Host header.
+            raise ValueError("the target must be a path in ASCII: this server is no proxy")
+        headers = self._read_headers()
+        length = self.headers.get("content-length", "0").strip(" \t")
         if "transfer-encoding" in self.headers:
             if "content-length" in self.headers or self.request_version != "HTTP/1.1":
                 # Request smuggling: a proxy may use the length (RFC 9112 §6.3).
@@ -152,23 +165,51 @@ class _Handler(BaseHTTPRequestHandler):
         too_large = len(body) > self.server.max_body
         return Request(
             self.command,
-            self.path,
-            tuple((name.lower(), value) for name, value in self.headers.items()),
+            target,
+            headers,
             b"" if too_large else body,
             too_large,
             self.request_version,
             str(self.client_address[0]),
         )
 
+    def _read_headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers with names in lower case. Raises ValueError for lines that are no headers."""
+        headers = tuple((name.lower(), value.strip(" \t")) for name, value in self.headers.items())
+        # The standard library's parser stops at such a line, and keeps the line ends of a folded value.
+        if self.headers.defects or not all(_HEADER_VALUE.fullmatch(value) for _, value in headers):
+            raise ValueError("a header line is invalid")
+        for name in _ONCE:
+            if sum(1 for each, _ in headers if each == name) > 1:
+                raise ValueError(f"more than one {name} header")
+        options = (self.headers.get("connection") or "").lower().replace(" ", "").split(",")
+        if "close" in options or self.request_version != "HTTP/1.1":
+            self.close_connection = True
+        return headers
+
     def _read_chunks(self) -> bytes:
         body = bytearray()
-        while size := int(self.rfile.readline(_READ).partition(b";")[0], 16):
-            body += self._read_bytes(max(size, 0))
+        while size := self._read_chunk_size():
+            body += self._read_bytes(size)
             del body[self.server.max_body + 1 :]
-            self.rfile.readline(_READ)
-        while self.rfile.readline(_READ).strip():  # trailers
-            pass
-        return bytes(body)
+            if self._read_line():
+                raise ValueError("a chunk is longer than its size")
+        for _ in range(_MAX_TRAILERS):
+            if not self._read_line():
+                return bytes(body)
+        raise ValueError("too many trailers")
+
+    def _read_chunk_size(self) -> int:
+        size = self._read_line().partition(b";")[0].strip(b" \t")
+        if not _CHUNK_SIZE.fullmatch(size):
+            raise ValueError("the size of a chunk must be a hexadecimal number")
+        return int(size, 16)
+
+    def _read_line(self) -> bytes:
+        line = self.rfile.readline(_READ)
+        if not line.endswith(b"\n"):
+            raise ValueError("the body ended early")
+        return line.rstrip(b"\r\n")
 
     def _read_bytes(self, length: int) -> bytes:
         """Read this many bytes; return at most one more than the limit. Raises ValueError at an early end."""
@@ -183,6 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(body)
 
     def _send(self, response: Response) -> None:
+        if not _is_valid(response):
+            response = Response(500)
         has_body = response.status not in (204, 304)
         # The response to HEAD may state the length that the response to GET would have.
         is_head = self.command == "HEAD"
@@ -200,3 +243,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the standard library's name
         """Write nothing: the recorder has the requests."""
+
+
+def _is_valid(response: Response) -> bool:
+    """Return whether HTTP allows the status and the headers: a line end in one would add headers."""
+    return 200 <= response.status <= 999 and all(
+        _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value) for name, value in response.headers
+    )
