@@ -13,6 +13,7 @@ from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
+    RecordedInvocation,
     json_object,
     member,
     walk,
@@ -152,11 +153,6 @@ def _texts(value: Any) -> tuple[str, ...]:
 _EVENTS: Final = frozenset({"misconfigured", "definition_failed"})
 """The library's events for what only the author can correct."""
 
-_IMPORT_ERRORS: Final = (
-    *("Runtime.ImportModuleError", "Runtime.UserCodeSyntaxError", "Runtime.HandlerNotFound"),
-)
-"""The errors of Lambda's runtime client for a function that cannot be imported."""
-
 
 def explain_fault(request: Request, response: Response, exchange: HttpExchange, folder: Path) -> Response:
     """Return the response with the problem of the function instead of a neutral text.
@@ -179,10 +175,17 @@ def explain_fault(request: Request, response: Response, exchange: HttpExchange, 
 
 def _problem(exchange: HttpExchange, folder: Path) -> str | None:
     """Return why a function could not run, or what its definitions or settings lack."""
-    refused = (each.error for each in walk(exchange) if (each.error or "").startswith(_IMPORT_ERRORS))
+    refused = (_import_error(each, folder) for each in walk(exchange) if each.init_failed)
     logged = (
         author_traceback(str(event.get("exception", "")), folder, folder)
         for event in library_events(exchange)
         if event["message"] in _EVENTS
     )
     return next((problem for problem in (*refused, *logged) if problem), None)
+
+
+def _import_error(invocation: RecordedInvocation, folder: Path) -> str:
+    """Return the error of a function that could not be imported, after the lines of the author's files."""
+    trace = json_object(invocation.response or b"").get("stackTrace")
+    frames = "".join(f"{str(each).rstrip()}\n" for each in trace) if isinstance(trace, list) else ""
+    return author_traceback(f"{frames}{invocation.error}", folder, folder)

@@ -53,6 +53,8 @@ def readable(line: str) -> LogText | None:
     if found := _LAMBDA_TEXT.fullmatch(line):
         return None if found[2].startswith(_ADVICE) else LogText(found[2], found[1])
     document = json_object(line)
+    if str(document.get("message", "")).startswith(_ADVICE):
+        return None
     if "message" not in document and "errorMessage" not in document:
         return None if "_aws" in document else LogText(line)
     level = str(document.get("level", ""))

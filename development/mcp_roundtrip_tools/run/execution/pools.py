@@ -60,6 +60,7 @@ class RecordedEnvironment(ProcessEnvironment):
         result = InvocationResult(b"", failed=True)
         try:
             failure = self.start()
+            invocation.init_failed = failure is not None
             init_ms = self._recorder.now_ms() - invocation.started_at_ms if is_new else None
             result = failure or super().invoke(
                 payload,

@@ -84,6 +84,7 @@ class RecordedInvocation:
     request id, add ``#2`` and ``#3``. `caller` is the id of the request or invocation that caused it, or
     None. `init_ms` is the duration of the initialization in a new execution environment, else None. While the
     function runs, `duration_ms` and `response` are None. `error` is the error type and message if it failed.
+    `init_failed`: the function could not be imported, so it did not run.
     `invocations` are those for whose result it waited. `root` is the request or invocation that led to it, or
     itself.
     """
@@ -98,6 +99,7 @@ class RecordedInvocation:
     payload: bytes
     id: str = ""
     init_ms: float | None = None
+    init_failed: bool = False
     duration_ms: float | None = None
     response: bytes | None = None
     error: str | None = None
