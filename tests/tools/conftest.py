@@ -68,6 +68,8 @@ SOURCES = {
             do = event["pathParameters"]["do"] if "pathParameters" in event else event["do"]
             if do == "raise":
                 raise ValueError("a secret of the function")
+            if do == "raise_long":
+                raise ValueError("x" * 300_000)
             if do == "exit":
                 os._exit(3)
             if do == "sleep":

@@ -58,6 +58,7 @@ def test_a_function_does_not_inherit_variables(monkeypatch):
 def test_an_exception_is_reported_and_the_process_continues(running):
     before = running.app.invoke("Odd", {"do": "pid"})["pid"]
     assert failure_of(running, "Odd", "raise").payload["errorType"] == "ValueError"
+    assert failure_of(running, "Odd", "raise_long").payload["errorMessage"] == "x" * 300_000
     assert running.app.invoke("Odd", {"do": "pid"})["pid"] == before
     wait_for(running, "ValueError: a secret of the function")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import http.client
 import re
 import socket
 import socketserver
@@ -18,6 +19,9 @@ from mcp_roundtrip_tools.run.http.messages import Request, Response, error_respo
 
 MAX_BODY = 64 * 1024 * 1024
 """The largest request body in bytes, unless a server has a limit of its own."""
+
+# Lambda's runtime client sends an exception's text in a header of up to 1 MiB, besides in the body.
+http.client._MAXLINE = 1024 * 1024 + 256  # type: ignore[attr-defined]  # its servers read headers with it
 
 _READ = 256 * 1024
 _LAST_PORT = 65_535
