@@ -18,8 +18,8 @@ OF_AWS = "From API Gateway and Lambda"
 AUTHORS = """## Mistakes in the code or in settings
 
 A `DefinitionError` is shown with the definition, and says what to write instead: when the module is
-imported or [its definitions are checked](api/check-definitions.md), by `make run`, `Player` and `make
-catalog`, or when a question is asked. A deployed function omits the tool and logs `definition_failed`.
+imported or [its definitions are checked](api/check-definitions.md), by `Player` and `make catalog`, or
+when a question is asked. A function, deployed or in `make run`, omits the tool and logs `definition_failed`.
 
 The sections below have the beginnings of other messages, with `…` for values and with names of
 examples, such as `find`."""

@@ -36,6 +36,19 @@ def test_the_oldest_ended_roots_are_dropped_first(recorder):
     assert recorder.invocation("worker") is None
 
 
+def test_large_roots_are_dropped_before_there_are_many():
+    recorder = RunRecorder(max_bytes=1_000)
+    for name in "abc":
+        with caused_by("http", begin_request(recorder, name).id):
+            invocation = recorder.begin_invocation(
+                "F", b"x" * 300, name, environment_id="F-1", is_new_environment=False
+            )
+        for _ in range(2 * MAX_LINES):
+            recorder.add_line(invocation, "")
+        recorder.add_line(invocation, "x" * 150)
+    assert [root.id for root in recorder.wait_after(0, 0)[1]] == ["b", "c"]
+
+
 def test_an_invocation_keeps_its_newest_lines(recorder):
     invocation = begin_worker(recorder)
     for number in range(MAX_LINES + 5):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
@@ -25,6 +26,8 @@ from mcp_roundtrip_tools.run.observation.records import (
 )
 
 MAX_ROOTS: Final = 500
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""The bodies and lines that are kept, in bytes."""
 
 Listener = Callable[[Event], None]
 
@@ -35,20 +38,23 @@ _WAITED_FOR: Final = ("http", "invoke")
 class RunRecorder:
     """Keeps the newest roots, and passes events to its listeners. Thread-safe.
 
-    The oldest roots are dropped when there are more than `max_roots`; those that have ended first. `run_id`
-    is another one in each run.
+    The oldest roots are dropped when there are more than `max_roots`, or when they exceed `max_bytes`; those
+    that have ended first. `run_id` is another one in each run.
     """
 
     def __init__(
         self,
         *listeners: Listener,
         max_roots: int = MAX_ROOTS,
+        max_bytes: int = MAX_BYTES,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
     ) -> None:
         self.run_id = str(uuid4())
         self.now_ms = now_ms
         self._listeners = listeners
         self._max_roots = max_roots
+        self._max_bytes = max_bytes
+        self._sizes: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._sequence = 0
         self._roots: dict[str, Root] = {}
@@ -60,14 +66,14 @@ class RunRecorder:
         """Record a request."""
         with self._changed:
             self._roots[exchange.id] = exchange
-            self._touch(exchange)
+            self._touch(exchange, len(exchange.request_body))
 
     def end_exchange(self, exchange: HttpExchange, status: int, headers: Headers, body: bytes) -> None:
         """Record the response to a request."""
         with self._changed:
             exchange.status, exchange.response_headers, exchange.response_body = status, headers, body
             exchange.duration_ms = self.now_ms() - exchange.started_at_ms
-            self._touch(exchange)
+            self._touch(exchange, len(body))
         self._tell(Ended(exchange))
 
     def begin_invocation(
@@ -103,7 +109,7 @@ class RunRecorder:
             else:
                 invocation.root = caller.root
                 caller.invocations.append(invocation)
-            self._touch(invocation)
+            self._touch(invocation, len(payload))
         return invocation
 
     def end_invocation(
@@ -113,7 +119,7 @@ class RunRecorder:
         with self._changed:
             invocation.init_ms, invocation.response, invocation.error = init_ms, response, error
             invocation.duration_ms = self.now_ms() - invocation.started_at_ms
-            self._touch(invocation)
+            self._touch(invocation, len(response))
         if invocation.root is invocation:
             self._tell(Ended(invocation))
 
@@ -127,8 +133,10 @@ class RunRecorder:
         """Record a line that a function printed during an invocation."""
         line = LogLine(self.now_ms(), text)
         with self._changed:
-            invocation.log_lines.append(line)
-            self._touch(invocation)
+            lines = invocation.log_lines
+            dropped = lines[0].text if len(lines) == lines.maxlen else ""
+            lines.append(line)
+            self._touch(invocation, len(text) - len(dropped))
         self._tell(Printed(invocation, line))
 
     def note(self, text: str) -> None:
@@ -180,14 +188,17 @@ class RunRecorder:
             found = f"{wanted}#{number}"
         return found
 
-    def _touch(self, record: Root) -> None:
-        """Note a change. What happens below a dropped root is none."""
+    def _touch(self, record: Root, size: int = 0) -> None:
+        """Note a change that adds `size` bytes. What happens below a dropped root is none."""
         root = record.root
         if root.id not in self._roots:
             return
         self._sequence += 1
         root.changed = self._sequence
-        if len(self._roots) > self._max_roots:
+        self._sizes[root.id] += size
+        while len(self._roots) > 1 and (
+            len(self._roots) > self._max_roots or self._sizes.total() > self._max_bytes
+        ):
             self._drop()
         self._changed.notify_all()
 
@@ -195,6 +206,7 @@ class RunRecorder:
         """Drop the oldest root that has ended; if none has, the oldest."""
         ended = (root for root in self._roots.values() if root.duration_ms is not None)
         root = self._roots.pop(next(ended, next(iter(self._roots.values()))).id)
+        del self._sizes[root.id]
         for invocation in walk(root):
             self._invocations.pop(invocation.id, None)
 
