@@ -11,7 +11,7 @@ from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
 from mcp_roundtrip_tools.events.of_application import Event
-from support.event_sources import sent_by, with_context
+from support.event_sources import sent_by, with_context, with_header
 from support.messages import call, http_event, message
 
 REST = sent_by("rest_api", call("whoami"))
@@ -51,6 +51,16 @@ def test_a_parameter_of_the_query_counts_if_it_occurs_once(source: str) -> None:
         "token": "b",
         "x": "&token=1",
     }
+
+
+@pytest.mark.parametrize("source", ["http_api_1_0", "rest_api", "alb_multi_value"])
+@pytest.mark.parametrize("name", ["Mcp-Name", "Mcp-Method", "Mcp-Protocol-Version", "Authorization"])
+def test_every_value_of_a_repeated_header_counts(source: str, name: str) -> None:
+    event = sent_by(source, call("whoami"))
+    before = parse(source, event).headers.get(name.lower())
+    spelled = name if source == "rest_api" else name.lower()
+    twice = parse(source, with_header(event, spelled, "one", "two")).headers[name.lower()]
+    assert twice == ("one, two" if before is None else f"{before}, one, two")
 
 
 @pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])

@@ -246,6 +246,14 @@ def test_the_thread_ends_when_the_pass_is_killed(table):
     assert timer.thread is None or not timer.thread.is_alive()
 
 
+def test_the_thread_ends_when_another_worker_has_the_lease(table):
+    timer, lease = HeartbeatTimer(), table.claimed()
+    with heartbeat(lease, timer):
+        table.take_over()
+        assert not timer.fire()
+        assert (lease.is_lost, table.renewed, table.errors) == (True, 0, [])
+
+
 def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease():
     """The heartbeat's request succeeds, and the worker learns that it lost the lease before the response."""
 

@@ -100,6 +100,21 @@ def test_requests_with_other_credentials_are_refused(url):
     client.close()
 
 
+@pytest.mark.parametrize("header", ["Origin", "Sec-Fetch-Site"])
+def test_a_signed_request_of_a_web_page_is_refused(url, header):
+    credential = f"Credential={CREDENTIALS.access_key_id}/20260101/us-east-1/dynamodb/aws4_request"
+    headers = {"Authorization": f"AWS4-HMAC-SHA256 {credential}, Signature=0"}
+    targeted = {**headers, "X-Amz-Target": "DynamoDB_20120810.ListTables"}
+    with urllib.request.urlopen(urllib.request.Request(url, b"{}", targeted)) as response:
+        assert b"Orders" in response.read()
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(url, b"{}", {**targeted, header: "same-origin"}))
+
+
+def test_credentials_differ_from_run_to_run():
+    assert len({Credentials.random().access_key_id for _ in range(9)}) == 9
+
+
 def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_call(tmp_path, monkeypatch):
     log: list[str] = []
     monkeypatch.setattr(ministack_installation, "REQUIREMENTS", ("./no-such-folder",))
