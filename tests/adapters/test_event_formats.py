@@ -11,7 +11,7 @@ from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
 from mcp_roundtrip_tools.events.of_application import Event
-from support.event_sources import sent_by, with_context, with_header
+from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_context, with_header
 from support.messages import call, http_event, message
 
 REST = sent_by("rest_api", call("whoami"))
@@ -133,6 +133,14 @@ def test_the_mirrored_headers_are_derived_from_the_message_and_the_response_is_b
     format_response = ADAPTERS["jsonrpc_event"].format_response
     assert format_response(HttpResponse(200, '{"id":1,"result":{}}')) == {"id": 1, "result": {}}
     assert format_response(HttpResponse(202)) is None
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_an_api_gets_a_challenge_under_a_second_name(source: str) -> None:
+    """API Gateway renames the first one."""
+    refused = HttpResponse(401, "{}", {"www-authenticate": "Bearer"})
+    second = {"x-mcp-challenge": "Bearer"} if source in ("http_api", *GATEWAYS) else {}
+    assert response_of(ADAPTERS[source].format_response(refused)).headers == {**refused.headers, **second}
 
 
 def test_header_names_are_lower_case_and_no_value_of_a_repeated_header_is_dropped() -> None:

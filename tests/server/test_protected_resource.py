@@ -35,6 +35,10 @@ def test_the_document_is_served_where_the_official_client_requests_it(resource, 
     assert WELL_KNOWN in metadata.paths
 
 
+def test_a_document_has_no_empty_members():
+    assert BARE.document().keys() == {"resource", "authorization_servers", "bearer_methods_supported"}
+
+
 def response(challenge: str, status: int = 401) -> httpx2.Response:
     """Return a response with a challenge, for the parsers of the official client."""
     return httpx2.Response(status, headers={"www-authenticate": challenge})

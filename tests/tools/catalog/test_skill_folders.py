@@ -19,6 +19,7 @@ from mcp_roundtrip_tools.catalog.skill_folders import (
     read_frontmatter,
     skill_entries,
     skill_rows,
+    write_manifests,
 )
 from support.skills import skill_file, write_skills
 
@@ -101,6 +102,12 @@ def test_a_pipe_is_named_and_not_read(tmp_path, name):
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
     assert f"{name} is no regular file; replace it by one" in problems(tmp_path)
+
+
+def test_a_manifest_that_is_a_pipe_is_named_and_not_written(tmp_path):
+    os.mkfifo(tmp_path / "skills.json")
+    with pytest.raises(SkillError, match=r"skills\.json is no regular file"):
+        write_manifests([tmp_path / "skills.json"])
 
 
 def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path):

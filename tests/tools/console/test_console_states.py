@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -95,3 +95,9 @@ def test_a_state_of_other_keys_is_refused(deployment):
     assert refused(deployment(), deployment().seal()) == "unknown_key"
     signed = deployment(encrypted=False)
     assert refused(signed, deployment(encrypted=False).seal()) == "unknown_key"
+    elsewhere = {**signed.environment, "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:111111111111:key/a"}
+    assert refused(replace(signed, environment=elsewhere), signed.seal()) == "unknown_key"
+
+
+def test_functions_without_states_have_no_keys(deployment):
+    assert list(state_protections([{}, {"MCP_AUTH_MODE": "none"}], deployment().clients)) == []

@@ -1,14 +1,21 @@
 """What is refused before a build."""
 
+import io
+import json
+import re
 from copy import deepcopy
 from dataclasses import replace
+from unittest.mock import create_autospec
 
 import pytest
 
+from mcp_roundtrip_tools.deploy import account, checks
+from mcp_roundtrip_tools.deploy.account import Account
 from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, stack_of
 from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
+from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
@@ -146,6 +153,30 @@ def test_what_the_template_passes_to_the_platform_is_checked(project, before, af
         Deployment.of(project, "default").with_changes(given).check()
     [problem] = refused.value.problems
     assert sentence in problem
+    with pytest.raises(Refused, match=re.escape(sentence)):
+        Deployment.of(project, "default").with_changes(given).build(project / "no_sam")
+
+
+def test_a_platform_of_another_version_is_refused(project):
+    platform = project / "platform/template.yaml"
+    platform.write_text(
+        re.sub("(    Version: ).+", r"\g<1>0.0.1", platform.read_text("utf-8"), count=1), "utf-8"
+    )
+    with pytest.raises(TemplateError, match=r"0\.0\.1, .* run make upgrade"):
+        Deployment.of(project, "default")
+
+
+def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypatch):
+    metadata = {"issuer": "https://id.example/", "jwks_uri": "https://id.example/keys", "keys": []}
+    monkeypatch.setattr(checks, "urlopen", lambda url, timeout: io.BytesIO(json.dumps(metadata).encode()))
+    connected = create_autospec(Account, instance=True)
+    connected.describe.return_value = {}
+    monkeypatch.setattr(account, "connect", lambda region, profile: connected)
+    deployment = Deployment.of(project, "default").with_changes(
+        {"AuthMode": "bearer", "TokenIssuer": "https://id.example"}
+    )
+    with pytest.raises(Refused, match=r"TokenIssuer must be https://id\.example/,"):
+        deployment.deploy(project / "no_sam", artefact_exists=False, asks=False, options=())
 
 
 WRITE_THE_LINE = "LogRetentionDays is no parameter of template.yaml: write its line under Platform."

@@ -1,5 +1,7 @@
 """The releases that `make deploy` saves and `make rollback` chooses from."""
 
+from types import SimpleNamespace
+
 import pytest
 from botocore.exceptions import NoRegionError
 
@@ -32,6 +34,37 @@ def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(t
     releases.save_release(tmp_path, "default", SECOND)
     with pytest.raises(Refused, match="No earlier release of default"):
         releases.previous_release(tmp_path, "default", SECOND)
+
+
+def test_a_file_that_is_no_release_is_named(tmp_path):
+    path = releases.save_release(tmp_path, "default", FIRST)
+    path.write_text("{}")
+    with pytest.raises(Refused, match=path.name):
+        releases.previous_release(tmp_path, "default", None)
+
+
+def account(template="one", **stack):
+    """Return an account with one stack, whose template boto3 has parsed if it is JSON."""
+    cloudformation = SimpleNamespace(
+        describe_stacks=lambda StackName: {"Stacks": [stack]},
+        get_template=lambda StackName, TemplateStage: {"TemplateBody": template},
+    )
+    return Account(lambda service: cloudformation)
+
+
+def test_what_runs_is_its_template_and_all_its_parameters():
+    parameters = [{"ParameterKey": "AuthMode", "ParameterValue": "none"}]
+    assert releases.running_release(account(Parameters=parameters), "s") == FIRST
+    parsed = releases.running_release(account({"Resources": {}}, Parameters=parameters), "s")
+    assert parsed == Release('{"Resources": {}}', {"AuthMode": "none"})
+    assert releases.running_release(account(StackStatus="REVIEW_IN_PROGRESS"), "s") is None
+
+
+def test_a_stack_whose_deployment_did_not_end_has_no_url():
+    output = {"OutputKey": "McpUrl", "OutputValue": "https://t.example/mcp"}
+    assert releases.endpoint(account(Outputs=[output]), "s") == "https://t.example/mcp"
+    with pytest.raises(Refused, match="has no output McpUrl"):
+        releases.endpoint(account(Outputs=[]), "s")
 
 
 def test_the_url_of_a_stack_that_cannot_be_read_is_refused_with_the_reason():

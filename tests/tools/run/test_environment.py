@@ -1,15 +1,17 @@
 """Functions in real runtime processes."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import process_variables
+from mcp_roundtrip_tools.run.execution.runtime_api import RuntimeApi, RuntimeEvent
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function
-from support.sam_applications import wait_until
+from support.sam_applications import http, wait_until
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"
 
@@ -80,3 +82,13 @@ def test_a_process_that_fails_is_reported_and_replaced(running, function, do, er
     assert text in failed.payload["errorMessage"]
     wait_for(running, text)
     assert (running.app.invoke("Odd", {"do": "pid"})["pid"] == before) is (function != "Odd")
+
+
+def test_only_the_first_response_to_the_event_that_runs_is_accepted():
+    with closing(RuntimeApi()) as api:
+        api.pending.put(RuntimeEvent("id-1", b"{}", "arn:f", 1))
+        runtime = f"http://{api.address}/2018-06-01/runtime/invocation"
+        http(f"{runtime}/next")
+        paths = ("id-2/response", "id-1/other", "id-1/response", "id-1/response")
+        statuses = [http(f"{runtime}/{path}", method="POST", body=b"1").status for path in paths]
+    assert statuses == [400, 404, 202, 400]

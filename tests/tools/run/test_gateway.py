@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
-from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.terminal.terminal import PlainLines
 from mcp_roundtrip_tools.template.model import Route
@@ -117,3 +117,40 @@ def test_the_short_forms_of_sam_allow_every_origin_or_one():
         assert found is not None
         assert found.allows("https://app.example") is allows
     assert Cors.of(False) is None
+
+
+APP = ALLOWED["Origin"]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "credentials", "expected"),
+    [
+        ("*", False, [("access-control-allow-origin", "*")]),
+        (
+            *("*", True),
+            [("access-control-allow-origin", APP), ("access-control-allow-credentials", "true")],
+        ),
+        ("https://*", False, [("access-control-allow-origin", APP)]),
+        ("http://*", False, []),
+        ("https://other.example", True, []),
+    ],
+)
+def test_the_headers_of_a_function_are_replaced_by_those_of_the_configuration(allowed, credentials, expected):
+    configured = Cors.of({"AllowOrigins": [allowed], "AllowCredentials": credentials})
+    own = Response(200, (("Access-Control-Allow-Origin", "*"), ("content-type", "text/plain")))
+    reply = configured.add_to(own, Request("POST", "/", (("origin", APP),)))
+    assert ("content-type", "text/plain") in reply.headers
+    assert [each for each in reply.headers if each[0].lower().startswith("access-control-")] == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "names"),
+    [
+        ("POST", ["origin", "access-control-request-method"]),
+        ("OPTIONS", ["origin"]),
+        ("OPTIONS", ["access-control-request-method"]),
+    ],
+)
+def test_other_requests_are_no_preflights(method, names):
+    configured = Cors.of({"AllowOrigins": ["*"]})
+    assert configured.preflight(Request(method, "/", tuple((name, APP) for name in names))) is None

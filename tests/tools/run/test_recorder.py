@@ -49,6 +49,24 @@ def test_large_roots_are_dropped_before_there_are_many():
     assert [root.id for root in recorder.wait_after(0, 0)[1]] == ["b", "c"]
 
 
+def test_what_happens_below_a_dropped_root_is_no_change(recorder):
+    dropped, *_ = [begin_request(recorder, name) for name in "abcd"]
+    before = recorder.wait_after(0, 0)
+    recorder.end_exchange(dropped, 200, (), b"")
+    assert recorder.wait_after(0, 0) == before
+
+
+def test_a_reader_with_a_number_of_an_earlier_run_gets_everything(recorder):
+    request = begin_request(recorder, "a")
+    assert recorder.wait_after(1_000_000, 0)[1] == [request]
+
+
+def test_a_repeated_invocation_has_an_id_of_its_own(recorder):
+    repeated = [begin_worker(recorder) for _ in range(3)]
+    assert [each.id for each in repeated] == ["worker", "worker#2", "worker#3"]
+    assert {each.request_id for each in repeated} == {"worker"}
+
+
 def test_an_invocation_keeps_its_newest_lines(recorder):
     invocation = begin_worker(recorder)
     for number in range(MAX_LINES + 5):

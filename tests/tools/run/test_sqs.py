@@ -149,6 +149,25 @@ def test_only_the_last_receipt_handle_deletes_a_message(reader):
 
 
 @pytest.mark.parametrize(
+    ("place", "code"), [(0, "ReceiptHandleIsInvalid"), (1, "MessageNotInflight")], ids=["old", "visible"]
+)
+def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(reader, place, code):
+    timers, handles = ManualTimers(), []
+    with serving(reader, timers) as client:
+        queue = url(client, "Unread")
+        client.send_message(QueueUrl=queue, MessageBody="x")
+        for _ in range(2):
+            [message] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+            handles.append(message["ReceiptHandle"])
+            timers.advance(10)
+        with pytest.raises(ClientError) as refused:
+            client.change_message_visibility(
+                QueueUrl=queue, ReceiptHandle=handles[place], VisibilityTimeout=1
+            )
+    assert refused.value.response["Error"]["Code"].endswith(code)
+
+
+@pytest.mark.parametrize(
     ("name", "delay", "code"), [("Nobody", 0, "QueueDoesNotExist"), ("Jobs", 901, "InvalidParameterValue")]
 )
 def test_requests_that_sqs_refuses_are_refused(sqs, name, delay, code):

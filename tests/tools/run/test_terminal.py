@@ -309,3 +309,11 @@ def test_json_has_an_object_for_each_root_without_bodies():
     assert (worker["type"], worker["caller"], worker["error"]) == ("invocation", "1", "E: no")
     assert "Internal Server Error" in failed["failure"]
     assert "failure" not in request
+
+
+@pytest.mark.parametrize(("headers", "is_refused"), [({}, False), ({"Authorization": "Bearer x"}, True)])
+def test_a_challenge_is_no_failure_but_a_refused_token_is_one(headers, is_refused):
+    warning = event("unauthorized", "WARNING", reason="no_token")
+    unauthorized = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Unauthorized"}}
+    line = Run(colours=True).answer(call(), unauthorized, warning, status=401, headers=headers)[-1]
+    assert ("asks for a sign-in" in line, "\x1b[31m" in line) == (not is_refused, is_refused)

@@ -1,5 +1,6 @@
 """Parameters that a deployment, or a function at its first request, refuses."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,26 @@ def test_settings_that_the_layer_refuses_are_refused(tmp_path):
 )
 def test_parameters_that_a_deployment_accepts_are_accepted(parameters):
     assert application(**parameters).functions
+
+
+RULE = """
+    Parameters: {{Size: {{Type: String, Default: s}}}}
+    Rules:
+      One: {{RuleCondition: !Equals [{condition}, s], Assertions: [{{Assert: !Equals [{value}, a]}}]}}
+    Resources: {{}}
+    """
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "is_broken"),
+    [
+        ("!Ref Size", "!Ref Size", True),
+        ("!Ref Size", "!Ref Unknown", False),
+        ("!Ref Unknown", "!Ref Size", False),
+        ("m", "!Ref Size", False),
+    ],
+)
+def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path, condition, value, is_broken):
+    path = write_application(tmp_path, RULE.format(condition=condition, value=value), {})
+    with pytest.raises(TemplateError, match="rule One") if is_broken else nullcontext():
+        Template(path, {})

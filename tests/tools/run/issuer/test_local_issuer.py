@@ -63,6 +63,22 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
     assert claims_of(issuer.token("bob", ["b", "a"]))["scope"] == "a b"
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 400),
+        ({"user": "ada", "scopes": "a"}, 400),
+        ({"user": "ada", "scopes": [1]}, 400),
+        ({"user": "a\nb"}, 422),
+        ({"user": "ada", "scopes": ["a b"]}, 422),
+        ({"user": "ada", "scopes": ["a"]}, 200),
+    ],
+)
+def test_the_console_issues_tokens_for_valid_users_and_scopes(app, body, status):
+    url = f"{app.console_url}console/api/tokens"
+    assert httpx2.post(url, json=body, headers={"x-console": "1"}).status_code == status
+
+
 @dataclass
 class SigningIn(oauth_client.User):
     """Chooses a user at the page of the issuer, without a browser. `pages` has the forms that it saw."""
