@@ -1,5 +1,6 @@
 """Redacted tracebacks have the location and kind of an error but no values of the request."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ def traceback(message: str, *values_of_request: Any) -> str:
 
 def test_location_and_kind_of_an_error_are_not_redacted():
     text = traceback("no such city: Atlantis", {"location": "Atlantis"})
-    assert "test_redaction.py" in text
+    assert Path(__file__).name in text
     assert "raise ValueError(message)" in text
     assert "ValueError: no such city: [redacted]" in text
 
