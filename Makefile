@@ -123,7 +123,7 @@ CHANGES = --parameters "$$PARAMETERS" --runtime "$$PYTHON_RUNTIME" --architectur
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 PURE := $(addprefix tests/,adapters auth engine protocol schema server state testing test_architecture.py \
-                           test_cold_start.py test_messages.py observing/test_redaction.py \
+                           test_cold_start.py test_messages.py observing/test_traceback_redaction.py \
                            deployment/test_settings.py)
 
 # Only `check` and `test` work in parallel: two other goals could install into the same virtual environment. They

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 PROGRAM = "mcp-roundtrip"
 
-LOCAL = frozenset({"anyio", "awslambdaric", "boto3", "botocore", "httpx2", "mcp", "mcp_types", "yaml"})
+LOCAL = frozenset({"anyio", "awslambdaric", "boto3", "botocore", "h11", "httpx2", "mcp", "mcp_types", "yaml"})
 """What the extra `local` installs, by the names of the modules."""
 
 

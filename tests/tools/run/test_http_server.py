@@ -1,4 +1,3 @@
-import re
 import socket
 
 import pytest
@@ -46,6 +45,7 @@ CHUNKED = "POST / HTTP/1.1\nTransfer-Encoding: chunked"
         (CHUNKED, b"2;x=1\r\nab\r\n1\r\nc\r\n0\r\nT: 1\r\n\r\n", "abc"),
         ("POST / HTTP/1.1\nContent-Length: 11", b"abcdefghijk", "too large"),
         (CHUNKED, b"b\r\nabcdefghijk\r\n0\r\n\r\n", "too large"),
+        ("POST / HTTP/1.1\nContent-Length: 1000000000000", b"abc", "too large"),
     ],
 )
 def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(server, request_, sent, body):
@@ -63,18 +63,9 @@ def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(server, request
             b"3\r\nabc\r\n0\r\n\r\n",
             id="chunks before HTTP/1.1",
         ),
-        pytest.param(CHUNKED, b"zz\r\n", id="a chunk without a length"),
-        pytest.param("POST / HTTP/1.1\nContent-Length: -1", b"", id="a length that is no number"),
+        pytest.param(CHUNKED, b"zz\r\n", id="what h11 refuses in a body"),
+        pytest.param("GET / HTTP/1.1\nHost: @", b"", id="what h11 refuses in a head"),
         pytest.param("POST / HTTP/1.1\nContent-Length: 9", b"abc", id="a body that ends early"),
-        pytest.param(CHUNKED, b"-1\r\n\r\n0\r\n\r\n", id="a negative chunk"),
-        pytest.param(CHUNKED, b"2\r\nabc\r\n0\r\n\r\n", id="a chunk longer than its size"),
-        pytest.param(CHUNKED, b"0\r\nT: 1\r\n", id="trailers that end early"),
-        pytest.param(CHUNKED, b"0\r\n" + b"T: 1\r\n" * 101 + b"\r\n", id="endless trailers"),
-        pytest.param("GET / HTTP/1.1\nHost: @", b"", id="two hosts"),
-        pytest.param("POST / HTTP/1.1\nContent-Length: 2\nContent-Length: 3", b"abc", id="two lengths"),
-        pytest.param("POST / HTTP/1.1\nContent-Length : 3", b"abc", id="a space in a header name"),
-        pytest.param("GET / HTTP/1.1\nbad line\nX: 1", b"", id="a line that is no header"),
-        pytest.param("GET / HTTP/1.1\nX: a\n b", b"", id="a folded header"),
     ],
 )
 def test_an_ambiguous_message_is_a_bad_request(server, request_, sent):
@@ -83,8 +74,8 @@ def test_an_ambiguous_message_is_a_bad_request(server, request_, sent):
     assert "connection: close" in received.lower()
 
 
-def test_a_request_without_a_host_is_misdirected(server):
-    assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith("HTTP/1.1 421 ")
+def test_a_request_without_a_host_is_a_bad_request(server):
+    assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith("HTTP/1.1 400 ")
     assert raw(server, b"GET / HTTP/1.0\r\n\r\n").startswith("HTTP/1.1 200 ")
 
 
@@ -102,48 +93,9 @@ def test_each_name_of_this_computer_is_one_of_the_server(server, host):
     assert exchange(server, "GET / HTTP/1.1", host=host.format(server.port)).startswith("HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("line", ["GET http://@/", "GET evil.example:80"])
+@pytest.mark.parametrize("line", ["CONNECT @", "GET http://@/", "GET evil.example:80"])
 def test_what_only_a_proxy_understands_is_a_bad_request(server, line):
     assert exchange(server, f"{line} HTTP/1.1").startswith("HTTP/1.1 400 ")
-
-
-def test_a_client_that_expects_100_continue_gets_it(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-        head = (
-            f"POST / HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Length: 3\r\nExpect: 100-continue"
-        )
-        connection.sendall(head.encode() + b"\r\n\r\n")
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 100 ")
-        connection.sendall(b"abc")
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
-
-
-def test_a_connection_serves_several_requests(server):
-    one = f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode()
-    assert len(re.findall("HTTP/1.1 200 ", raw(server, one * 3))) == 3
-
-
-def test_a_response_to_head_has_no_body(server):
-    received = exchange(server, "HEAD / HTTP/1.1")
-    assert "x-method: HEAD" in received
-    assert received.endswith("\r\n\r\n")
-
-
-@pytest.mark.parametrize(
-    ("status", "header"),
-    [
-        (200, ("bad name", "x")),
-        (200, ("x", "a\r\nset-cookie: b")),
-        (200, ("x", "\N{EURO SIGN}")),
-        (99, ("x", "a")),
-    ],
-)
-def test_an_invalid_response_is_a_server_error(status, header):
-    server = HttpServer(lambda request: Response(status, (header,), b"x"), max_body=10).start()
-    received = exchange(server, "GET / HTTP/1.1")
-    assert received.startswith("HTTP/1.1 500 ")
-    assert "set-cookie" not in received
-    server.close()
 
 
 def test_a_target_and_a_header_reach_the_function_as_they_were_sent():
@@ -153,17 +105,6 @@ def test_a_target_and_a_header_reach_the_function_as_they_were_sent():
     server.close()
     assert requests[0].target == "//x//y"
     assert requests[0].headers[:2] == (("x-a", "1"), ("x-a", "2"))
-
-
-@pytest.mark.parametrize(
-    "request_", ["GET / HTTP/1.1\nConnection: TE, close", "GET / HTTP/1.0\nConnection: keep-alive"]
-)
-def test_a_connection_closes_for_a_client_that_waits_for_its_end(server, request_):
-    line, _, header = request_.partition("\n")
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-        connection.sendall(f"{line}\r\n{header}\r\nHost: localhost:{server.port}\r\n\r\n".encode())
-        while connection.recv(65_536):
-            pass
 
 
 def test_closing_ends_connections_and_frees_the_port():

@@ -1,39 +1,50 @@
-"""An HTTP/1.1 server on 127.0.0.1 that calls a function for each request, in a thread for each connection."""
+"""An HTTP/1.1 server on 127.0.0.1 that calls a function for each request.
+
+h11 parses requests and frames responses. This module moves bytes between h11 and a socket, in one thread
+for each connection.
+"""
 
 from __future__ import annotations
 
 import errno
-import http.client
-import re
 import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
-from typing import Any, Final, Self
+from email.utils import formatdate
+from http.client import responses
+from typing import Any, Self
+
+import h11
 
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_other_users, refuse_wrong_host
-from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 
 MAX_BODY = 64 * 1024 * 1024
 """The largest request body in bytes, unless a server has a limit of its own."""
 
-# Lambda's runtime client sends an exception's text in a header of up to 1 MiB, besides in the body.
-http.client._MAXLINE = 1024 * 1024 + 256  # type: ignore[attr-defined]  # its servers read headers with it
+_MAX_HEAD = 1024 * 1024 + 64 * 1024
+"""The largest request line and headers, in bytes.
+
+Lambda's runtime client sends the text of an exception in a header of up to 1 MiB.
+"""
+
+_DRAINED = 64 * 1024 * 1024
+"""The bytes of a refused body that are read. A client that is cut off while it sends sees no response."""
+
+_DRAIN_PAUSE_S = 2.0
+"""The seconds without data after which the connection of a refused body is closed."""
 
 _READ = 256 * 1024
 _LAST_PORT = 65_535
 
-_ONCE: Final = ("host", "content-length", "transfer-encoding")
-"""Headers that a proxy may read differently if they occur twice (RFC 9112 §3.2, §6.3)."""
+_TEXT = (("content-type", "text/plain; charset=utf-8"),)
 
-_CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,15}")
-_MAX_TRAILERS: Final = 100
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE: Final = re.compile(r"[^\0\r\n\u0100-\U0010ffff]*")
+class BadRequest(Exception):
+    """HTTP/1.1 does not allow the request; the message says why."""
 
 
 class HttpServer(socketserver.ThreadingTCPServer):
@@ -120,137 +131,109 @@ def listen_near(respond: Callable[[Request], Response], port: int, max_body: int
         return HttpServer(respond, port=0, max_body=max_body)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(socketserver.BaseRequestHandler):
     server: HttpServer
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # one segment carries headers and body
+    request: socket.socket
 
     def handle(self) -> None:
-        self._refusal = refuse_other_users(self.client_address, self.connection.getsockname())
-        super().handle()
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
+        self._refusal = refuse_other_users(self.client_address, self.request.getsockname())
+        while self._exchange():
+            self._http.start_next_cycle()
 
-    def handle_expect_100(self) -> bool:
-        """Ask for the body at once: responses are buffered."""
-        super().handle_expect_100()
-        self.wfile.flush()
-        return True
-
-    def _exchange(self) -> None:
-        """Answer one request."""
+    def _exchange(self) -> bool:
+        """Answer one request; return whether the connection can be reused."""
         try:
-            request = self._read()
-        except ValueError as error:
-            self.close_connection = True
-            self._send(error_response(400, str(error)))
-            return
+            head = self._next()
+            if not isinstance(head, h11.Request):
+                return False
+            request = self._read(head)
+        except (h11.RemoteProtocolError, BadRequest) as error:
+            self._refuse(str(error))
+            return False
         wrong_host = refuse_wrong_host(request, self.server.port, self.server.names)
-        self._send(self._refusal or wrong_host or self.server.respond(request))
+        response = self._refusal or wrong_host or self.server.respond(request)
+        try:
+            self._send(response, request.method, close=request.too_large)
+        except h11.LocalProtocolError:  # an invalid response header; nothing was sent yet
+            self._send(Response(500), request.method, close=request.too_large)
+        if request.too_large:
+            self._drain()
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _exchange
+    def _next(self) -> Any:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                self._write(h11.InformationalResponse(status_code=100, headers=[], reason="Continue"))
+            self._http.receive_data(self.request.recv(_READ))
+        return event
 
-    def _read(self) -> Request:
-        """Return the request. Raises ValueError for one that HTTP/1.1 does not allow."""
-        target = self.requestline.split()[1]  # `path` has one slash for several at its beginning
-        if not target.isascii() or not target.startswith(("/", "*")):
-            # A whole URL's authority would replace the Host header.
-            raise ValueError("the target must be a path in ASCII: this server is no proxy")
-        headers = self._read_headers()
-        length = self.headers.get("content-length", "0").strip(" \t")
-        if "transfer-encoding" in self.headers:
-            if "content-length" in self.headers or self.request_version != "HTTP/1.1":
-                # Request smuggling: a proxy may use the length (RFC 9112 §6.3).
-                raise ValueError("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
-            body = self._read_chunks()
-        elif length.isascii() and length.isdecimal():
-            body = self._read_bytes(int(length))
-        else:
-            raise ValueError("Content-Length must be a number")
-        too_large = len(body) > self.server.max_body
+    def _read(self, head: h11.Request) -> Request:
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
+        if head.method == b"CONNECT":  # h11 would switch protocols with the response
+            raise BadRequest("CONNECT is not supported: send the request itself")
+        names = [name for name, _ in headers]
+        if "transfer-encoding" in names and ("content-length" in names or head.http_version < b"1.1"):
+            # Request smuggling: h11 uses the encoding (RFC 9112 §6.3), a proxy may use the length.
+            raise BadRequest("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
+        target = head.target.decode("latin-1")
+        if not target.startswith(("/", "*")):  # a whole URL, whose authority would replace the Host header
+            raise BadRequest("the target must be a path: this server is no proxy")
+        body, too_large = self._read_body(dict(headers))
         return Request(
-            self.command,
+            head.method.decode("latin-1"),
             target,
             headers,
-            b"" if too_large else body,
+            body,
             too_large,
-            self.request_version,
+            f"HTTP/{head.http_version.decode()}",
             str(self.client_address[0]),
         )
 
-    def _read_headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers with names in lower case. Raises ValueError for lines that are no headers."""
-        headers = tuple((name.lower(), value.strip(" \t")) for name, value in self.headers.items())
-        # The standard library's parser stops at such a line, and keeps the line ends of a folded value.
-        if self.headers.defects or not all(_HEADER_VALUE.fullmatch(value) for _, value in headers):
-            raise ValueError("a header line is invalid")
-        for name in _ONCE:
-            if sum(1 for each, _ in headers if each == name) > 1:
-                raise ValueError(f"more than one {name} header")
-        options = (self.headers.get("connection") or "").lower().replace(" ", "").split(",")
-        if "close" in options or self.request_version != "HTTP/1.1":
-            self.close_connection = True
-        return headers
-
-    def _read_chunks(self) -> bytes:
+    def _read_body(self, headers: Mapping[str, str]) -> tuple[bytes, bool]:
+        limit = self.server.max_body
+        if int(headers.get("content-length", "0")) > limit:
+            return b"", True
         body = bytearray()
-        while size := self._read_chunk_size():
-            body += self._read_bytes(size)
-            del body[self.server.max_body + 1 :]
-            if self._read_line():
-                raise ValueError("a chunk is longer than its size")
-        for _ in range(_MAX_TRAILERS):
-            if not self._read_line():
-                return bytes(body)
-        raise ValueError("too many trailers")
+        while isinstance(event := self._next(), h11.Data):
+            body += event.data
+            if len(body) > limit:
+                return b"", True
+        return bytes(body), False
 
-    def _read_chunk_size(self) -> int:
-        size = self._read_line().partition(b";")[0].strip(b" \t")
-        if not _CHUNK_SIZE.fullmatch(size):
-            raise ValueError("the size of a chunk must be a hexadecimal number")
-        return int(size, 16)
+    def _refuse(self, reason: str) -> None:
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._send(Response(400, _TEXT, f"{reason}\n".encode()), "", close=True)
+            self._drain()
 
-    def _read_line(self) -> bytes:
-        line = self.rfile.readline(_READ)
-        if not line.endswith(b"\n"):
-            raise ValueError("the body ended early")
-        return line.rstrip(b"\r\n")
-
-    def _read_bytes(self, length: int) -> bytes:
-        """Read this many bytes; return at most one more than the limit. Raises ValueError at an early end."""
-        body = bytearray()
-        while length > 0:
-            part = self.rfile.read(min(length, _READ))
-            if not part:
-                raise ValueError("the body ended early")
-            length -= len(part)
-            if len(body) <= self.server.max_body:
-                body += part
-        return bytes(body)
-
-    def _send(self, response: Response) -> None:
-        if not _is_valid(response):
-            response = Response(500)
-        has_body = response.status not in (204, 304)
+    def _send(self, response: Response, method: str, *, close: bool) -> None:
+        headers: list[tuple[str, str]] = [*response.headers, ("date", formatdate(usegmt=True))]
         # The response to HEAD may state the length that the response to GET would have.
-        is_head = self.command == "HEAD"
-        has_length = is_head and any(name == "content-length" for name, _ in response.headers)
-        self.send_response_only(response.status)
-        for name, value in (*response.headers, ("date", self.date_time_string())):
-            self.send_header(name, value)
-        if has_body and not has_length:
-            self.send_header("content-length", str(len(response.body)))
-        if self.close_connection:
-            self.send_header("connection", "close")
-        self.end_headers()
-        if has_body and not is_head:
-            self.wfile.write(response.body)
+        has_length = method == "HEAD" and any(name == "content-length" for name, _ in response.headers)
+        if response.status not in (204, 304) and not has_length:
+            headers.append(("content-length", str(len(response.body))))
+        if close:
+            headers.append(("connection", "close"))
+        has_body = response.body and method != "HEAD" and response.status not in (204, 304)
+        self._write(
+            h11.Response(
+                status_code=response.status,
+                headers=[(name.encode(), value.strip(" \t").encode("latin-1")) for name, value in headers],
+                reason=responses.get(response.status, ""),
+            ),
+            *([h11.Data(data=response.body)] if has_body else []),
+            h11.EndOfMessage(),
+        )
 
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the standard library's name
-        """Write nothing: the recorder has the requests."""
+    def _write(self, *events: h11.Event) -> None:
+        # One segment carries headers and body.
+        self.request.sendall(b"".join(self._http.send(event) or b"" for event in events))
 
-
-def _is_valid(response: Response) -> bool:
-    """Return whether HTTP allows the status and the headers: a line end in one would add headers."""
-    return 200 <= response.status <= 999 and all(
-        _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value) for name, value in response.headers
-    )
+    def _drain(self) -> None:
+        self.request.shutdown(socket.SHUT_WR)
+        self.request.settimeout(_DRAIN_PAUSE_S)
+        left = _DRAINED
+        with suppress(TimeoutError):
+            while left > 0 and (part := self.request.recv(_READ)):
+                left -= len(part)
