@@ -5,6 +5,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from threading import Barrier, BrokenBarrierError
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -308,11 +310,30 @@ def test_nested_branches_end_with_the_pass_although_the_process_was_stopped_mean
     assert (asked(outcome), left) == ({"a/x/q", "b/q"}, set())
 
 
-def test_a_pass_runs_in_a_thread_while_another_thread_runs_one():
-    def run_pass(function: Any) -> Any:
-        run = AsyncPasses(function).make_run({})
-        return async_pass.run_async_pass(function, {}, run, None, None)
+def run_pass(function: Any) -> Any:
+    run = AsyncPasses(function).make_run({})
+    return async_pass.run_async_pass(function, {}, run, None, None)
 
+
+def test_passes_of_two_threads_can_begin_at_the_same_moment(monkeypatch):
+    both = Barrier(2)
+
+    def run(*args: Any, **options: Any) -> Any:
+        with suppress(BrokenBarrierError):
+            both.wait(0.2)
+        return runner.run(*args, **options)
+
+    async def pause() -> int:
+        await asyncio.sleep(0.05)
+        return 1
+
+    with asyncio.Runner() as runner, ThreadPoolExecutor(2) as threads:
+        slow = SimpleNamespace(run=run, get_loop=runner.get_loop)
+        monkeypatch.setattr(async_pass, "_runner", lambda: slow)
+        assert list(threads.map(run_pass, [pause, pause])) == [Done(1), Done(1)]
+
+
+def test_a_pass_runs_in_a_thread_while_another_thread_runs_one():
     async def inner() -> int:
         return 1
 

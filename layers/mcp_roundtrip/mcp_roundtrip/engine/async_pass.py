@@ -23,6 +23,7 @@ from collections.abc import (
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from functools import cache
+from threading import Lock
 from typing import Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.missing_await import (
@@ -243,18 +244,23 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
+_loop_in_use: Final = Lock()
+"""Held by the thread that runs the event loop of the process."""
+
+
 def _run(work: Coroutine[Any, Any, T], context: Context) -> T:
     """Run a coroutine on the event loop of the process, or on its own one while another thread runs that."""
-    runner = _runner()
-    if runner.get_loop().is_running():
+    if not _loop_in_use.acquire(blocking=False):
         with asyncio.Runner() as own:
             return own.run(work, context=context)
     try:
-        return runner.run(work, context=context)
+        return _runner().run(work, context=context)
     except (SystemExit, KeyboardInterrupt):  # from an asyncio task of the tool: the loop is unusable
-        runner.close()
+        _runner().close()
         _runner.cache_clear()
         raise
+    finally:
+        _loop_in_use.release()
 
 
 def run_async_pass(
