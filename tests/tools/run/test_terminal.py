@@ -226,6 +226,25 @@ def test_lines_of_functions_are_readable(run, line, shown):
     assert run.answer(call(), result(), line)[:-1] == expected
 
 
+IMPORTING = (
+    '  File "/usr/lib/python3.13/importlib/__init__.py", line 88, in import_module\n    return _gcd()\n'
+)
+LOADING = '  File "<frozen importlib._bootstrap>", line 1387, in _gcd_import\n'
+IN_LAYER = '  File "/opt/python/mcp_roundtrip/server/registry.py", line 9, in tool\n    raise Wrong\n'
+
+
+def test_the_error_of_an_import_has_the_frames_of_the_author_only(run):
+    error = {"level": "ERROR", "message": "x", "errorType": "KeyError", "errorMessage": "'X'"}
+    trace = [IMPORTING, LOADING, f"{OWN}\n", IN_LAYER]
+    hidden = event("request_completed")
+    *written, _ = run.answer(call(), result(), hidden, {**error, "stackTrace": trace})
+    assert written == [
+        f"{INDENT}ERROR x",
+        *(" " * 22 + line for line in OWN.split("\n")),
+        " " * 22 + "KeyError: 'X'",
+    ]
+
+
 def test_lines_are_written_at_once_and_name_the_function_where_another_one_begins(run):
     exchange = run.begin(call())
     weather = run.invoke(exchange, "local_weather", "first", "second")

@@ -100,8 +100,12 @@ def _traceback(document: Mapping[str, Any]) -> Iterator[str]:
         text = without_layer(exception) if is_library_event(document) else exception.rstrip("\n")
         yield from text.split("\n")
     elif isinstance(trace := document.get("stackTrace"), list):
-        yield "Traceback (most recent call last):"
-        yield from (line for part in trace for line in str(part).rstrip("\n").split("\n"))
+        text = "\n".join(str(part).rstrip("\n") for part in trace)
+        if "logger" in document:  # the author logs an exception
+            yield "Traceback (most recent call last):"
+        else:
+            text = without_layer(text)
+        yield from text.split("\n") if text else ()
         yield f"{document.get('errorType')}: {document.get('errorMessage', document.get('message'))}"
 
 
@@ -130,6 +134,9 @@ _LAYER_MODULE: Final = re.compile(r"^mcp_roundtrip\.[a-z_.]+\.(?=\w+: )")
 _HEADERS: Final = ("Traceback (most recent call last):", "  [Previous line repeated")
 _ANY_FRAME: Final = re.compile(r'^ +File "', re.MULTILINE)
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages", "mcp_roundtrip"})
+_HIDDEN: Final = _INSTALLED | {
+    *("importlib", "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "<frozen os>")
+}
 
 
 def author_traceback(text: str, folder: Path, code: Path) -> str:
@@ -145,8 +152,8 @@ def author_traceback(text: str, folder: Path, code: Path) -> str:
 
 
 def without_layer(text: str) -> str:
-    """Return a traceback that a function logged without the frames of the layer and of packages."""
-    lines = _kept_lines(text, lambda path: not _INSTALLED.intersection(path.parts))
+    """Return a traceback that a function logged without the frames of imports, the layer and packages."""
+    lines = _kept_lines(text, lambda path: not _HIDDEN.intersection(path.parts))
     return "\n".join(_LAYER_MODULE.sub("", line) for line in lines)
 
 

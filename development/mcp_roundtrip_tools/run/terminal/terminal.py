@@ -68,8 +68,9 @@ class Terminal:
                     lines = [*self._printed(short_name(invocation.function), line.text)]
                 case Note(at_ms, text):
                     lines = [*self._note(at_ms, text)]
-            self._last_function = short_name(event.invocation.function) if isinstance(event, Printed) else ""
             if lines:
+                printed = event.invocation.function if isinstance(event, Printed) else ""
+                self._last_function = short_name(printed)
                 self._write("\n".join(lines))
 
     def _printed(self, function: str, text: str) -> Iterator[str]:
