@@ -4,6 +4,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from support.sam_applications import wait_until
 
 
 def answer(request):
@@ -105,6 +106,34 @@ def test_a_target_and_a_header_reach_the_function_as_they_were_sent():
     server.close()
     assert requests[0].target == "//x//y"
     assert requests[0].headers[:2] == (("x-a", "1"), ("x-a", "2"))
+
+
+@pytest.mark.parametrize(
+    ("status", "header"),
+    [
+        (200, ("bad name", "x")),
+        (200, ("x", "a\r\nset-cookie: b")),
+        (200, ("x", "\N{EURO SIGN}")),
+        (99, ("x", "a")),
+    ],
+)
+def test_an_invalid_response_is_a_server_error(status, header):
+    server = HttpServer(lambda request: Response(status, (header,), b"x"), max_body=10).start()
+    received = exchange(server, "GET / HTTP/1.1")
+    assert received.startswith("HTTP/1.1 500 ")
+    assert "set-cookie" not in received
+    server.close()
+
+
+def test_a_client_that_disconnects_while_it_sends_is_no_error(capsys):
+    server = HttpServer(answer, max_body=10).start()
+    head = f"POST / HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Length: 9\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(head.encode())
+    exchange(server, "GET / HTTP/1.1")
+    wait_until(lambda: not server._connections)
+    server.close()
+    assert capsys.readouterr().err == ""
 
 
 def test_closing_ends_connections_and_frees_the_port():

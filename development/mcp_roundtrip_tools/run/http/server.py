@@ -156,7 +156,7 @@ class _Handler(socketserver.BaseRequestHandler):
         response = self._refusal or wrong_host or self.server.respond(request)
         try:
             self._send(response, request.method, close=request.too_large)
-        except h11.LocalProtocolError:  # an invalid response header; nothing was sent yet
+        except (h11.LocalProtocolError, UnicodeEncodeError):  # an invalid header; nothing was sent yet
             self._send(Response(500), request.method, close=request.too_large)
         if request.too_large:
             self._drain()
@@ -231,9 +231,9 @@ class _Handler(socketserver.BaseRequestHandler):
         self.request.sendall(b"".join(self._http.send(event) or b"" for event in events))
 
     def _drain(self) -> None:
-        self.request.shutdown(socket.SHUT_WR)
         self.request.settimeout(_DRAIN_PAUSE_S)
         left = _DRAINED
-        with suppress(TimeoutError):
+        with suppress(OSError):  # no more data in time, or the client has disconnected
+            self.request.shutdown(socket.SHUT_WR)
             while left > 0 and (part := self.request.recv(_READ)):
                 left -= len(part)
