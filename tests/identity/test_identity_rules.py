@@ -1,6 +1,7 @@
 """Deployments with which no token of the identity provider could be accepted are refused."""
 
 import json
+from http.client import BadStatusLine, IncompleteRead
 
 import pytest
 
@@ -40,8 +41,12 @@ def test_the_issuer_of_another_mode_is_not_asked(mode):
 
 @pytest.mark.parametrize("metadata", [{}, [], "x", None])
 def test_an_issuer_whose_metadata_cannot_be_read_here_is_not_refused(metadata):
-    def unreachable(url: str) -> bytes:
-        raise TimeoutError
-
     assert published(metadata) is None
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), IncompleteRead(b""), BadStatusLine("x")])
+def test_an_issuer_that_does_not_answer_here_is_not_refused(error):
+    def unreachable(url: str) -> bytes:
+        raise error
+
     assert refused_issuer(JWT, unreachable) is None

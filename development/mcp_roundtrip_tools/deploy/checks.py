@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.request import urlopen
 
@@ -115,11 +116,11 @@ def _other_regions(values: Mapping[str, str], region: str | None) -> Iterator[st
 TIMEOUT_S: Final = 3
 
 Fetch = Callable[[str], bytes]
-"""Takes a URL. Raises OSError."""
+"""Takes a URL. Raises OSError and HTTPException."""
 
 
 def fetch(url: str) -> bytes:
-    """Return a document of the issuer. Raises OSError."""
+    """Return a document of the issuer. Raises OSError and HTTPException."""
     with urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310  (TokenIssuer is an https URL)
         document: bytes = response.read()
     return document
@@ -136,7 +137,7 @@ def refused_issuer(values: Mapping[str, str], fetch: Fetch = fetch) -> str | Non
     try:
         metadata = json.loads(fetch(issuer.rstrip("/") + "/.well-known/openid-configuration"))
         named, keys = metadata["issuer"], json.loads(fetch(metadata["jwks_uri"]))["keys"]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, HTTPException, ValueError, LookupError, TypeError):
         return None
     if named != issuer:
         return f"TokenIssuer must be {named}, as in the issuer's metadata, and not {issuer}."
