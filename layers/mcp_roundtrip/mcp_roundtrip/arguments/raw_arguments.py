@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from msgspec import field
 
@@ -17,6 +17,9 @@ from mcp_roundtrip.schema.input_reader import SchemaReader
 from mcp_roundtrip.schema.patterns import check_patterns
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
+
+INPUT_SCHEMA: Final = "input_schema"
+"""The option of a tool, in messages."""
 
 
 class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=True):  # for cached_property
@@ -84,7 +87,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
     def _reader(self) -> SchemaReader:
         properties = _mapping(self.input_schema.get("properties"))
         optional = frozenset(name for name, each in properties.items() if "default" in _mapping(each))
-        return SchemaReader(self.json_schema, "arguments", optional)
+        return SchemaReader(self.json_schema, "arguments", optional, schema_name=INPUT_SCHEMA)
 
 
 def _check(schema: dict[str, Any]) -> None:

@@ -35,7 +35,8 @@ SHORT_INPUT: Final = 4_096
 class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """Reads JSON objects that a JSON Schema accepts. Their name in messages is `root`.
 
-    `json_schema` returns what was advertised. It is called only when a value needs it.
+    `json_schema` returns what was advertised. It is called only when a value needs it. Its name in messages
+    is `schema_name`.
 
     Clients send null or "" for what was left out. A member in `optional` counts as left out then, if the JSON
     Schema refuses its value. A member in `nullable` may be null.
@@ -45,6 +46,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
     root: str
     optional: frozenset[str] = frozenset()
     nullable: frozenset[str] = frozenset()
+    schema_name: str = "inputSchema"
 
     def read(self, raw: Mapping[str, Any], *, is_lenient: bool = False) -> Any:
         """Return the value of `raw`, which is JSON data. Raises InvalidValue.
@@ -80,7 +82,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
     @cached_property
     def validator(self) -> SchemaValidator:
         """The validator by the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
-        return compile_schema(self.json_schema(), "inputSchema")
+        return compile_schema(self.json_schema(), self.schema_name)
 
 
 class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import unwrap
 from typing import Any, Final
 
+from mcp_roundtrip.arguments.raw_arguments import INPUT_SCHEMA, RawArguments
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.subschemas import nodes
@@ -40,7 +41,9 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
             feature.parameters.json_schema()  # the definition of a resource has none
             definition = feature.definition()
             for member in filter(definition.__contains__, _SCHEMAS):
-                SchemaValidator.compile(definition[member], f"{feature.name}: {member}")
+                is_given = member == "inputSchema" and isinstance(feature.parameters, RawArguments)
+                name = INPUT_SCHEMA if is_given else member
+                SchemaValidator.compile(definition[member], f"{feature.name}: {name}")
         except DefinitionError as error:
             yield feature, error
 
