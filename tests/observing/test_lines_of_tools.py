@@ -102,6 +102,12 @@ def test_a_logger_of_another_service_is_not_changed(lines):
     assert audited == [{"service": "audit"}] * 2
 
 
+def test_lines_of_a_tool_have_the_level_of_its_server_that_lambda_sets():
+    request, levels = call("cancel", {"order": "A-1"}), {"POWERTOOLS_LOG_LEVEL": "ERROR"}
+    found = logged(request, AWS_LAMBDA_LOG_LEVEL="WARN", **levels)
+    assert {line["message"] for line in found} - {"audited"} == {"cancelled"}
+
+
 def test_lines_of_a_tool_have_the_service_of_its_function_and_redacted_tracebacks():
     requests = call("cancel", {"order": "A-1"}), call("fail", {"order": "4111 1111"})
     lines = logged(*requests, AWS_LAMBDA_FUNCTION_NAME="shop_orders", MCP_ISSUER="shop")

@@ -49,6 +49,26 @@ def test_the_last_line_has_the_fields_of_every_line(lines, monkeypatch):
     assert {name: last[name] for name in common} == {name: other[name] for name in common}
 
 
+@pytest.mark.parametrize(
+    ("variables", "written"),
+    [
+        ({}, True),
+        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, False),
+        ({"AWS_LAMBDA_LOG_LEVEL": "WARN", "POWERTOOLS_LOG_LEVEL": "INFO"}, False),
+        ({"AWS_LAMBDA_LOG_LEVEL": "INFO", "LOG_LEVEL": "ERROR"}, True),
+        ({"AWS_LAMBDA_LOG_LEVEL": "TRACE"}, True),
+    ],
+    ids=str,
+)
+def test_lines_below_the_level_are_not_logged(variables, written, lines, monkeypatch):
+    for name in ("POWERTOOLS_LOG_LEVEL", "LOG_LEVEL", "AWS_LAMBDA_LOG_LEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    LogObserver().record("request_completed", outcome="input_required", asked=["a"])
+    assert len(lines()) == written
+
+
 CONFIGURES_LOGGING = """
 import logging.config
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver

@@ -1,0 +1,58 @@
+"""How people name a function."""
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.template.functions import find_function
+from mcp_roundtrip_tools.template.model import Application, Function, TemplateError
+
+
+def application(*functions: tuple[str, str, str]) -> Application:
+    """Return an application with functions of these logical ids, names and folders."""
+    found = {
+        name: Function(name, "app.handler", Path("/project", folder), (), {}, 3, 128, logical_id=logical_id)
+        for logical_id, name, folder in functions
+    }
+    return Application(found, {}, (), (), left_out={"local_java": "Java.Runtime: java21 is not Python"})
+
+
+ORDERS = ("OrdersFunction", "local_orders", "functions/orders")
+WORKER = ("OrdersWorkerFunction", "local_orders_worker", "functions/orders")
+ALL = application(WORKER, ORDERS, ("Greeter", "Greeter", "src"), ("Odd", "Odd", "src"))
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        ("OrdersFunction", "local_orders"),
+        ("orders", "local_orders"),
+        ("functions/orders/", "local_orders"),
+        ("/project/functions/orders", "local_orders"),
+        ("orders_worker", "local_orders_worker"),
+        ("arn:aws:lambda:us-east-1:000000000000:function:local_orders:live", "local_orders"),
+        ("Greeter", "Greeter"),
+    ],
+)
+def test_a_function_has_a_logical_id_a_folder_and_a_name(reference, name):
+    assert find_function(ALL, reference).name == name
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        (None, "name a function of the template: OrdersWorkerFunction"),
+        ("order", "no function order; it has "),
+        ("", "no function ; it has "),
+        ("src", "src is the folder of several functions: name one of Greeter, Odd"),
+        ("java", "local_java does not run here: Java.Runtime: java21 is not Python"),
+    ],
+)
+def test_other_names_get_the_reason(reference, reason):
+    with pytest.raises(TemplateError) as refused:
+        find_function(ALL, reference)
+    assert reason in str(refused.value)
+
+
+def test_the_only_function_needs_no_name():
+    assert find_function(application(ORDERS), None).name == "local_orders"
