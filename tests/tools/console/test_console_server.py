@@ -248,6 +248,7 @@ def test_another_version_of_the_code_answers_the_next_round(console):
 def test_a_change_of_the_project_takes_effect_beside_an_edited_file(console):
     source = console.app.folder / "server/app.py"
     text = source.read_text()
+    source.with_name("gone.py").symlink_to("nowhere.py")
     assert console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
     source.write_text(text.replace("Which size", "What size"))
     wait_until(lambda: "What size" in console.call().body.decode())

@@ -1,3 +1,4 @@
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
@@ -93,6 +94,25 @@ def test_a_change_of_code_layer_or_template_takes_effect(template, log):
         f"{template} changed: One restarted",
     ]
     assert any("Functions restart when this is corrected." in line for line in log)
+
+
+def test_bytecode_hidden_files_and_dangling_links_are_no_changes(template, log):
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+        before = http(app.url("/two")).json()
+        for name in ("__pycache__/app.pyc", ".git/index", ".app.py.swp", "two.egg-info/PKG-INFO"):
+            path = template.parent / "two" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("x")
+        (template.parent / "two/gone.py").symlink_to("nowhere")
+        assert http(app.url("/two")).json() == before
+    assert not any("restarted" in line for line in log)
+
+
+def test_files_are_read_at_most_once_in_the_interval(template):
+    with serve(template, watch_interval_s=math.inf) as app:
+        before = http(app.url("/two")).json()
+        (template.parent / "two/app.py").write_text("handler = print\n")
+        assert http(app.url("/two")).json() == before
 
 
 def test_only_functions_affected_by_a_change_restart(template, log):

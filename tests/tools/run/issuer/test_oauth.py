@@ -279,7 +279,7 @@ def test_clients_in_browsers_may_read_tokens_and_metadata(client):
         assert answer.headers["access-control-allow-origin"] == "*"
 
 
-def test_if_the_port_is_in_use_the_issuer_selects_another_one(client):
-    port = urlsplit(client.issuer.url).port or 0
-    with serve_issuer([User("ada")], lambda: RESOURCE, port=port) as other:
-        assert other.url != client.issuer.url
+def test_if_the_port_is_in_use_or_above_the_last_one_the_issuer_selects_another_one(client):
+    for port in (urlsplit(client.issuer.url).port or 0, 65_536):
+        with serve_issuer([User("ada")], lambda: RESOURCE, port=port) as other:
+            assert other.url != client.issuer.url
