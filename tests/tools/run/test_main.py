@@ -117,10 +117,12 @@ def test_a_killed_command_leaves_no_process_running(tmp_path, killed):
 
 
 def child_processes(pid):
+    """Return the child processes of a process, whichever of its threads has started them."""
     found = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError):  # the thread has ended
-            found += [int(child) for child in (thread / "children").read_text().split()]
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
+            if f"\nPPid:\t{pid}\n" in status.read_text():
+                found.append(int(status.parent.name))
     return found
 
 
