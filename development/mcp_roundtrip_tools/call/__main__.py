@@ -12,15 +12,9 @@ from typing import Any, Final
 from mcp_roundtrip_tools.call.calls import Caller
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
 from mcp_roundtrip_tools.call.fields import read_arguments, split_words
-from mcp_roundtrip_tools.call.questions import (
-    GivenAnswers,
-    Questions,
-    Terminal,
-    describe_result,
-    describe_tools,
-    parse_answers,
-)
+from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_answers
 from mcp_roundtrip_tools.call.server import McpServer
+from mcp_roundtrip_tools.call.terminal import Terminal, describe_result, describe_tools
 from mcp_roundtrip_tools.client.http import is_trustworthy
 from mcp_roundtrip_tools.client.terminal_text import printable, printable_json
 from mcp_roundtrip_tools.template.nearest import hint

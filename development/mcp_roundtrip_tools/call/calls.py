@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE, TOOLS_CALL
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
-from mcp_roundtrip_tools.call.questions import Questions, Terminal
+from mcp_roundtrip_tools.call.questions import Questions
 from mcp_roundtrip_tools.call.server import McpServer
+from mcp_roundtrip_tools.call.terminal import Terminal
 
 MAX_ROUNDS: Final = 100
 

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
-from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, Terminal, parse_answers
+from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_answers
+from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.http import LOOPBACK, Unreachable, member, request
 from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
 from mcp_roundtrip_tools.invoke.rounds import called_name, next_event, task_of

@@ -23,7 +23,8 @@ from mcp_roundtrip_tools.client.http import (
     member,
     parse_object,
 )
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint
+from mcp_roundtrip_tools.smoke.findings import Findings
 
 
 @dataclass(frozen=True, slots=True)

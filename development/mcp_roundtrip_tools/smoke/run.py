@@ -29,7 +29,8 @@ from mcp_roundtrip_tools.client.http import (
 )
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.smoke import authorization
-from mcp_roundtrip_tools.smoke.endpoint import AwsSignature, Endpoint, Findings, Stopped, fetch_token
+from mcp_roundtrip_tools.smoke.endpoint import AwsSignature, Endpoint, fetch_token
+from mcp_roundtrip_tools.smoke.findings import Findings, Stopped
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ import pytest
 from mcp_roundtrip_tools.call import server as sign_in
 from mcp_roundtrip_tools.call.__main__ import main
 from mcp_roundtrip_tools.call.errors import CallFailed
-from mcp_roundtrip_tools.call.questions import Terminal
+from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.terminal_text import printable_json
 from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.call.__main__ import main
-from mcp_roundtrip_tools.call.questions import Terminal
+from mcp_roundtrip_tools.call.terminal import Terminal
 from support.scripted_server import Reply, respond, scripted
 
 TOOL = {"name": "make", "inputSchema": {"type": "object"}}

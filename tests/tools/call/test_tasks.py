@@ -8,8 +8,9 @@ import pytest
 
 from mcp_roundtrip_tools.call.calls import Caller
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
-from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, Terminal
+from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions
 from mcp_roundtrip_tools.call.server import McpServer
+from mcp_roundtrip_tools.call.terminal import Terminal
 
 KEEP = {
     "method": "elicitation/create",

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from mcp_roundtrip_tools.call.questions import Terminal
+from mcp_roundtrip_tools.call.terminal import Terminal
 from support.project import ROOT
 from support.sample_events import EVENTS, STABLE, outcome
 

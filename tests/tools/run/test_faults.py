@@ -1,4 +1,4 @@
-"""What keeps a function from running is told to local callers."""
+"""Local callers get the reason why a function cannot run."""
 
 from textwrap import dedent
 

@@ -177,7 +177,7 @@ def _problem(exchange: HttpExchange, folder: Path) -> str | None:
     """Return why a function could not run, or what its definitions or settings lack."""
     refused = (_import_error(each, folder) for each in walk(exchange) if each.init_failed)
     logged = (
-        author_traceback(str(event.get("exception", "")), folder, folder)
+        author_traceback(str(event.get("exception", "")), folder)
         for event in library_events(exchange)
         if event["message"] in _EVENTS
     )
@@ -188,4 +188,4 @@ def _import_error(invocation: RecordedInvocation, folder: Path) -> str:
     """Return the error of a function that could not be imported, after the lines of the author's files."""
     trace = json_object(invocation.response or b"").get("stackTrace")
     frames = "".join(f"{str(each).rstrip()}\n" for each in trace) if isinstance(trace, list) else ""
-    return author_traceback(f"{frames}{invocation.error}", folder, folder)
+    return author_traceback(f"{frames}{invocation.error}", folder)

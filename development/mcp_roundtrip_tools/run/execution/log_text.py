@@ -139,15 +139,13 @@ _HIDDEN: Final = _INSTALLED | {
 }
 
 
-def author_traceback(text: str, folder: Path, code: Path) -> str:
+def author_traceback(text: str, folder: Path) -> str:
     """Return a traceback without the frames of Python, of installed packages and of the layer.
 
-    `folder` is that of the template, and `code` that of the function. Paths below them are relative.
+    `folder` is that of the template. Paths below it are relative.
     """
-    kept = _kept_lines(text, lambda path: _is_author_s(path, folder, code))
-    lines = "\n".join(_LAYER_MODULE.sub("", line) for line in kept)
-    for root in (folder, code):
-        lines = lines.replace(f'File "{root}/', 'File "')
+    kept = _kept_lines(text, lambda path: _is_author_s(path, folder))
+    lines = "\n".join(_LAYER_MODULE.sub("", line) for line in kept).replace(f'File "{folder}/', 'File "')
     return lines if len(lines) <= MAX_TEXT else f"…{lines[-MAX_TEXT:]}"
 
 
@@ -175,9 +173,8 @@ def _kept_lines(text: str, is_shown: Callable[[Path], bool]) -> Iterator[str]:
             yield line
 
 
-def _is_author_s(path: Path, folder: Path, code: Path) -> bool:
-    root = next((each for each in (code, folder) if path.is_relative_to(each)), None)
-    if root is None:
+def _is_author_s(path: Path, folder: Path) -> bool:
+    if not path.is_relative_to(folder):
         return False
-    parts = path.relative_to(root).parts
+    parts = path.relative_to(folder).parts
     return not _INSTALLED.intersection(parts) and not any(part.startswith(".") for part in parts)
