@@ -109,7 +109,7 @@ def _check(schema: dict[str, Any]) -> None:
         compact_json(schema)
     except (TypeError, ValueError):
         raise DefinitionError("input_schema is not JSON; write text, numbers, lists and dicts") from None
-    with named_errors("input_schema"):
+    with named_errors(INPUT_SCHEMA):
         check_patterns(schema)
     check_cost(schema)
 

@@ -22,10 +22,10 @@ DIALECTS: Final = {
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 2000
 
-DATA: Final = frozenset({"const", "enum", "default", "examples"})
+DATA_KEYWORDS: Final = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data, not schemas."""
 
-MAPS: Final = frozenset(
+MAP_KEYWORDS: Final = frozenset(
     {
         *("properties", "patternProperties", "$defs", "definitions"),
         *("dependentSchemas", "dependentRequired", "dependencies"),
@@ -109,7 +109,7 @@ def _children(node: Any) -> Iterator[Any]:
     elif isinstance(node, dict):
         for keyword, value in node.items():
             # `properties` maps names to schemas: a name "$ref" is not a reference.
-            if keyword in MAPS and isinstance(value, dict):
+            if keyword in MAP_KEYWORDS and isinstance(value, dict):
                 yield from value.values()
-            elif keyword not in DATA:
+            elif keyword not in DATA_KEYWORDS:
                 yield value

@@ -12,7 +12,7 @@ from itertools import starmap
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import DATA, MAPS, REFERENCES, nodes, resolve
+from mcp_roundtrip.schema.subschemas import DATA_KEYWORDS, MAP_KEYWORDS, REFERENCES, nodes, resolve
 
 MAX_COST: Final = 4000
 """Checks of one value, for which 10,000 values take a second."""
@@ -35,7 +35,7 @@ _WEIGHTS: Final = {
 }
 """Keywords that cost more than others; a number, array or object in an `enum` costs 20."""
 
-_NOT_CHECKED: Final = DATA | {"$defs", "definitions"}
+_NOT_CHECKED: Final = DATA_KEYWORDS | {"$defs", "definitions"}
 
 
 def check_cost(schema: Mapping[str, Any]) -> None:
@@ -152,7 +152,9 @@ class _Costs:
             return 0
         if keyword == "properties" and isinstance(operand, dict):
             return max(map(self.of, operand.values()), default=0)
-        return self.of([*operand.values()] if keyword in MAPS and isinstance(operand, dict) else operand)
+        return self.of(
+            [*operand.values()] if keyword in MAP_KEYWORDS and isinstance(operand, dict) else operand
+        )
 
 
 def weight_of_comparing(schema: Mapping[str, Any]) -> int:

@@ -203,11 +203,9 @@ def _save(this_round: Round, asked: NeedsInput, carrier: Carrier | None) -> Repl
     match carrier:
         case "state":
             state = _save_in_state(this_round, asked)
-            return (
-                state
-                if isinstance(state, Reply)
-                else question_results.ask_with_state(this_round, asked, state)
-            )
+            if isinstance(state, Reply):
+                return state
+            return question_results.ask_with_state(this_round, asked, state)
         case "task":
             return _stored(call).become_task(this_round, journal)
         case "parked":
