@@ -24,9 +24,8 @@ from mcp_roundtrip_tools.new.package_source import (
     package_files,
     put_wheel,
 )
+from mcp_roundtrip_tools.template.functions import RUNTIMES
 
-RUNTIMES = ("python3.12", "python3.13", "python3.14")
-"""Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""
 ARCHITECTURES = ("arm64", "x86_64")
 
 MAX_NAME = 64 - len("-prod_server_worker")

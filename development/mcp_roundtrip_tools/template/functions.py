@@ -5,11 +5,13 @@ Source: AWS SAM developer guide, "AWS::Serverless::Function".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, Final
 
-from mcp_roundtrip.deployment.settings import PREFIX, load_settings, read_variables
+from mcp_roundtrip.deployment.settings import PREFIX, SHARED, VARIABLES, load_settings, read_variables
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import (
@@ -20,7 +22,12 @@ from mcp_roundtrip_tools.template.model import (
     function_name,
     short_name,
 )
-from mcp_roundtrip_tools.template.resources import TemplateResource
+from mcp_roundtrip_tools.template.resources import FUNCTION, TemplateResource
+
+RUNTIMES: Final = ("python3.12", "python3.13", "python3.14")
+"""Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""
+
+_SETTINGS: Final = (SHARED, *VARIABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class FunctionReader:
         except TemplateError as error:
             self.left_out.targets[name_of_function(resource)] = str(error)
             return None
+        self._note_misspelled_settings(function.environment)
         return replace(function, environment=_with_audience(function.environment, self.api_url))
 
     def _function(self, resource: TemplateResource) -> Function:
@@ -79,8 +87,17 @@ class FunctionReader:
                     self._note_layer(f"The layer {arn} is not here")
 
     def _note_layer(self, reason: str) -> None:
-        note = f"{reason}: its functions can import what is installed in this Python environment"
-        if note not in self.left_out.notes:
+        self._note(f"{reason}: its functions can import what is installed in this Python environment")
+
+    def _note_misspelled_settings(self, names: Iterable[str]) -> None:
+        """Note names that are nearly a setting's. Other ones that begin with MCP_ may be the author's."""
+        for name in names:
+            nearest = get_close_matches(name, _SETTINGS, 1, cutoff=0.75)
+            if name.startswith(PREFIX) and nearest and name not in _SETTINGS:
+                self._note(f"{name} is no setting of the layer; did you mean {nearest[0]}?")
+
+    def _note(self, note: str) -> None:
+        if note not in self.left_out.notes:  # the functions share layers, and variables of Globals
             self.left_out.notes.append(note)
 
     def _environment(self, resource: TemplateResource) -> Mapping[str, str]:
@@ -115,6 +132,19 @@ def _check_kind(resource: TemplateResource) -> None:
         raise TemplateError(f"{resource.name}.InlineCode: only code in a folder (CodeUri) is run")
 
 
+def unsupported_runtime(resource: TemplateResource) -> str | None:
+    """Return a sentence if a function has settings, and a runtime for which no layer is built."""
+    if resource.kind != FUNCTION:
+        return None
+    try:
+        runtime, variables = resource.text("Runtime", ""), dict(resource.members("Environment", "Variables"))
+    except TemplateError:  # the function is left out with the reason
+        return None
+    if not has_settings(variables) or not runtime.startswith("python") or runtime in RUNTIMES:
+        return None
+    return f"{resource.name}.Runtime: must be {', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}, not {runtime}."
+
+
 def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str, str]:
     """Add the audience if the layer would derive it: no host on this computer is one that AWS assigns."""
     if not has_settings(environment):
@@ -134,7 +164,7 @@ def check_settings(function: Function) -> None:
         raise TemplateError(f"{function.name}: {error}") from None
 
 
-def has_settings(environment: Mapping[str, str]) -> bool:
+def has_settings(environment: Mapping[str, Any]) -> bool:
     """Return whether a function with these variables is an MCP server."""
     return any(name.startswith(PREFIX) for name in environment)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,6 +123,20 @@ SETTINGS_VERSION: Final = "AWS::AppConfig::HostedConfigurationVersion"
 
 NESTED: Final = {APPLICATION: "Location", STACK: "TemplateURL"}
 """The types of nested stacks, with the property that names the template."""
+
+_SAM_TYPES: Final = (
+    *(FUNCTION, LAYER, HTTP_API, APPLICATION),
+    *("AWS::Serverless::Api", "AWS::Serverless::CapacityProvider", "AWS::Serverless::Connector"),
+    *("AWS::Serverless::GraphQLApi", "AWS::Serverless::SimpleTable", "AWS::Serverless::StateMachine"),
+)
+
+
+def misspelled_type(resource: TemplateResource) -> str | None:
+    """Return a sentence for a type that is nearly one of SAM's, which would be left out; otherwise None."""
+    nearest = get_close_matches(resource.kind, _SAM_TYPES, 1, cutoff=0.9)
+    if not nearest or resource.kind in _SAM_TYPES:
+        return None
+    return f"{resource.name}.Type: {resource.kind} does not exist; did you mean {nearest[0]}?"
 
 
 def read_resources(

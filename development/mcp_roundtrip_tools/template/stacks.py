@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from mcp_roundtrip_tools.template.functions import unsupported_runtime
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
 from mcp_roundtrip_tools.template.local_names import (
     IMPLICIT_HTTP_API,
@@ -31,6 +32,7 @@ from mcp_roundtrip_tools.template.resources import (
     LAMBDA_FUNCTION,
     NESTED,
     TemplateResource,
+    misspelled_type,
     read_resources,
 )
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
@@ -160,7 +162,7 @@ class Stack:
         return {name: self._parameter(name) for name in self.tree.declared}
 
     def problems(self, *, checks_values: bool = True) -> Iterator[str]:
-        """Yield a sentence for each wrong, missing or unknown parameter, and for each broken rule."""
+        """Yield a sentence for each wrong, missing or unknown parameter, broken rule and invalid resource."""
         prefix, declared, place = f"{self.name}." if self.name else "", self.tree.declared, self._place
         for name in (each for each in self._passed if each not in declared):
             yield f"{place}.{name}: {self.tree.label} has no such parameter; {hint(name, [*declared])}"
@@ -176,6 +178,8 @@ class Stack:
             return  # rules and nested stacks need valid values
         for assertion in broken_assertions(self.tree.document, self.names):
             yield f"{assertion['AssertDescription']}."
+        for resource in self.resources.values():
+            yield from filter(None, [misspelled_type(resource), unsupported_runtime(resource)])
         for each in self.nested.values():
             yield from each.problems(checks_values=checks_values)
 

@@ -163,6 +163,7 @@ def test_the_layer_is_built_for_the_architecture_of_the_functions(written, machi
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
+        ("Runtime: python3.13", "Runtime: python3.10", "`Runtime: python3.12` or a later one"),
         ("Runtime: python3.13", "Runtime: python3.11", "`Runtime: python3.12` or a later one"),
         ("Runtime: python3.13", "Runtime: !Ref Chosen", "`Runtime: python3.12` or a later one"),
         ("Architectures:\n      - x86_64", "Architectures: [!Ref Chosen]", "neither arm64 nor x86_64"),

@@ -12,6 +12,7 @@ from mcp_roundtrip_tools.new import __main__ as new
 from mcp_roundtrip_tools.new import package_source
 from mcp_roundtrip_tools.new.__main__ import MAX_NAME, main, render
 from mcp_roundtrip_tools.new.package_source import APPLICATION, package_files
+from mcp_roundtrip_tools.template.functions import RUNTIMES
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 
@@ -166,7 +167,7 @@ def test_sam_init_finds_the_template_and_offers_every_runtime():
     folder = ROOT / template["path"]
     asked = json.loads((folder / "cookiecutter.json").read_text("utf-8"))
     assert folder.resolve() == APPLICATION.parent.resolve()
-    assert set(asked["runtime"]) == set(new.RUNTIMES)
+    assert set(asked["runtime"]) == set(RUNTIMES)
     allowed = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
     assert set(asked["runtime"]) == set(allowed)
 

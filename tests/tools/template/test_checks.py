@@ -109,3 +109,32 @@ def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path, cond
     path = write_application(tmp_path, RULE.format(condition=condition, value=value), {})
     with pytest.raises(TemplateError, match="rule One") if is_broken else nullcontext():
         Template(path, {})
+
+
+RESOURCE = """
+    Resources:
+      F:
+        Type: {kind}
+        Properties: {{Runtime: {runtime}, Environment: {{Variables: {{{name}: none}}}}}}
+    """
+FUNCTION = "AWS::Serverless::Function"
+
+
+@pytest.mark.parametrize(
+    ("kind", "runtime", "name", "problem"),
+    [
+        ("AWS::Serverless::Functon", "python3.13", "MCP_AUTH_MODE", "F.Type: .* did you mean " + FUNCTION),
+        ("AWS::Serverles::Function", "python3.13", "MCP_AUTH_MODE", "F.Type: .* did you mean " + FUNCTION),
+        ("AWS::Serverless::StateMachine", "python3.13", "MCP_AUTH_MODE", None),
+        ("AWS::Serverless::SomethingNew", "python3.13", "MCP_AUTH_MODE", None),
+        (FUNCTION, "python3.10", "MCP_AUTH_MODE", "F.Runtime: .*python3.12, .*not python3.10"),
+        (FUNCTION, "python3.11", "MCP_AUTH_MODE", "F.Runtime"),
+        (FUNCTION, "python3.14", "MCP_AUTH_MODE", None),
+        (FUNCTION, "python3.10", "OTHER", None),
+        (FUNCTION, "!ImportValue runtime", "MCP_AUTH_MODE", None),
+    ],
+)
+def test_a_misspelled_type_or_a_runtime_without_a_layer_is_refused(kind, runtime, name, problem, tmp_path):
+    path = write_application(tmp_path, RESOURCE.format(kind=kind, runtime=runtime, name=name), {})
+    with nullcontext() if problem is None else pytest.raises(TemplateError, match=problem):
+        Template(path, {})

@@ -146,6 +146,14 @@ def test_a_variable_of_all_functions_replaces_one_that_cannot_be_resolved(tmp_pa
     assert read(path, {"A": "1", "B": "2"}).functions["Bad"].environment == {"A": "1", "B": "2", "C": "kept"}
 
 
+def test_a_variable_that_is_nearly_a_setting_is_noted_once(tmp_path):
+    variables = "{Variables: {MCP_AUTH_MODE: none, MCP_ROUND_TTL: 5, MCP_API_KEY: x, POWERTOOLS_LOGLEVEL: x}}"
+    other = f"Other: {{Type: AWS::Serverless::Function, Properties: {{Environment: {variables}}}}}"
+    [note] = read(write(tmp_path, f"Environment: {variables}", other)).notes
+    assert note.startswith("MCP_ROUND_TTL ")
+    assert "MCP_ROUND_TTL_S" in note
+
+
 PARTS = {
     "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !ImportValue q}}": "Q.QueueName",
     "Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: soon}}": "Q.VisibilityTimeout",
