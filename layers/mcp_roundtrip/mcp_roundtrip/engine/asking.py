@@ -168,7 +168,7 @@ class _Resolver:
             return False
         if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
             was = entry.kind.name.lower()
-            raise self._run.drift_error(key, f"is recorded as {was}, and the code uses it as question")
+            raise self._run.drift_error(key, f"it is recorded as {was}, and the code uses it as question")
         changed = entry.fingerprint.describe_changes(self._requests[key].fingerprint)
         if changed:
             self._discard(key, changed)

@@ -209,7 +209,7 @@ class Run:
         entry = self.history.entry(key)
         if entry is not None and entry.kind is not kind:
             was, now = entry.kind.name.lower(), kind.name.lower()
-            raise self.drift_error(key, f"is recorded as {was}, and the code uses it as {now}")
+            raise self.drift_error(key, f"it is recorded as {was}, and the code uses it as {now}")
         return entry
 
     def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
