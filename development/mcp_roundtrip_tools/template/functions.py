@@ -55,6 +55,7 @@ class FunctionReader:
     def _function(self, resource: TemplateResource) -> Function:
         _check_kind(resource)
         logging = resource.get_known("LoggingConfig")
+        event_invoke_config = resource.part("EventInvokeConfig", resource.get_known("EventInvokeConfig"))
         return Function(
             name=resource.text("FunctionName", resource.physical_name),
             handler=resource.text("Handler"),
@@ -67,6 +68,7 @@ class FunctionReader:
             log_format=str(logging.get("LogFormat", "")),
             log_level=str(logging.get("ApplicationLogLevel", "")),
             dead_letter=resource.get_known("DeadLetterQueue").get("TargetArn"),
+            max_retries=int(event_invoke_config.number("MaximumRetryAttempts", 2)),
             logical_id=resource.name,
             runtime=resource.text("Runtime", ""),
         )

@@ -49,6 +49,8 @@ class Function:
     """LoggingConfig.ApplicationLogLevel; empty if it is not set."""
     dead_letter: str | None = None
     """The ARN of its dead-letter queue for asynchronous invocations."""
+    max_retries: int = 2
+    """How often a failed asynchronous invocation is repeated: EventInvokeConfig.MaximumRetryAttempts."""
     logical_id: str = ""
     """The name of its resource in the template."""
     runtime: str = ""

@@ -59,6 +59,14 @@ def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(f
     assert functions.invoke() != request_id
 
 
+@pytest.mark.parametrize(("max_retries", "times"), [(0, [0]), (1, [0, 60])])
+def test_a_function_may_limit_its_retries(max_retries, times):
+    functions = Lambda(3, max_retries=max_retries, dead_letter=QUEUE_ARN)
+    functions.invoke()
+    assert [time for time, _ in functions.attempts] == times
+    assert len(functions.sent) == 1
+
+
 @pytest.mark.parametrize("arn", [QUEUE_ARN, "arn:aws:sns:us-east-1:0:topic"])
 def test_a_dead_letter_queue_receives_the_event_and_another_destination_is_named(arn):
     functions = Lambda(3, dead_letter=arn)
@@ -80,6 +88,7 @@ TEMPLATE = """
           CodeUri: .
           Handler: app.worker
           DeadLetterQueue: {Type: SQS, TargetArn: !GetAtt Failures.Arn}
+          EventInvokeConfig: {MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60}
     """
 APP = """
     import json, os, resource, signal, time, boto3
@@ -106,11 +115,11 @@ APP = """
     """
 
 
-def test_the_dead_letter_queue_of_a_function_is_read(tmp_path):
+def test_the_dead_letter_queue_and_the_retries_of_a_function_are_read(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     functions = Template(path, {}).application({}, "").functions
-    assert functions["Worker"].dead_letter is None
-    assert functions["Other"].dead_letter == QUEUE_ARN
+    assert (functions["Worker"].dead_letter, functions["Worker"].max_retries) == (None, 2)
+    assert (functions["Other"].dead_letter, functions["Other"].max_retries) == (QUEUE_ARN, 0)
 
 
 def test_a_process_that_is_killed_runs_out_of_memory_or_time_or_raises_is_repeated(tmp_path):

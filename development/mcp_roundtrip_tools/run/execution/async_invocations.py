@@ -17,7 +17,7 @@ from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import Function
 
 RETRY_DELAYS_S: Final = (60.0, 120.0)
-"""The seconds between a failed attempt and the next one. Lambda repeats an invocation twice."""
+"""The seconds between a failed attempt and the next one. Lambda repeats an invocation at most twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class AsyncInvocations:
         if not result.failed:
             return
         attempted = replace(invocation, attempts=invocation.attempts + 1)
-        if attempted.attempts > len(RETRY_DELAYS_S):
+        if attempted.attempts > min(function.max_retries, len(RETRY_DELAYS_S)):
             self._discard(function, attempted)
             return
         delay_s = RETRY_DELAYS_S[attempted.attempts - 1] * self._retry_delay_scale
