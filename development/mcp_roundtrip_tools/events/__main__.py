@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
-from mcp_roundtrip_tools.events.of_application import function_events
+from mcp_roundtrip_tools.events.of_application import function_events, stale_events
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
@@ -35,20 +36,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
     given = parser.parse_args(arguments)
     try:
-        events = _events(given.functions, given.output)
+        servers = _servers(given.functions.parent)
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, TemplateError) else 1
-    write(given.output, events)
+    for folder, server in servers.items():
+        write(given.output, function_events(folder, server, given.output))
+        for file in stale_events(folder, server, given.output):
+            print(f"{file} calls a tool that does not exist: delete the file", file=sys.stderr)
     print(f"{given.output}/ has the events.")
     return 0
 
 
-def _events(functions: Path, written: Path) -> Mapping[str, Any]:
-    project, events = functions.parent, dict[str, Any]()
-    for folder, function in tool_functions(project, load(project / TEMPLATE)).items():
-        events |= function_events(folder, load_server(function.module), written)
-    return events
+def _servers(project: Path) -> dict[str, Server]:
+    """Return the servers of the functions with tools, by the folder of their events."""
+    functions = tool_functions(project, load(project / TEMPLATE))
+    return {folder: load_server(function.module) for folder, function in functions.items()}
 
 
 if __name__ == "__main__":

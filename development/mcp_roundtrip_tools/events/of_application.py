@@ -91,6 +91,13 @@ def function_events(folder: str, server: Server, written: Path) -> dict[str, Eve
     return events
 
 
+def stale_events(folder: str, server: Server, written: Path) -> list[Path]:
+    """Return the files of `folder` that are named after the tool that they call, if the tool is gone."""
+    names = {*server.tools, *server.prompts}
+    files = sorted((written / folder).glob("*.json"))
+    return [file for file in files if file.stem not in names and _params(file).get("name") == file.stem]
+
+
 def _params(path: Path) -> dict[str, Any]:
     """Return the params of a request in an event; {} without one."""
     try:

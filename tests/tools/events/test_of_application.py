@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip_tools.client.sample_values import sample_value
-from mcp_roundtrip_tools.events.of_application import function_events
+from mcp_roundtrip_tools.events.of_application import function_events, stale_events
 
 server = Server("orders")
 
@@ -15,6 +15,11 @@ server = Server("orders")
 def find_order(number: str) -> str:
     """Find an order."""
     return number
+
+
+@server.prompt
+def greet() -> str:
+    return "Greet the user."
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,16 @@ def test_the_arguments_fit_the_schema(schema, value):
 def test_a_function_has_an_event_for_each_tool(tmp_path):
     events = function_events("shop", server, tmp_path)
     assert events.keys() == {"shop/list.json", "shop/find_order.json"}
+
+
+def test_an_event_that_is_named_after_a_removed_tool_is_stale(tmp_path):
+    (tmp_path / "shop").mkdir()
+    calls = {"find_order": "find_order", "cancel_order": "cancel_order", "unknown": "nope", "greet": "greet"}
+    for file, name in calls.items():
+        event = {"body": json.dumps({"params": {"name": name}})}
+        (tmp_path / f"shop/{file}.json").write_text(json.dumps(event))
+    (tmp_path / "shop/list.json").write_text("{}")
+    assert stale_events("shop", server, tmp_path) == [tmp_path / "shop/cancel_order.json"]
 
 
 @pytest.mark.parametrize(
