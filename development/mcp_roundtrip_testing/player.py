@@ -121,6 +121,11 @@ class Player:
                 raise ValueError("always_replay leaves a request no time, and no client calls that often")
             self.profile = ClientProfile.load(self.client)
             self.capabilities = self.profile.capabilities
+        if self.authorizer and "auth" not in self.ports:
+            raise ValueError(
+                "authorizer= has no effect without an authenticator; pass one, such as "
+                'ports={"auth": EventAuthenticator(AuthMode.JWT)}'
+            )
         self._unset = self._unset_settings()
         self.table = self.ports.get("tasks") or TaskTable(self.clock)
         self.workers = Workers(

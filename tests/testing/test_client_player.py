@@ -162,6 +162,11 @@ def test_a_client_that_is_unknown_or_would_replay_every_step_is_an_error():
         Player(server, client="claude code")
 
 
+def test_a_caller_whom_no_authenticator_identifies_is_an_error():
+    with pytest.raises(ValueError, match="EventAuthenticator"):
+        Player(server, authorizer=ADA)
+
+
 class Everything(BaseModel):
     text: Annotated[str, Field(max_length=50)]
     tags: Annotated[list[Literal["red", "green", "blue"]], Field(min_length=1)]
