@@ -202,7 +202,7 @@ def test_the_scopes_of_the_tool_that_asked_are_needed(client):
     allowed = client.by(scopes=("shop:all",)).connected()
     asked = allowed.call("guarded")
     refused = client.send_call("answer_questions", answer_arguments(asked, count=3))
-    assert json.loads(refused.body)["error"]["message"] == "Insufficient scope"
+    assert refused.status == 403
     assert text(allowed.answer_in_app(asked, count=3)) == "3"
 
 

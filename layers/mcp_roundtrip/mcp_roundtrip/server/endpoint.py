@@ -143,7 +143,8 @@ def _reply_to(error: Exception, ports: Ports, invocation: Invocation) -> Reply:
     """Return the reply to an exception, and log it (basic/authorization "Error Handling")."""
     if isinstance(error, InsufficientScope):
         ports.observer.record("insufficient_scope", scopes=list(error.scopes))
-        return Reply(Refusal("insufficient_scope", INVALID_REQUEST, "Insufficient scope", http_status=403))
+        text = f"Insufficient scope: sign in with {', '.join(error.scopes)}"
+        return Reply(Refusal("insufficient_scope", INVALID_REQUEST, text, http_status=403))
     if isinstance(error, Unauthorized):
         ports.observer.record("unauthorized", reason=error.reason)
         status = error.http_status
