@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
@@ -108,6 +109,13 @@ def test_an_invalid_setting_of_a_worker_is_logged(start, lines):
     assert reasons(lines("misconfigured")) == [setting]
 
 
+def test_a_request_for_a_worker_fails_with_an_error_that_says_what_to_invoke(start, lines):
+    start(WITHOUT_QUEUE)
+    with pytest.raises(UnknownEventSource, match="lambda_handler"):
+        server.worker_handler(http_event(message("tools/list")), None)
+    assert len(lines("unknown_event_source")) == 1
+
+
 WHEN_NEEDED = {
     "no issuer of states": ({**SIGNED, "MCP_ISSUER": "", "MCP_AUDIENCE": ""}, call("ask"), "MCP_AUDIENCE"),
     "no audience of states": ({**SIGNED, "MCP_AUDIENCE": ""}, call("ask"), "MCP_AUDIENCE"),
@@ -173,5 +181,5 @@ def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(event, start, line
 
 
 def invoke_worker(event):
-    with suppress(KeyError):  # the event has no task
+    with suppress(UnknownEventSource):  # the event has no task
         server.worker_handler(event, None)

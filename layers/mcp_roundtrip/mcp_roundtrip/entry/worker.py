@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
 from mcp_roundtrip.entry.handler import log_missing_settings
@@ -38,6 +39,7 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
 
     Raises StoreError, so that Lambda retries the invocation. For a queue it returns the messages to deliver
     again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+    Raises UnknownEventSource for an event without a task, such as a request.
     """
     ports, correlation_id = make_ports(), invocation_id(context)
     if ports.audit is not None:
@@ -54,6 +56,13 @@ def _work(invocation: WorkerInvocation, event: Any) -> Any:
     ports = invocation.ports
     if "Records" not in event:
         invocation.begin()
+        if "task" not in event:
+            unknown = UnknownEventSource(
+                "the event names no task, and a worker serves no requests; invoke the function with "
+                "the lambda_handler"
+            )
+            ports.observer.record_failure("unknown_event_source", unknown)
+            raise unknown
         try:
             return invocation.work(str(event["task"]))
         except Exception as error:
