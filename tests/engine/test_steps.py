@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import math
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import pytest
@@ -87,6 +88,11 @@ def test_a_journaled_result_that_violates_a_new_annotation_is_drift():
 
     call = Passes(lambda ctx: [ctx.step("s", old), ctx.elicit("q", "?", bool)]).begun()
     assert error(call.on(lambda ctx: ctx.step("s", new))(), Drift).key == "s"
+
+
+@pytest.mark.parametrize("function", [date.today, lambda: date(2026, 7, 28)])
+def test_a_function_that_cannot_have_an_annotation_is_to_be_called_in_one_that_has(function):
+    assert "`def` with `-> date`" in str(error(Passes(lambda ctx: ctx.step("s", function))(), UsageError))
 
 
 def test_time_uuid_and_random_are_the_same_in_every_pass():

@@ -153,7 +153,7 @@ def _dump_untyped(value: Any) -> Any:
     except ValueError:
         raise UsageError(
             f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
-            "numbers, lists or dicts, or annotate the function's return type"
+            "numbers, lists or dicts, or write a `def` with a return type"
         ) from None
 
 

@@ -163,8 +163,8 @@ class Step(Struct, eq=False):
         if annotation is NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
             kind = type(value).__name__
             raise self._usage_error(
-                f"returned {kind}, and its function has no return annotation to read it back; write "
-                f"`-> {kind}`, or `-> Any` for plain JSON data"
+                f"returned {kind}, and its function has no return annotation to read it back; write a "
+                f"`def` with `-> {kind}`, or with `-> Any` for plain JSON data"
             )
         try:
             data, result = round_trip(value, annotation)
