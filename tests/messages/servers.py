@@ -189,6 +189,7 @@ mistakes(
         "a completion twice": lambda: completion(name).completion("plan", "place")(name),
         "a choice without options": lambda: one_of([]),
         "a choice twice": lambda: one_of(["a", "b", "a"]),
+        "a choice that is no text": lambda: one_of([["a"]]),
         "metadata that are no mapping": lambda: Server("x").resource("docs://guide", meta=["a"])(lambda: ""),
         "a folder of skills as text": lambda: Server("x").skills("skills"),
         "a folder of skills without a manifest": lambda: read_manifests({Path("/nowhere/skills"): ()}),

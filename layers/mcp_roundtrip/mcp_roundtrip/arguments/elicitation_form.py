@@ -227,9 +227,12 @@ def one_of(options: Iterable[str], *, description: str | None = None) -> type[st
     """Create the type of a question that offers `options` in their order; the answer is one of them.
 
     For choices that are known only at run time: `ctx.elicit("place", "Which?", one_of(names))`. Raises
-    DefinitionError for no options, and for an option that occurs twice.
+    DefinitionError for no options, and for an option that is no text or occurs twice.
     """
     values = tuple(options)
+    for value in values:
+        if not isinstance(value, str):
+            raise DefinitionError(f"one_of has an option of type {type(value).__name__}; pass texts")
     if not values or len(set(values)) < len(values):
         problem = f"has {values[0]!r:.100} or another option twice" if values else "has no options"
         raise DefinitionError(f"one_of {problem}; pass at least one option, and each of them once")
