@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 import pytest
 
 from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
+from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
-from support.client_requests import refused, text
+from support.client_requests import TASKS, refused, text
 from support.deployment import legacy
 from support.messages import message
 
@@ -130,6 +131,13 @@ OTHERS = [
 def test_modern_methods_and_stateful_methods_do_not_exist(client):
     for method in OTHERS:
         assert client.error(method)["code"] == -32601
+
+
+@pytest.mark.parametrize("version", LEGACY_VERSIONS)
+def test_the_extension_of_tasks_means_nothing_in_these_versions(version, through_door):
+    client = legacy(server, version=version, through_door=through_door, capabilities=TASKS).connected()
+    for meta in ({}, {META_CLIENT_CAPABILITIES: TASKS}):
+        assert client.post_call("takes_long", meta=meta)["result"]["isError"] is True
 
 
 STRAY = {

@@ -43,6 +43,7 @@ def error(requested, **more):
 def test_a_subscription_is_acknowledged_empty_and_completed(requested):
     response, messages = send(requested, capabilities=WITH_TASKS)
     assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
+    assert response.headers["x-accel-buffering"] == "no"
     acknowledged, answer = messages
     assert acknowledged == {
         "jsonrpc": "2.0",

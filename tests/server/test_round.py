@@ -1,14 +1,16 @@
 """`tools/call`, round by round, from the view of a client."""
 
+import json
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from mcp_roundtrip import Context, Drift, Server, ToolError
+from mcp_roundtrip import Context, Drift, McpHeader, Server, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip_testing import FakeClock, Player
+from support.client_requests import next_round, refused, text
 from support.deployment import Deployment
 from support.servers import server_of
 
@@ -24,6 +26,11 @@ def add(a: int, b: int = 1) -> int:
 def two_rounds(ctx: Context) -> str:
     one = ctx.elicit("one", "1?", str)
     return one + ctx.elicit("two", "2?", str)
+
+
+@server.tool
+def by_region(ctx: Context, region: Annotated[str, McpHeader("Region")]) -> str:
+    return region + ctx.elicit("one", "1?", str)
 
 
 @server.tool
@@ -138,6 +145,17 @@ def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model()
         clock.advance(min(590, FakeClock().now + 3_599 - clock.now))
         asked = asked.respond() if clock.now < FakeClock().now + 3_599 else asked.answer(one=True)
     assert asked.failed
+
+
+def test_a_header_that_repeats_an_argument_is_compared_in_every_round():
+    client, answers = Deployment(server), {}
+    for _ in range(2):
+        body = client.body("tools/call", name="by_region", arguments={"region": "eu"}, **answers)
+        for header in (None, "us"):
+            assert refused(client.send(body, mcp_param_region=header)) == (400, -32020)
+        result = json.loads(client.send(body, mcp_param_region="eu").body)["result"]
+        answers = answers or next_round(result, one="!")
+    assert text(result) == "eu!"
 
 
 def test_a_state_is_bound_to_the_arguments():

@@ -4,6 +4,7 @@ Every result is validated with `support.tasks_schema`: members, types, and value
 """
 
 import re
+from base64 import b64encode
 
 import pytest
 
@@ -79,9 +80,10 @@ def test_a_declaration_holds_only_for_its_own_request(deployment, capabilities):
 def test_task_methods_without_the_declaration_are_refused_for_own_tasks_too(deployment, method, capabilities):
     task_id = asked(deployment)
     undeclared = deployment.by(capabilities=capabilities)
-    for each in (task_id, "unknown"):
-        params = {"taskId": each, "inputResponses": {"name": accepted("Ada")}}
-        assert undeclared.refusal(method, **params) == (400, -32021)
+    for each in (task_id, "unknown", 7):
+        for responses in ({"name": accepted("Ada")}, "malformed"):
+            params = {"taskId": each, "inputResponses": responses}
+            assert undeclared.refusal(method, **params) == (400, -32021)
     needed = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
     assert undeclared.error(method, **params)["data"] == needed
     assert deployment.poll(task_id)["inputRequests"].keys() == {"name", "size"}
@@ -116,10 +118,24 @@ def test_ids_are_unguessable_and_fit_into_a_header(deployment):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unknown_id_is_invalid_params(deployment, method):
-    unknown = ("A" * 32, "", "x", "../../etc", "A" * 32 + "\n", "é" * 32, "A" * 100_000, "M", "a#M")
-    for task_id in (*unknown, None, 7, True, ["A" * 32], {"id": "A" * 32}):
+    known = asked(deployment)
+    unknown = ("A" * 32, "", "x", "../../etc", "é" * 32, "A" * 100_000, "M", "a#M")
+    similar = (known.swapcase(), f" {known}", f"{known}\n", f"{known}\0", known[:-1])
+    for task_id in (*unknown, *similar, None, 7, True, [known], {"id": known}):
         assert refused(send(deployment, method, task_id)) == (400, -32602), task_id
     assert deployment.error(method, inputResponses={})["code"] == -32602
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_header_that_names_another_task_or_method_is_a_mismatch_and_changes_nothing(deployment, method):
+    task_id = asked(deployment)
+    before = deployment.poll(task_id)
+    others = [{"mcp_name": name} for name in ("A" * 32, task_id.swapcase(), f"{task_id}, {task_id}")]
+    for headers in (*others, {"mcp_method": "tasks/list"}):
+        assert refused(send(deployment, method, task_id, **headers)) == (400, -32020), headers
+    assert deployment.poll(task_id) == before
+    for name in (f"=?base64?{b64encode(task_id.encode()).decode()}?=", None):
+        assert send(deployment, method, task_id, mcp_name=name).status == 200
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -149,6 +165,7 @@ def test_a_task_asks_what_was_declared_at_its_creation_and_fails_at_an_unsupport
     assert [request["method"] for request in requests.values()] == ["sampling/createMessage"]
     failed = deployment.poll(deployment.by(capabilities=TASKS).run_task("samples"))
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
+    assert failed["statusMessage"] == failed["error"]["message"]
     assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
@@ -179,6 +196,23 @@ def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
     assert deployment.poll(task_id)["inputRequests"].keys() == {"size", "name"}
     deployment.resume(task_id, name="Bob", size=3)
     assert deployment.text_of(task_id) == "Bob 3"
+
+
+def test_a_task_that_has_ended_acknowledges_answers_and_cancellations_and_never_changes(deployment):
+    completed = deployment.run_task("job", label="x")
+    failed = deployment.by(capabilities=TASKS).run_task("samples")
+    cancelled = asked(deployment)
+    deployment.cancel(cancelled)
+    ends = {completed: "completed", failed: "failed", cancelled: "cancelled"}
+    for task_id, status in ends.items():
+        ended = deployment.poll(task_id)
+        assert ended["status"] == status
+        deployment.clock.advance(1)
+        for answer in (accepted("Ada"), "malformed"):
+            assert "result" in deployment.update(task_id, name=answer)
+        assert "result" in deployment.cancel(task_id)
+        assert deployment.poll(task_id) == ended
+    assert not deployment.sent
 
 
 def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
