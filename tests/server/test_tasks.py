@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from mcp_roundtrip import Context, Elicit, Server
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.messages import META
@@ -45,6 +45,24 @@ def asks_twice(ctx: Context) -> str:
     ctx.run_as_task()
     name, size = ctx.ask(Elicit("name", "Name?", str), Elicit("size", "Size?", int))
     return f"{name} {size}"
+
+
+prices = []
+"""The price in each pass."""
+
+
+@server.tool(task="required")
+async def asks_while_a_branch_sleeps(ctx: AsyncContext) -> None:
+    await ctx.run_as_task()
+
+    async def sleep(branch: AsyncContext) -> None:
+        for number in range(3):
+            await branch.sleep(f"nap {number}", 60_000)
+
+    async def ask(branch: AsyncContext) -> None:
+        await branch.elicit("sure", f"Pay {prices.pop(0)}?", bool)
+
+    await ctx.gather({"sleep": sleep, "ask": ask})
 
 
 @server.tool(task="required")
@@ -169,6 +187,24 @@ def test_a_task_asks_what_was_declared_at_its_creation_and_fails_at_an_unsupport
     assert failed["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
+def test_a_question_that_changes_while_it_is_open_has_a_new_key_also_if_it_changes_back(deployment):
+    prices[:] = [5, 6, 5]
+    task_id = deployment.run_task("asks_while_a_branch_sleeps")
+    keys = list(deployment.poll(task_id)["inputRequests"])
+    for price in (6, 5):
+        deployment.clock.advance(61)
+        deployment.poll(task_id)
+        deployment.run_workers()
+        [(key, request)] = deployment.poll(task_id)["inputRequests"].items()
+        assert f"Pay {price}?" in request["params"]["message"]
+        assert key not in keys
+        keys.append(key)
+    before = deployment.poll(task_id)
+    for key in keys[:-1]:
+        assert "result" in deployment.update(task_id, **{key: accepted(True)})
+    assert deployment.poll(task_id) == before
+
+
 MALFORMED = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
 
 
@@ -220,5 +256,6 @@ def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
     before = deployment.poll(task_id)
     for params in ({"requestId": 1}, {"requestId": task_id}, {"taskId": task_id}):
         notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        assert deployment.send(notification).status == 202
+        response = deployment.send(notification)
+        assert (response.status, response.body) == (202, "")
     assert deployment.poll(task_id) == before
