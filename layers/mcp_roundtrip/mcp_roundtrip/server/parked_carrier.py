@@ -8,7 +8,6 @@ next question. No worker is dispatched.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -60,33 +59,32 @@ class StoredCall(Struct, frozen=True):
 
     call: FeatureCall
 
-    def resume(self, this_round: Round | None = None, *, task_id: str | None = None) -> Reply | None:
-        """Return the reply of the task or the parked call as which a call continues; None if there is none.
+    def resume_repeated(self) -> Reply | None:
+        """Return the reply of the parked call that this call repeats; None if there is none.
 
-        `task_id`: of the parked call that a state names. The answers of the request are stored; without any,
-        the reply says where the call stands.
-        `this_round`: has the journal of another state, which the client sent again. Its answers do not count.
-        Without both, this call may repeat a parked one. Raises StoreError.
+        The answers that a model passes on are stored. Raises StoreError.
         """
-        stored = None if this_round is None else task_carrier.find_stored(this_round)
-        if this_round is not None:
-            if stored is None:
-                return None
-            if not task_carrier.is_parked(stored):
-                return task_carrier.reply_again(this_round, stored)
-        resumption = _Resumption(self.call)
-        try:
-            if stored is not None:
-                return resumption.reply_to(stored) or question_results.ended(
-                    this_round or resumption.idle_round()
-                )
-            if task_id is not None:
-                return resumption.answer(task_id)
-            return resumption.repeat()
-        except ItemTooLarge as error:
-            return question_results.too_large(resumption.idle_round(), error.limit)
-        except (KeyServiceError, SettingsError) as error:
-            return (this_round or resumption.idle_round()).reply_for_exception(error)
+        return _Resumption(self.call).repeat()
+
+    def resume_named(self, task_id: str) -> Reply:
+        """Return the reply of the parked call that a state names, after storing the answers of the request.
+
+        Without answers, the reply says where the call stands. Raises StoreError.
+        """
+        return _Resumption(self.call).answer(task_id)
+
+    def resume_flow(self, this_round: Round) -> Reply | None:
+        """Return the reply of the task or the parked call as which a flow continues; None if there is none.
+
+        The client has sent a state of the flow again. The answers of the request do not count. Raises
+        StoreError.
+        """
+        stored = task_carrier.find_stored(this_round)
+        if stored is None:
+            return None
+        if not task_carrier.is_parked(stored):
+            return task_carrier.reply_again(this_round, stored)
+        return _Resumption(self.call).reply_to(stored) or question_results.ended(this_round)
 
     def require_room(self, run: Run) -> None:
         """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
@@ -164,19 +162,29 @@ class _Resumption:
             return None if self.caller.code is None else question_results.unknown_code(self.idle_round())
         if responses := self.call.params.model_responses:
             self._begin(task)
-            with suppress(UnknownTask):  # it expired meanwhile
+            try:
                 self.calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
+            except ItemTooLarge as error:
+                return question_results.too_large(self.idle_round(), error.limit)
+            except UnknownTask:
+                pass  # it expired meanwhile
         return self.reply_to(task)
 
     def answer(self, task_id: str) -> Reply:
         """Store the answers of the user to the call of this task, and continue it."""
         pk = task_partition_key(DIALECT, self.caller.binding, task_id)
-        task, params = None if pk is None else self.calls.load(pk), self.call.params
-        if task is not None:
-            self._begin(task)
-            if not self.calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT):
-                return question_results.late(self.idle_round(task), task)
-            task = self.calls.load(task.pk)
+        task = None if pk is None else self.calls.load(pk)
+        if task is None:
+            return question_results.ended(self.idle_round())
+        self._begin(task)
+        params = self.call.params
+        try:
+            is_stored = self.calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT)
+        except ItemTooLarge as error:
+            return question_results.too_large(self.idle_round(), error.limit)
+        if not is_stored:
+            return question_results.late(self.idle_round(task), task)
+        task = self.calls.load(task.pk)
         reply = None if task is None else self.reply_to(task, waits_for_answers=False)
         return reply or question_results.ended(self.idle_round())
 
@@ -187,8 +195,14 @@ class _Resumption:
     def reply_to(self, task: Task, *, waits_for_answers: bool = True) -> Reply | None:
         """Wait until the call can continue, run a pass, and return the reply; None if the call expires.
 
-        `waits_for_answers`: whether to wait for the answers to open questions.
+        `waits_for_answers`: whether to wait for the answers to open questions. Raises StoreError.
         """
+        try:
+            return self._reply_to(task, waits_for_answers=waits_for_answers)
+        except (KeyServiceError, SettingsError) as error:
+            return self.idle_round(task).reply_for_exception(error)
+
+    def _reply_to(self, task: Task, *, waits_for_answers: bool) -> Reply | None:
         current: Task | None = task
         pause_ms = FIRST_PAUSE_MS
         while current is not None:

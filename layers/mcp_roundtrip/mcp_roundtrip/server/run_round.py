@@ -86,7 +86,7 @@ def _run_call(call: FeatureCall) -> Reply:
     try:
         return _run_round(this_round)
     except FlowIsStored:  # a concurrent round has become a task, or was parked
-        return _stored(call).resume(this_round) or Reply(call.context.internal_error)
+        return _stored(call).resume_flow(this_round) or Reply(call.context.internal_error)
 
 
 def require_feature_capabilities(call: FeatureCall) -> None:
@@ -111,19 +111,19 @@ def _load(call: FeatureCall) -> Round | Reply:
     feature, params = call.feature, call.params
     if params.request_state is None:
         may_be_parked = feature.asks and call.plan.parks  # a tool that asks nothing needs no plan
-        return (may_be_parked and _stored(call).resume()) or _first_round(call)
+        return (may_be_parked and _stored(call).resume_repeated()) or _first_round(call)
     try:
         opened = state_carrier.open_state(call, params.request_state)
     except StateRejected as rejected:
         return _refuse_state(call, rejected)
     if (task_id := state_carrier.parked_task(opened, for_view=params.is_in_app)) is not None:
-        return _stored(call).resume(task_id=task_id) or Reply(call.context.internal_error)
+        return _stored(call).resume_named(task_id)
     journal = state_carrier.journal_of(call, opened)
     # No later round could run what the last one puts off.
     is_last = opened.round >= state_carrier.max_rounds(call, journal) and not call.may_start_task
     this_round = _round(call, journal, opened, is_last=is_last)
     may_be_stored = feature.task is not None and call.context.ports.settings.task_table is not None
-    return (may_be_stored and _stored(call).resume(this_round)) or this_round
+    return (may_be_stored and _stored(call).resume_flow(this_round)) or this_round
 
 
 def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
