@@ -22,7 +22,6 @@ import payloads
 from invocations import LambdaContext
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, UI_EXTENSION
 from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS
@@ -47,13 +46,12 @@ codec = make_codec(LocalKey.generate(), time.time)
 # It counts its calls, and each of them would be one DynamoDB request.
 store = CrashingStore(MemoryStore(), NEVER, is_done=False)
 tasks = Tasks(store, NullDispatcher(), clock_ms=lambda: int(time.time() * 1000))
-port = TaskPort(tasks, lambda: "worker")
 
 
 def deploy(*, has_table: bool) -> Server:
     """Return a server with a tool that asks."""
     variables = {**os.environ, "MCP_AUTH_MODE": "jwt"}
-    own = replace(wiring.make_ports(load_settings(variables)), state_codec=lambda: codec, tasks=lambda: port)
+    own = replace(wiring.make_ports(load_settings(variables)), state_codec=lambda: codec, tasks=lambda: tasks)
     ports = replace(own, settings=replace(own.settings, task_table="tasks" if has_table else None))
     server = Server("bench", ports=lambda: ports)
 

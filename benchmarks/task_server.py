@@ -11,7 +11,7 @@ from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
@@ -58,12 +58,17 @@ def questions(ctx: Context, count: int) -> int:
     return count
 
 
+WORKER_ARN = "arn:aws:lambda:eu-central-1:123456789012:function:worker:1"
+
+
 class NullDispatcher:
     """Do not dispatch workers: the scripts call the worker themselves. No task sleeps."""
 
     def dispatch(self, worker: str, pk: str) -> None: ...
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None: ...
+
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,8 @@ def deploy(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: 
     """
     used_dispatcher = dispatcher or NullDispatcher()
     tasks = Tasks(store, used_dispatcher, clock_ms=lambda: int(time.time() * 1000), max_open=max_open)
-    port = TaskPort(tasks, lambda: "worker")
-    ports = replace(wiring.make_ports(load_settings(os.environ)), tasks=lambda: port)
+    settings = load_settings({**os.environ, "MCP_TASK_WORKER": WORKER_ARN})
+    ports = replace(wiring.make_ports(settings), tasks=lambda: tasks)
     server = Server("bench", ports=lambda: ports)
     tools: tuple[Callable[..., int], ...] = (add, steps, texts, questions)
     for tool in tools:

@@ -24,7 +24,7 @@ import msgspec
 from markdown_tables import markdown_table, write_tables
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.tasks.lease import Delivery, Lease
@@ -173,8 +173,9 @@ class Simulation:
         self._loses_worker: dict[str, Kind] = {}
         self.store = CountingStore(self.counts, self.now_ms)
         self.tasks = Tasks(self.store, self, self.now_ms, max_open=10)
-        port = TaskPort(self.tasks, lambda: "worker:1", lease_ms=LEASE_MS)
-        self._ports: Ports = msgspec.structs.replace(make_ports(clock=self.clock), tasks=lambda: port)
+        ports = make_ports(clock=self.clock)
+        assert ports.settings.task_lease_s * 1000 == LEASE_MS
+        self._ports: Ports = msgspec.structs.replace(ports, tasks=lambda: self.tasks)
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -209,6 +210,9 @@ class Simulation:
         self.counts["wake-up"] += 1
         due_ms = -(-at_ms // 1000) * 1000
         self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(self.tasks.wake, pk, at_ms))
+
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        """Do nothing: Lambda invokes the workers."""
 
     def _invoke(self, pk: str, request_id: str) -> None:
         kind = self._loses_worker.pop(pk, None)

@@ -10,10 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec.structs import replace
-
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, EventAuthenticator
-from mcp_roundtrip.deployment.ports import AuditLog, Ports, TaskPort
+from mcp_roundtrip.deployment.ports import AuditLog, Ports
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
@@ -198,6 +196,8 @@ def make_ports(
             audience=None if "audience" in unset else AUDIENCE,
             allowed_origins=allowed_origins,
             task_table=None if tasks is None or "task_table" in unset else "tasks",
+            task_worker=None if "task_worker" in unset else "worker:1",
+            task_delivery="queue" if "task_queue" in unset else "invoke",
             max_rounds=max_rounds,
             server_card=server_card,
         ),
@@ -212,7 +212,7 @@ def make_ports(
         state_codec=_unless_unset(unset, state_codec or (lambda: codec), *STATE_KEYS),
         links=_unless_unset(unset, lambda: links, "state_key_arn"),
         forward=forward or _refuse_forwarding,
-        tasks=_unless_unset(unset, lambda: _task_port(tasks or TaskTable(time), unset), "task_table"),
+        tasks=_unless_unset(unset, (tasks or TaskTable(time)).tasks, "task_table"),
         tracer=tracer,
         audit=audit,
     )
@@ -228,11 +228,6 @@ def _unless_unset(unset: Collection[str], make: Callable[[], T], *settings: str)
         raise SettingsError(f"{PREFIX}{missing.upper()}", "is not set in this deployment")
 
     return fail
-
-
-def _task_port(tasks: TaskTable, unset: Collection[str]) -> TaskPort:
-    port = tasks.port()
-    return replace(port, worker=_unless_unset(unset, port.worker, "task_worker", "task_queue"))
 
 
 def _refuse_forwarding(

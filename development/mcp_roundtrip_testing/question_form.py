@@ -29,7 +29,7 @@ def fill_in(
 ) -> str | None:
     """Return the body of the form, or None if `answer` has no responses to the questions of the page."""
     [token] = parse_qs(urlsplit(url).query)["token"]
-    requests = QuestionLinks(table.port().tasks).find(token).requests
+    requests = QuestionLinks(table.tasks()).find(token).requests
     responses = answer(requests)
     if responses is None:
         return None

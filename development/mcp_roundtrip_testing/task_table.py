@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
-from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
@@ -192,6 +191,9 @@ class RecordingDispatcher:
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         """Do nothing: the next poll dispatches."""
 
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        """Do nothing: workers are invoked without a queue."""
+
 
 class WorkerKilled(BaseException):
     """The worker's process was killed."""
@@ -263,14 +265,13 @@ class TaskTable:
     abandoned: list[str] = field(default_factory=list)
     max_open: int = 0
 
-    def port(self, store: TaskStore | None = None) -> TaskPort:
-        """Return the task port of an environment. A worker that will be killed has a `store` of its own."""
+    def tasks(self, store: TaskStore | None = None) -> Tasks:
+        """Return the tasks of an environment. A worker that will be killed has a `store` of its own."""
         store = store or self.store
         now_ms = lambda: int(self.clock() * 1000)  # noqa: E731 - as short as its use
-        tasks = Tasks(
+        return Tasks(
             store, self.dispatcher, now_ms, on_abandoned=self.abandoned.append, max_open=self.max_open
         )
-        return TaskPort(tasks, lambda: "worker:1")
 
     def task(self, task_id: str) -> Task | None:
         """Return the stored task; None if no worker was dispatched for it."""

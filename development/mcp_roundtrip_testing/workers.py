@@ -157,7 +157,7 @@ class Workers:
             return context.deadline_ms if is_over else clock.monotonic_ms()
 
         ports = replace(
-            self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.port(store)
+            self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.tasks(store)
         )
         work(self.tool_methods(), {"task": pk}, context, lambda: ports)
 

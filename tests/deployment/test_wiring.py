@@ -189,10 +189,9 @@ def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_i
     assert refused.value.setting == "MCP_OWNERS"
 
 
-def test_the_lease_of_workers_and_the_limit_of_open_tasks_are_settings(kms):
-    given = environment(task_table="tasks", task_lease_s="120", max_open_tasks="7")
-    tasks = wiring.make_ports(load_settings(given)).tasks()
-    assert (tasks.lease_ms, tasks.tasks.max_open) == (120_000, 7)
+def test_the_limit_of_open_tasks_is_a_setting(kms):
+    given = environment(task_table="tasks", max_open_tasks="7")
+    assert wiring.make_ports(load_settings(given)).tasks().max_open == 7
 
 
 TASKS = {"task_table": "tasks", "task_worker": WORKER, "task_queue": QUEUE}
@@ -208,18 +207,17 @@ TASKS = {"task_table": "tasks", "task_worker": WORKER, "task_queue": QUEUE}
         ({**TASKS, "task_worker": "", "task_delivery": "queue"}, QUEUE),
     ],
 )
-def test_new_tasks_are_dispatched_to_the_function_or_to_its_queue(kms, given, address):
-    assert wiring.make_ports(load_settings(environment(**given))).tasks().worker() == address
+def test_new_tasks_are_dispatched_to_the_function_or_to_its_queue(given, address):
+    assert load_settings(environment(**given)).worker_address() == address
 
 
 @pytest.mark.parametrize(
     ("delivery", "missing"), [("invoke", "MCP_TASK_WORKER"), ("queue", "MCP_TASK_QUEUE")]
 )
-def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(kms, delivery, missing):
-    given = environment(task_table="tasks", task_delivery=delivery)
-    tasks = wiring.make_ports(load_settings(given)).tasks()
+def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(delivery, missing):
+    settings = load_settings(environment(task_table="tasks", task_delivery=delivery))
     with pytest.raises(SettingsError) as refused:
-        tasks.worker()
+        settings.worker_address()
     assert refused.value.setting == missing
 
 

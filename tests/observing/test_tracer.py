@@ -92,7 +92,7 @@ def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provid
     assert ports.tracer is not None
     with ports.tracer.span("tools/call", SpanKind.SERVER, {}):
         with pytest.raises(StoreError):
-            ports.tasks().tasks.get(None, "a" * 32)
+            ports.tasks().get(None, "a" * 32)
         with pytest.raises(ForwardingFailed):
             ports.forward("orders", {}, {}, 1)
     names = [span.name for span in tracer.exporter.get_finished_spans()]

@@ -106,6 +106,13 @@ def task():
     return StartedTask()
 
 
+@pytest.mark.parametrize("lease_s", [30, 120])
+def test_the_length_of_a_lease_is_a_setting(lease_s):
+    task = StartedTask(replaced_settings={"task_lease_s": lease_s})
+    task.lose_worker(1)
+    assert task.stored.lease_until_ms == int(task.clock() * 1000) + lease_s * 1000
+
+
 def test_a_retry_that_comes_early_waits_for_the_end_of_the_lost_workers_lease(task):
     first = task.lose_worker(3)
     killed_at = task.clock()

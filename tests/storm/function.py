@@ -24,7 +24,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.tasks.lease import Lease
@@ -139,7 +139,7 @@ def warm_up() -> None:
     """Run a pass in this process, so that those forked from it need not build what the first pass builds."""
     global link
     link = LocalLink()
-    tasks = ports(60_000).tasks().tasks
+    tasks = ports(60_000).tasks()
     call = TaskCall("tools/call", "provision", {}, None, None)
     task = tasks.create(
         call, None, Journal("warm"), worker="w", capabilities={"elicitation": {}}, ttl_ms=60_000
@@ -199,17 +199,16 @@ class VirtualContext:
 
 def ports(lease_ms: int) -> Ports:
     now_ms: Callable[[], int] = lambda: round(link.now_s() * 1000)  # noqa: E731 - as short as its use
-    store, dispatcher = RemoteStore(), RemoteDispatcher()
-    tasks = Tasks(store, dispatcher, now_ms)
-    hide = lambda *message: link.call("hide", *message)  # noqa: E731
-    port = TaskPort(tasks, lambda: "worker", lease_ms, hide)
+    tasks = Tasks(RemoteStore(), RemoteDispatcher(), now_ms)
+    in_memory = make_ports()
     return replace(
-        make_ports(),
+        in_memory,
+        settings=replace(in_memory.settings, task_lease_s=lease_ms // 1000),
         clock=link.now_s,
         clock_ms=now_ms,
         pause_ms=lambda duration_ms: link.wait(duration_ms / 1000),
         wait_ms=link.wait_for,
-        tasks=lambda: port,
+        tasks=lambda: tasks,
     )
 
 

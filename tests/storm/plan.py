@@ -16,7 +16,7 @@ SIDES = ("before", "after")
 IN_STEP_S = (1.0, 19.0, 21.0, 39.0, 41.0, 49.0)
 """Times within a long step at which a worker is killed: before the first renewal, and between renewals."""
 
-BEFORE_THE_LEASE = "hide"
+BEFORE_THE_LEASE = "hide_message"
 """The first call for a message, which sets the end of its visibility timeout."""
 
 

@@ -87,7 +87,7 @@ def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes):
 
 
 def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue():
-    lost = run(Case(Delivery.QUEUE, False, "hide", Loss(End.KILL, 0)))
+    lost = run(Case(Delivery.QUEUE, False, "hide_message", Loss(End.KILL, 0)))
     assert lost.seconds_to_next_claim == 930
     assert_laws(lost)
 

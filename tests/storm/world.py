@@ -196,7 +196,7 @@ class World:
             case "dispatch" | "dispatch_at":
                 call = lambda: getattr(self.deployment, name)(*arguments)  # noqa: E731
                 label = name
-            case "hide":
+            case "hide_message":
                 _, handle, seconds = arguments
                 call = lambda: self.deployment.sqs(  # noqa: E731
                     "ChangeMessageVisibility", ReceiptHandle=handle, VisibilityTimeout=seconds

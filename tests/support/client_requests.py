@@ -202,7 +202,7 @@ class ClientRequests:
     @property
     def links(self) -> QuestionLinks:
         """The links in the table."""
-        return QuestionLinks(self.table.port().tasks)
+        return QuestionLinks(self.table.tasks())
 
     def token(self, text: str) -> str:
         """Return the token of the only link in a text."""

@@ -27,13 +27,14 @@ from msgspec import structs
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import RecordingObserver, make_ports
@@ -129,13 +130,11 @@ class Deployment(ClientRequests):
             audit=None if self.audit is None else self.audit.log,
         )
         settings = structs.replace(ports.settings, **self.replaced_settings)
-        replaced = {"tasks": self._task_port, "pause_ms": self._pause_ms, **self.replaced_ports}
+        replaced = {"tasks": self._tasks, "pause_ms": self._pause_ms, **self.replaced_ports}
         return structs.replace(ports, settings=settings, **replaced)
 
-    def _task_port(self) -> TaskPort:
-        port = self.table.port(self.store)
-        hide_message = getattr(self.dispatcher, "hide_message", port.hide_message)
-        return structs.replace(port, hide_message=hide_message)
+    def _tasks(self) -> Tasks:
+        return self.table.tasks(self.store)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Respond in a new environment."""

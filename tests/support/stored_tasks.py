@@ -68,7 +68,7 @@ class StoredTasks:
 
     @property
     def tasks(self) -> Tasks:
-        return structs.replace(self.table.port().tasks, dialect=self.dialect)
+        return structs.replace(self.table.tasks(), dialect=self.dialect)
 
     @property
     def links(self) -> QuestionLinks:

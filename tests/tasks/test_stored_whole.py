@@ -43,7 +43,7 @@ class Waiting:
         self.calls.table.dispatcher.sent.clear()
 
     def tasks(self, store):
-        return self.calls.table.port(store).tasks
+        return self.calls.table.tasks(store)
 
     def on_page(self, given):
         """Return a program that posts a form of the page, and returns whether it is told "stored"."""

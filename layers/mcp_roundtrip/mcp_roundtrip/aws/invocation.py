@@ -110,7 +110,6 @@ class AwsDispatcher:
                 self._send(queue, {"task": pk, "wake": at_ms}, delay_s=min(delay_s, MAX_DELAY_S))
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
-        """Hide a received message from other consumers for so long from now on."""
         with _as_store_errors():
             self._sqs.call(
                 "ChangeMessageVisibility",

@@ -12,7 +12,7 @@ from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
 from mcp_roundtrip.aws.client_interface import ClientFactory
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.invocation import AwsDispatcher
-from mcp_roundtrip.deployment.ports import AuditLog, Observer, TaskPort
+from mcp_roundtrip.deployment.ports import AuditLog, Observer
 from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.audit_records import hashed_caller, plain_caller
@@ -27,19 +27,17 @@ class AwsStores(Struct, dict=True, eq=False):  # dict: for cached_property
     clients: ClientFactory
 
     @cached_property
-    def tasks(self) -> TaskPort:
+    def tasks(self) -> Tasks:
         settings = self.settings
         store = DynamoStore(self.clients.client("dynamodb"), settings.required("task_table"))
-        dispatcher = AwsDispatcher(self.clients, _clock_ms, settings.task_queue)
-        tasks = Tasks(
+        return Tasks(
             store,
-            dispatcher,
+            AwsDispatcher(self.clients, _clock_ms, settings.task_queue),
             clock_ms=_clock_ms,
             on_abandoned=self._log_abandoned,
             on_dispatch_failed=self._log_dispatch_failed,
             max_open=settings.max_open_tasks,
         )
-        return TaskPort(tasks, settings.worker_address, settings.task_lease_s * 1000, dispatcher.hide_message)
 
     def _log_abandoned(self, task_id: str) -> None:
         self.observer.record("task_abandoned", task=task_id)

@@ -67,21 +67,6 @@ class AuditLog(Struct, frozen=True):
     trace_header: Callable[[], str | None] = lambda: None
 
 
-class TaskPort(Struct, frozen=True):
-    """The tasks, and what a worker needs.
-
-    `worker`: returns the address of the worker of new tasks. Raises SettingsError if there is none.
-    `lease_ms`: how long the lease of a worker lasts without a renewal.
-    `hide_message`: takes a queue's URL, the receipt handle of a message and whole seconds, for which the
-    message is hidden from now on. Raises StoreError. Only a port with queues needs it.
-    """
-
-    tasks: Tasks
-    worker: Callable[[], str]
-    lease_ms: int = 60_000
-    hide_message: Callable[[str, str, int], None] = lambda queue, receipt_handle, duration_s: None
-
-
 class Ports(Struct, frozen=True):
     """All interfaces.
 
@@ -111,7 +96,7 @@ class Ports(Struct, frozen=True):
     state_codec: Callable[[], StateCodec]
     links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
-    tasks: Callable[[], TaskPort]
+    tasks: Callable[[], Tasks]
     for_endpoint: Callable[[str | None], Ports] | None = None
     audit: AuditLog | None = None
     tracer: Tracer | None = None

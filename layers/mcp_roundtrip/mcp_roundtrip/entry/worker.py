@@ -81,6 +81,11 @@ class WorkerInvocation(Struct, frozen=True):
     correlation_id: str
     context: Any
 
+    @property
+    def lease_ms(self) -> int:
+        """How long the lease of a worker lasts without a renewal."""
+        return self.ports.settings.task_lease_s * 1000
+
     def begin(self) -> None:
         """Begin the lines of a task; at the first invocation, log the settings that are missing."""
         if self.ports.observer.begin(self.correlation_id):
@@ -98,7 +103,7 @@ class WorkerInvocation(Struct, frozen=True):
             task = self._work(pk, request_id)
         except LeaseHeld as held:
             left_ms = max(held.until_ms + 1 - self._now_ms(), 0)
-            self.ports.pause_ms(min(left_ms, self.ports.tasks().lease_ms + MARGIN_MS))
+            self.ports.pause_ms(min(left_ms, self.lease_ms + MARGIN_MS))
             try:
                 task = self._work(pk, request_id)
             except LeaseHeld:  # renewed: its owner runs
@@ -122,19 +127,19 @@ class WorkerInvocation(Struct, frozen=True):
         So it is soon delivered again if the worker is lost. Until their turn comes, the other messages of a
         batch keep the visibility timeout of their queue, which outlasts the invocation.
         """
-        message, lease_ms = parse_json(record["body"]), self.ports.tasks().lease_ms
+        message = parse_json(record["body"])
         pk = str(message["task"])
         is_moved = _is_moved(record, message.get("queue"))
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
-        hide(lease_ms)
+        hide(self.lease_ms)
         if "wake" in message:
-            self.ports.tasks().tasks.wake(pk, int(message["wake"]))
+            self.ports.tasks().wake(pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            self.ports.tasks().tasks.redispatch(pk)
+            self.ports.tasks().redispatch(pk)
             return True
         try:
-            task = self._work(pk, record["messageId"], partial(hide, lease_ms))
+            task = self._work(pk, record["messageId"], partial(hide, self.lease_ms))
         except LeaseHeld as held:  # this message was delivered twice; deleting it would delete both
             hide(held.until_ms - self._now_ms())
             self._record_end(pk, None)
@@ -146,7 +151,7 @@ class WorkerInvocation(Struct, frozen=True):
         remaining_ms = lambda_remaining_ms(self.context)
         deadline_ms = worker_deadline_ms(self.ports.clock_ms(), remaining_ms)
         invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.context), self.ports)
-        delivery = Delivery(delivery_id, remaining_ms, self.ports.tasks().lease_ms, on_renewed)
+        delivery = Delivery(delivery_id, remaining_ms, self.lease_ms, on_renewed)
         run = partial(self._run, pk, delivery)
         if self.ports.audit is None:
             return run(self.ports, invocation)
@@ -159,7 +164,7 @@ class WorkerInvocation(Struct, frozen=True):
             observer.record("task_abandoned", task=abandoned)
 
         worker = Worker(
-            replace(ports.tasks().tasks, on_abandoned=on_abandoned),
+            replace(ports.tasks(), on_abandoned=on_abandoned),
             TaskRunner(self.tool_methods, ports, invocation),
             lambda event, error: observer.record_failure(event, error, task=task_id),
             lambda lost: observer.record("lease_lost", task=lost),
@@ -174,7 +179,8 @@ class WorkerInvocation(Struct, frozen=True):
         if queue is None:  # it was moved here
             return
         try:
-            self.ports.tasks().hide_message(queue, receipt_handle, (lease_ms + MARGIN_MS) // 1000)
+            duration_s = (lease_ms + MARGIN_MS) // 1000
+            self.ports.tasks().dispatcher.hide_message(queue, receipt_handle, duration_s)
         except StoreError as error:
             self.ports.observer.record_failure("message_not_hidden", error, task=task_id_in(pk))
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError
@@ -41,6 +41,7 @@ from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.related_items import TaskCall
+from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.watchdog import EndReason
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
@@ -314,7 +315,7 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
     """
 
     def begin(task: Task, reason: EndReason) -> Callable[[bool], None]:
-        item = ports.tasks().tasks.store.get(task.pk, CALL)
+        item = ports.tasks().store.get(task.pk, CALL)
         # A task that a worker took, and was not abandoned, may be abandoned later. A task expires once.
         version = task.version if reason == "abandoned" else 0
         named = f"mcp-rs/v1/audit-task-end:{task.pk}:{reason}:{version}"
@@ -323,8 +324,7 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
         operation.begin_task(task, None if item is None else TaskCall.from_item(item))
         return lambda has_ended: operation.end(outcome=reason if has_ended else SUPERSEDED)
 
-    def tasks() -> TaskPort:
-        port = ports.tasks()
-        return replace(port, tasks=replace(port.tasks, on_ending=begin))
+    def tasks() -> Tasks:
+        return replace(ports.tasks(), on_ending=begin)
 
     return replace(ports, tasks=tasks)

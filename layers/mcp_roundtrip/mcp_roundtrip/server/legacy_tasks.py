@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import caller_binding
-from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.capabilities import has_tasks
@@ -32,6 +31,7 @@ from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.task_methods import task_members, task_of_caller
 from mcp_roundtrip.tasks.model import Status, Task
+from mcp_roundtrip.tasks.service import Tasks
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.tools import ToolMethods  # a front door has none
@@ -124,19 +124,17 @@ def _with_capabilities(
 
 
 def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> RequestContext:
-    def dialect_port() -> TaskPort:
-        port = context.ports.tasks()
-        return replace(port, tasks=replace(port.tasks, dialect=DIALECT, max_ttl_ms=max_ttl_ms))
+    def dialect_tasks() -> Tasks:
+        return replace(context.ports.tasks(), dialect=DIALECT, max_ttl_ms=max_ttl_ms)
 
-    return replace(context, ports=replace(context.ports, tasks=dialect_port))
+    return replace(context, ports=replace(context.ports, tasks=dialect_tasks))
 
 
 def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task:
     """Store a completed task: a client that requested a task reads the result with `tasks/result`."""
     try:
-        return context.ports.tasks().tasks.create_completed(
-            caller_binding(context.principal), result, ttl_ms=TTL_MS
-        )
+        principal = caller_binding(context.principal)
+        return context.ports.tasks().create_completed(principal, result, ttl_ms=TTL_MS)
     except StoreError as error:
         raise context.table_unavailable(error) from error
 

@@ -146,7 +146,7 @@ class _Resumption:
     def __init__(self, call: FeatureCall) -> None:
         context = call.context
         self.call = call
-        self.calls = ParkedCalls.of(context.ports.tasks().tasks)
+        self.calls = ParkedCalls.of(context.ports.tasks())
         self.caller = parked_caller(call)
         now_ms, deadline_ms = context.ports.clock_ms(), context.invocation.deadline_ms
         self.waits_until_ms = now_ms + ANSWER_WAIT_MS

@@ -98,7 +98,7 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
 def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
     if request.method in ("GET", "HEAD"):
         token = request.query.get(TOKEN, "")
-        found = QuestionLinks(ports.tasks().tasks).find(token)
+        found = QuestionLinks(ports.tasks()).find(token)
         if found.state != "open":
             return _Outcome(found.state)
         return _Outcome("shown", form=_form(found, token, server))
@@ -128,7 +128,7 @@ def _take_answers(posted: Values, ports: Ports, server: str, operation: Operatio
 
     The form of questions that have been answered gets the reply of the first one if its answers are the same.
     """
-    token, links = only_value(posted, TOKEN), QuestionLinks(ports.tasks().tasks)
+    token, links = only_value(posted, TOKEN), QuestionLinks(ports.tasks())
     found = links.find(token)
     if found.state not in ("open", "answered"):
         return _Outcome(found.state)

@@ -231,7 +231,7 @@ def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInpu
     Returns False if the task has changed. Raises StoreError, and ItemTooLarge for an entry.
     """
     call = this_round.call
-    calls = ParkedCalls.of(call.context.ports.tasks().tasks)
+    calls = ParkedCalls.of(call.context.ports.tasks())
 
     def end(parked: Task) -> Change:
         if parked.requests and parked.work_state is WorkState.AWAITING:

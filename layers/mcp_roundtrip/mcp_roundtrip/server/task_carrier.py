@@ -75,7 +75,7 @@ def require_room(call: FeatureCall, run: Run) -> None:
     """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
     principal, flow_id = caller_binding(call.context.principal), run.history.journal.flow_id
     try:
-        call.context.ports.tasks().tasks.limit.check(Owner(principal, session_caller(call), flow_id))
+        call.context.ports.tasks().limit.check(Owner(principal, session_caller(call), flow_id))
     except TooManyOpenTasks as error:
         raise _too_many_open_tasks(call, run, error) from None
 
@@ -134,7 +134,7 @@ def find_stored(this_round: Round) -> Task | None:
     call, flow = this_round.call, flow_of(this_round)
     assert flow is not None
     call.context.tag(flow=flow.id)
-    return call.context.ports.tasks().tasks.find(flow)
+    return call.context.ports.tasks().find(flow)
 
 
 def is_parked(stored: Task) -> bool:
@@ -153,7 +153,7 @@ def reply_again(this_round: Round, task: Task) -> Reply:
     if call.params.is_in_app:  # a view cannot follow a task
         text = f"{call.name} continues as a task, with other answers. What was sent now was not stored."
         return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
-    if task.dialect != call.context.ports.tasks().tasks.dialect:
+    if task.dialect != call.context.ports.tasks().dialect:
         raise invalid_state(call, StateRejected("other_dialect"))
     require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
     return _reply(this_round, task, "task_repeated")
@@ -175,13 +175,13 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
 
     `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
     """
-    call, port = this_round.call, this_round.call.context.ports.tasks()
+    call, ports = this_round.call, this_round.call.context.ports
     new = partial(
-        port.tasks.create,
+        ports.tasks().create,
         task_call_of(call),
         caller_binding(call.context.principal),
         journal,
-        worker=port.worker(),
+        worker=ports.settings.worker_address(),
         capabilities=call.context.request.meta.capabilities,
         ttl_ms=ttl_ms,
         flow=flow_of(this_round),

@@ -96,7 +96,7 @@ def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[CallerTask
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:
-        yield context.ports.tasks().tasks, caller_binding(context.principal), task_id
+        yield context.ports.tasks(), caller_binding(context.principal), task_id
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
     except MalformedInputResponse as error:

@@ -60,6 +60,13 @@ class Dispatcher(Protocol):
         """
         ...
 
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        """Hide a received message from other consumers of the queue, for so many seconds from now on.
+
+        A dispatcher without queues does nothing.
+        """
+        ...
+
 
 class Watchdog(Struct, frozen=True):
     """Looks after the tasks of a store.
