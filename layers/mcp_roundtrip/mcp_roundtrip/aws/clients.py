@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from random import SystemRandom
 from typing import Any, Final
 from urllib.parse import SplitResult, quote
 
@@ -58,13 +59,8 @@ THROTTLING_CODES: Final = frozenset(
 Retries = Callable[[AwsError, int], float | None]
 """Returns the pause in seconds after a failed attempt, of which the first is 1; None to give up."""
 
-
-def kernel_random() -> float:
-    """Return a random number of at least 0 and less than 1, from the kernel.
-
-    Environments of one snapshot share the state of the module `random`.
-    """
-    return (int.from_bytes(os.urandom(7), "big") >> 3) / 2**53
+kernel_random: Final = SystemRandom().random
+"""Environments of one snapshot share the state of `random.random`; this function has none."""
 
 
 def retry_connection(error: AwsError, attempt: int) -> float | None:
