@@ -148,7 +148,6 @@ class FrontDoor:
             templates=catalog.templates,
             calls=calls,
             read_own_view=self._forward,
-            dialect_call=self._forward_feature,
             read_skills=self._read_skills if catalog.skills else None,
         )
 

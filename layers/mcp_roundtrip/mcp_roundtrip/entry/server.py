@@ -140,7 +140,6 @@ class Server(Registry):
             templates=templates,
             calls=calls,
             read_own_view=read_own_view,
-            dialect_call=self._call_tool_of_dialect,
             read_skills=self._read_skills if self.skill_folders else None,
         )
 
@@ -151,24 +150,10 @@ class Server(Registry):
         return run_call(self.prompts_and_resources.find_resource(context))
 
     def _call_tool(self, context: RequestContext) -> Reply:
-        if self._is_answer(context):
-            return self._answer(context)
+        if context.params.get("name") == ANSWER_TOOL and has_views(self.tools):
+            call = find_answered_call(self.tools, context)
+            return call if isinstance(call, Reply) else with_status(run_call(call))
         return run_call(self._tool_methods.find_call(context))
-
-    def _is_answer(self, context: RequestContext) -> bool:
-        return context.params.get("name") == ANSWER_TOOL and has_views(self.tools)
-
-    def _answer(self, context: RequestContext) -> Reply:
-        call = find_answered_call(self.tools, context)
-        return call if isinstance(call, Reply) else with_status(run_call(call))
-
-    def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
-        if self._is_answer(context):
-            return self._answer(context)
-        from mcp_roundtrip.server import legacy_tasks  # off by default
-
-        call = legacy_tasks.find_call(self._tool_methods, context)
-        return legacy_tasks.adapt_reply(call, run_call(call))
 
     def _read_skills(self) -> SkillMethods:
         from mcp_roundtrip.server import skills  # a call needs none

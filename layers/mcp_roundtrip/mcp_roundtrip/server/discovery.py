@@ -117,18 +117,19 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         """The handlers for clients that open with `initialize`, which do not have those of skills."""
         features = self.features
         later = {**features.call_handlers(), **self._lists()}
-        if self.options.legacy_tasks is not None:
-            later[TOOLS_CALL] = features.dialect_call
         found: dict[str, Handler] = {
             **{method: partial(_adapt, handler) for method, handler in later.items()},
             INITIALIZE: self._initialize,
             PING: _ping,
             TOOLS_LIST: partial(_adapt, self._list_legacy_tools),
         }
-        if self._has_dialect:
-            from mcp_roundtrip.server.legacy_tasks import TASK_HANDLERS  # off by default
+        if self.options.legacy_tasks is not None:
+            from mcp_roundtrip.server import legacy_tasks  # off by default
 
-            found |= {method: partial(_call_with_tasks, each) for method, each in TASK_HANDLERS.items()}
+            call_tool = partial(legacy_tasks.call_tool, later[TOOLS_CALL], features.tools)
+            found[TOOLS_CALL] = partial(_adapt, call_tool)
+            of_tasks = legacy_tasks.TASK_HANDLERS if features.has_tasks else {}
+            found |= {method: partial(_call_with_tasks, handler) for method, handler in of_tasks.items()}
         return found
 
     @property

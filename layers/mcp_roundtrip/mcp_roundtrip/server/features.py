@@ -25,7 +25,6 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
 
     `calls`: the handlers of the methods that name a feature.
     `read_own_view`: reads the view of a tool.
-    `dialect_call`: calls a tool in the dialect of tasks (`ServerOptions.legacy_tasks`).
     `read_skills`: returns what serves the skills; None if there are none.
     """
 
@@ -35,7 +34,6 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     templates: Mapping[str, Listable]
     calls: Mapping[str, Handler]
     read_own_view: ReadView
-    dialect_call: Handler
     read_skills: Callable[[], SkillMethods] | None = None
 
     @cached_property

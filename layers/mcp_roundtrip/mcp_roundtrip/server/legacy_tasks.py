@@ -8,7 +8,7 @@ basic/utilities/tasks).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -25,16 +25,16 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_INPUT_RESPONSE,
     TASKS_RESULT,
 )
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.lists import ListedTool
+from mcp_roundtrip.server.options import ANSWER_TOOL
+from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.task_methods import task_members, task_of_caller
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.tools import ToolMethods  # a front door has none
 
 DIALECT: Final = "sep-2322"
 
@@ -60,31 +60,39 @@ MAX_PAUSE_MS: Final = 4_000
 # -- tools/call -----------------------------------------------------------------------------------------
 
 
-def find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
-    """Return the call that a `tools/call` asks for: the client decides whether it becomes a task.
+def call_tool(
+    handler: Handler, tools: Mapping[str, ListedTool], context: RequestContext
+) -> Reply | HttpResponse:
+    """Call the handler of `tools/call`: the client decides whether the call becomes a task.
 
     Raises ProtocolError or InsufficientScope.
     """
-    meta, tool = context.request.meta, find_by_name(methods.tools, context)
+    if context.params.get("name") == ANSWER_TOOL:  # it continues a call that has asked before
+        return handler(context)
+    adapted = _adapt_context(find_by_name(tools, context), context)
+    reply = handler(adapted)
+    return reply if isinstance(reply, HttpResponse) else _adapt_reply(adapted, reply)
+
+
+def _adapt_context(tool: ListedTool, context: RequestContext) -> RequestContext:
+    """Return the context of a call that becomes a task if, and only if, the client has asked for one."""
+    meta = context.request.meta
     if _is_for_task(context):
         ttl_ms = _ttl_ms(context.params["task"])
         if tool.task is None:
             raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
         declared = meta.capabilities if meta.knows_capabilities else ASSUMED_CAPABILITIES
-        adapted = _in_dialect(_with_capabilities(context, declared, tasks=True), ttl_ms)
-        return replace(methods.find_call(context), context=adapted)
+        return _in_dialect(_with_capabilities(context, declared, tasks=True), ttl_ms)
     if tool.task == "required":
         raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
-    call = methods.find_call(context)
     if context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) is None:
-        return call
+        return context
     # Such a client supports rounds as the SEP describes them.
-    return replace(call, context=_with_capabilities(context, meta.capabilities))
+    return _with_capabilities(context, meta.capabilities)
 
 
-def adapt_reply(call: FeatureCall, reply: Reply) -> Reply:
+def _adapt_reply(context: RequestContext, reply: Reply) -> Reply:
     """Return the reply to a call: a task if the client asked for one, also if the call has ended."""
-    context = call.context
     if not _is_for_task(context) or isinstance(reply.body, ProtocolError):
         return reply
     match reply.body["resultType"]:
