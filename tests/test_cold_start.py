@@ -145,6 +145,19 @@ def test_a_front_door_imports_neither_the_engine_nor_pydantic():
     assert [name for name in done.stdout.split() if name.startswith(heavy) and name not in light] == []
 
 
+def test_audit_records_do_not_load_what_stores_tasks():
+    code = """
+import sys
+from mcp_roundtrip.deployment import settings, wiring
+wiring.make_ports(settings.load_settings({"MCP_AUTH_MODE": "none", "MCP_AUDIT": "principal:group"}))
+import mcp_roundtrip.server.auditing
+print(*sys.modules)
+"""
+    loaded = set(run_program(code).stdout.split())
+    assert "mcp_roundtrip.aws.audit_log" in loaded
+    assert loaded.isdisjoint({"mcp_roundtrip.aws.dynamodb", "mcp_roundtrip.tasks.service"})
+
+
 def test_a_tool_without_a_context_does_not_load_the_context():
     without = PLAIN_CALL.replace("ctx: Context, ", "").replace(", Context", "")
     assert "Context" not in without

@@ -7,7 +7,6 @@ from typing import Any
 
 from mcp_roundtrip.deployment.ports import AuditLog
 from mcp_roundtrip.internal_errors import AuditFailed
-from mcp_roundtrip.observing.audit_records import plain_caller
 
 
 @dataclass
@@ -21,7 +20,7 @@ class AuditLines:
     @property
     def log(self) -> AuditLog:
         source = {"stack": "shop", "function": "orders"}
-        return AuditLog(self._write, plain_caller, source, lambda: "Root=1-5f-2a;Parent=3;Sampled=1")
+        return AuditLog(self._write, source, trace_header=lambda: "Root=1-5f-2a;Parent=3;Sampled=1")
 
     def _write(self, time_ms: int, line: str) -> None:
         parsed = json.loads(line)

@@ -12,16 +12,16 @@ from msgspec import Struct
 
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.invocation import LambdaForwarder
-from mcp_roundtrip.deployment.ports import Observer
-from mcp_roundtrip.deployment.settings import Settings
+from mcp_roundtrip.deployment.ports import AuditLog, Observer
+from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.client_interface import ClientFactory
-    from mcp_roundtrip.deployment.aws_stores import AwsStores
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
     from mcp_roundtrip.observing.tracer import Tracer
+    from mcp_roundtrip.tasks.service import Tasks
 
 
 def make_clients(settings: Settings, observer: Observer, tracer: Tracer | None) -> ClientFactory:
@@ -56,10 +56,28 @@ class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
         self.observer.record("certificate_issued", certificate=certificate, expires_at=expires_at)
 
     @cached_property
-    def stores(self) -> AwsStores:
-        from mcp_roundtrip.deployment.aws_stores import AwsStores  # most requests need no tasks
+    def tasks(self) -> Tasks:
+        from mcp_roundtrip.deployment.aws_tasks import make_tasks  # most requests need no tasks
 
-        return AwsStores(self.settings, self.observer, self.clients)
+        return make_tasks(self.settings, self.observer, self.clients)
+
+    def audit_log(self, audit: Audit) -> AuditLog:
+        """Return the audit log. In mode `hash`, the KMS key `alias/<issuer>-audit` derives its key."""
+        from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog  # off by default
+
+        issuer = self.settings.issuer or ""
+        function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+        # Versions of a function, and functions with one log group, have different streams.
+        stream = os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{function}/{os.urandom(16).hex()}"
+        stream = stream.replace(":", "_")
+        log = CloudWatchAuditLog(lambda: self.clients.client("logs"), audit.log_group, stream)
+        key = AuditKey(lambda: self.clients.client("kms"), f"alias/{issuer}-audit", issuer)
+        return AuditLog(
+            log.write,
+            source={"stack": issuer, "function": function.removeprefix(f"{issuer}_") if issuer else function},
+            hash_key=None if audit.mode == "principal" else lambda: key.secret,
+            trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
+        )
 
     def forward(self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
         """Forward an event to the function of an owner (see `Ports.forward`)."""

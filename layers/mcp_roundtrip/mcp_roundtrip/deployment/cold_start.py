@@ -35,8 +35,8 @@ _EVERY_FUNCTION: Final = (
     *("server.legacy_tasks", "server.lists"),
     # skills
     "server.skills",
-    # tasks
-    *("deployment.aws_ports", "deployment.aws_stores", "server.task_methods"),
+    # tasks and audit records
+    *("deployment.aws_ports", "deployment.aws_tasks", "server.task_methods", "aws.audit_log"),
 )
 _SERVER: Final = (
     # arguments, results and steps

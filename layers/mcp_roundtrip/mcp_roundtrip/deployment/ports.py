@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.callers import Authenticator, Principal
+    from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.deployment.settings import Settings
     from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
@@ -56,14 +56,16 @@ class AuditLog(Struct, frozen=True):
     """Where audit records are stored.
 
     `write`: takes epoch milliseconds and the JSON text of a line, and returns when it is stored.
-    `identify`: returns the members that identify a principal. Both raise AuditFailed.
     `source`: the members of every line: the stack and the function.
+    `hash_key`: returns the key of the hashes that identify callers; None if their subjects identify them.
     `trace_header`: returns the X-Ray trace header of the invocation.
+
+    `write` and `hash_key` raise AuditFailed.
     """
 
     write: Callable[[int, str], None]
-    identify: Callable[[Principal], Mapping[str, str]]
     source: Mapping[str, str]
+    hash_key: Callable[[], bytes] | None = None
     trace_header: Callable[[], str | None] = lambda: None
 
 

@@ -120,8 +120,8 @@ def _make_ports(settings: Settings, aws: Callable[[], AwsPorts], tracer: Tracer 
         state_codec=lambda: aws().protection.codec,
         links=lambda: aws().protection.links,
         forward=lambda *forwarded: aws().forward(*forwarded),
-        tasks=lambda: aws().stores.tasks,
-        audit=None if settings.audit is None else aws().stores.audit_log(settings.audit),
+        tasks=lambda: aws().tasks,
+        audit=None if settings.audit is None else aws().audit_log(settings.audit),
         tracer=tracer,
         catalog_digest=_catalog_digest,
     )

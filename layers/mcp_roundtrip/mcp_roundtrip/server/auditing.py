@@ -24,6 +24,8 @@ from mcp_roundtrip.observing.audit_records import (
     answers_of,
     audit_line,
     client_members,
+    hashed_caller,
+    plain_caller,
 )
 from mcp_roundtrip.protocol.constants import (
     FEATURE_KINDS,
@@ -41,7 +43,6 @@ from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.related_items import TaskCall
-from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.watchdog import EndReason
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
@@ -256,7 +257,9 @@ class AuditedOperation:
 
     def _write(self) -> None:
         if self._principal is not None and "principal" not in self._record:
-            self._record["principal"] = self._log.identify(self._principal)
+            key, principal = self._log.hash_key, self._principal
+            identity = plain_caller(principal) if key is None else hashed_caller(principal, key())
+            self._record["principal"] = identity
         now_ms = int(self._ports.clock() * 1000)
         self._log.write(now_ms, audit_line({**self._record, "time": iso_timestamp(now_ms)}))
 
@@ -324,7 +327,4 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
         operation.begin_task(task, None if item is None else TaskCall.from_item(item))
         return lambda has_ended: operation.end(outcome=reason if has_ended else SUPERSEDED)
 
-    def tasks() -> Tasks:
-        return replace(ports.tasks(), on_ending=begin)
-
-    return replace(ports, tasks=tasks)
+    return replace(ports, tasks=lambda: replace(ports.tasks(), on_ending=begin))
