@@ -31,7 +31,7 @@ from mcp_roundtrip.server.options import (
 )
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
-from mcp_roundtrip.server.run_round import run_call
+from mcp_roundtrip.server.run_call import run_call
 from mcp_roundtrip.server.tools import ToolMethods
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@
    checks that steps 4 and 5 call, so that all of them stand in one table.
 4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
    finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
-5. `run_round` runs one round of the call: it loads the journal from a carrier, has `round` run the function
+5. `run_call` runs one round of the call: it loads the journal from a carrier, has `round` run the function
    once and build the Reply, or saves the journal and asks: `question_results` has a result for each channel.
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
    start from its beginning (`restart`). The tables of `plan` decide which. `errors` maps an exception.

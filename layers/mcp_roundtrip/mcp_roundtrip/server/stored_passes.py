@@ -47,9 +47,9 @@ from mcp_roundtrip.tasks.worker import (
     RETRYABLE,
     Completed,
     EndWith,
-    OpenPass,
     PassResult,
     TaskError,
+    UnfinishedPass,
     key_asked_too_often,
 )
 
@@ -146,7 +146,7 @@ class ParkedPass(Struct):
                 # The user is not asked again: the next pass finds out whether they have finished.
                 self.waits_for_url = True
                 outcome = Checkpointed(journal)
-        return OpenPass(this_round.run, outcome)
+        return UnfinishedPass(this_round.run, outcome)
 
     def _become_task(
         self, this_round: Round, task: Task, outcome: TaskRequested | Checkpointed, ttl_ms: int
@@ -158,7 +158,7 @@ class ParkedPass(Struct):
             refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
             if not isinstance(error, ItemTooLarge):
                 self.refusal = refusal
-                return OpenPass(this_round.run, Checkpointed(outcome.journal))
+                return UnfinishedPass(this_round.run, Checkpointed(outcome.journal))
             self.reply = refusal
         return _conclusion(self.reply)
 
@@ -209,9 +209,9 @@ class TaskRunner(Struct, frozen=True):
             return _conclusion(reply)
         match outcome:
             case NeedsInput(channel="page") if task.dialect == "extension" and call.plan.parks:
-                move = partial(_park, this_round, task, history.call, outcome)
-                return OpenPass(this_round.run, outcome, move)
-        return OpenPass(this_round.run, outcome)
+                park = partial(_park, this_round, task, history.call, outcome)
+                return UnfinishedPass(this_round.run, outcome, park)
+        return UnfinishedPass(this_round.run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
         meta = RequestMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)

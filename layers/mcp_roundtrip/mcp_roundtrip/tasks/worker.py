@@ -53,19 +53,19 @@ EndWith = Callable[[Mapping[str, Any]], Change]
 """Returns the change that ends the task of a pass with a result, unless the task has changed since."""
 
 
-class OpenPass(Struct, frozen=True):
+class UnfinishedPass(Struct, frozen=True):
     """A pass over the tool of a task that has not ended the call.
 
-    `move` continues the call elsewhere and ends the task, in one transaction; it returns False if the task
-    has changed since the pass began.
+    `park`: set if the call of the task has to be parked. It parks the call and ends the task, in one
+    transaction, and returns False if the task has changed since the pass began.
     """
 
     run: Run
     outcome: Outcome
-    move: Callable[[EndWith], bool] | None = None
+    park: Callable[[EndWith], bool] | None = None
 
 
-PassResult = Completed | TaskError | OpenPass
+PassResult = Completed | TaskError | UnfinishedPass
 """The result of one pass over the tool of a task."""
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
@@ -138,7 +138,7 @@ class Worker(Struct, frozen=True):
             self.store.update(task.pk, TASK, change)
         recorder = TaskRecorder(task, lease, history.next_order)
         result = self.run_pass(task, history, recorder)
-        if isinstance(result, OpenPass):
+        if isinstance(result, UnfinishedPass):
             recorder.flush_status()
         return self._store_outcome(task, history, recorder, result)
 
@@ -162,17 +162,17 @@ class Worker(Struct, frozen=True):
         if not recorder.lease.check():
             return None
         owner, now_ms = recorder.lease.owner, self.tasks.clock_ms()
-        if not isinstance(result, OpenPass):
+        if not isinstance(result, UnfinishedPass):
             return self.store.update(task.pk, TASK, self._end_change(task, owner, result))
         accepted = accepted_keys(task, history, result.run)
         end_with = partial(self._complete, task, owner, version=task.version)
-        if result.move is not None and result.move(end_with):
+        if result.park is not None and result.park(end_with):
             return self.store.get(task.pk, TASK)
         item = None
         match result.outcome:
             case OwnershipLost():
                 return None
-            case NeedsInput() if result.move is None:
+            case NeedsInput() if result.park is None:
                 item = self._await_responses(task, history, recorder, result.run, accepted)
             case Sleeping(wake_at_ms):
                 change = transitions.sleep(
