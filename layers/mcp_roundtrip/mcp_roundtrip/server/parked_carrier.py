@@ -31,7 +31,7 @@ from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
-from mcp_roundtrip.server.task_carrier import creation_error, flow_of, parked_caller, task_call_of
+from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_of
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
@@ -106,7 +106,7 @@ class StoredCall(Struct, frozen=True):
                 # A concurrent call was parked first; or this one was, and continued since its state left.
                 return resumption.reply_to(task) or question_results.ended(this_round)
         except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
-            return this_round.error_reply(creation_error(call, this_round.run, error))
+            return task_carrier.not_stored(this_round, error)
         channel = asked.channel if requests else None
         call.record("call_parked", asked=sorted(requests), channel=channel)
         return ask(this_round, task) if requests else question_results.wait(this_round, task)

@@ -74,27 +74,32 @@ def new_run(
 
 
 def _services(call: FeatureCall, is_last: bool) -> RunServices:
-    ports, principal = call.context.ports, call.context.principal
+    ports = call.context.ports
 
-    def step_failed(step: str, error: Exception, runs_again: bool) -> None:
+    def can_continue() -> bool:
+        return not is_last and call.carrier_if_unfinished is not None
+
+    def sign_link(key: str, flow_id: str, expires_at: int) -> str:
+        return ports.links().sign(user_binding(call.context.principal), key, flow_id, expires_at)
+
+    def on_step_failed(step: str, error: Exception, runs_again: bool) -> None:
         if runs_again:
             call.record("step_retried", step=step, error=type(error).__name__)
         else:
             call.record_failure("step_failed", error, step=step)
 
+    def call_identity() -> str | None:
+        return call.binding.identity()
+
     return RunServices(
-        Deadline(
-            call.context.invocation.deadline_ms,
-            ports.clock_ms,
-            can_continue=lambda: not is_last and call.carrier_if_unfinished is not None,
-        ),
-        ports.clock,
-        ports.random_bytes,
-        lambda *link: ports.links().sign(user_binding(principal), *link),
-        ports.pause_ms,
-        step_failed,
-        ports.pause_ms_async,
-        lambda: call.binding.identity(),
+        deadline=Deadline(call.context.invocation.deadline_ms, ports.clock_ms, can_continue),
+        clock=ports.clock,
+        random_bytes=ports.random_bytes,
+        sign_link=sign_link,
+        pause_ms=ports.pause_ms,
+        on_step_failed=on_step_failed,
+        pause_ms_async=ports.pause_ms_async,
+        call_identity=call_identity,
     )
 
 
@@ -129,9 +134,12 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     parameter, make_context = signature.context_parameter, None
     if signature.context_type is not None:
         context, meta = call.context, call.context.request.meta
-        invocation, options = context.invocation, context.options
         info = CallInfo(
-            context.principal, meta.info, invocation.lambda_context, options.namespaced_requests, meta.trace
+            principal=context.principal,
+            client=meta.info,
+            lambda_context=context.invocation.lambda_context,
+            namespaced_requests=context.options.namespaced_requests,
+            trace=meta.trace,
         )
         make_context = partial(signature.context_type, run, info)
     if signature.is_async:
@@ -222,15 +230,13 @@ class Round(Struct, frozen=True):
         **fields: Any,
     ) -> Reply:
         """Build the reply from a result or an error, with the notifications and log fields of the round."""
-        declined = self.call.params.declined()
-        log_fields: dict[str, Any] = {
-            **self.call.log_identity,
-            "round": self.number,
-            **({"declined": declined} if declined else {}),
-            **self.run.notifications.log_fields(),
-            **({} if asked is None else {"asked": list(asked)}),
-            **fields,
-        }
+        log_fields: dict[str, Any] = {**self.call.log_identity, "round": self.number}
+        if declined := self.call.params.declined():
+            log_fields["declined"] = declined
+        log_fields |= self.run.notifications.log_fields()
+        if asked is not None:
+            log_fields["asked"] = list(asked)
+        log_fields |= fields
         if outcome is not None and not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)

@@ -33,7 +33,7 @@ from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
-from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
+from mcp_roundtrip.server.task_carrier import parked_caller
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.lease import TaskRecorder
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -155,7 +155,7 @@ class ParkedPass(Struct):
         try:
             self.reply = task_carrier.create(this_round, outcome.journal, ttl_ms, task)
         except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
-            refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+            refusal = task_carrier.not_stored(this_round, error)
             if not isinstance(error, ItemTooLarge):
                 self.refusal = refusal
                 return UnfinishedPass(this_round.run, Checkpointed(outcome.journal))

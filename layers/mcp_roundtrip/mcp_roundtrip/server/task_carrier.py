@@ -80,10 +80,14 @@ def require_room(call: FeatureCall, run: Run) -> None:
         raise _too_many_open_tasks(call, run, error) from None
 
 
-def creation_error(
+def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | StoreError) -> Reply:
+    """Build the reply of a call that could not be stored after a pass, and log the error."""
+    return this_round.error_reply(_creation_error(this_round.call, this_round.run, error))
+
+
+def _creation_error(
     call: FeatureCall, run: Run, error: ItemTooLarge | TooManyOpenTasks | StoreError
 ) -> ClientError:
-    """Return the error of a call that could not be stored after a pass, and log it."""
     if isinstance(error, ItemTooLarge):
         call.record_failure("task_too_large", error)
         if len(compact_json(call.params.arguments)) < error.size // 2:
@@ -163,17 +167,21 @@ def reply_again(this_round: Round, task: Task) -> Reply:
 
 
 def save(this_round: Round, journal: Journal, ttl_ms: int) -> Reply:
-    """Store a task that continues the call, and build the CreateTaskResult. Raises FlowIsStored."""
+    """Store a task that continues the call. Return the reply, or the one that says why there is no task.
+
+    Raises FlowIsStored.
+    """
     try:
         return create(this_round, journal, ttl_ms)
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
-        return this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+        return not_stored(this_round, error)
 
 
 def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
-    """Do the same. Raises FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
+    """Store a task that continues the call, and build the CreateTaskResult.
 
-    `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
+    `parked` is the parked call that becomes the task. It becomes one task, also after a crash. Raises
+    FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
     """
     call, ports = this_round.call, this_round.call.context.ports
     new = partial(
