@@ -159,7 +159,7 @@ class Workers:
         ports = replace(
             self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.tasks(store)
         )
-        work(self.tool_methods(), {"task": pk}, context, lambda: ports)
+        work(self.tool_methods(), {"task": pk}, context, ports)
 
     def _replay(self, pk: str) -> None:
         task = self.table.task(pk.partition("#")[2])

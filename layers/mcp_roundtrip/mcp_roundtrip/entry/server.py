@@ -180,7 +180,7 @@ class Server(Registry):
         """Handle an event of the worker function, which runs the tasks of this server and has no route."""
         from mcp_roundtrip.entry.worker import work  # requests need no worker
 
-        return work(self._tool_methods, event, context, lambda: make_ports_or_log(self._ports, context))
+        return work(self._tool_methods, event, context, make_ports_or_log(self._ports, context))
 
     def open_link(self, token: str, principal: Principal | None) -> Link:
         """Verify the token of a URL from `ctx.signed_link`, for the page behind that URL.

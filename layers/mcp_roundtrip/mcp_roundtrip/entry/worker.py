@@ -34,26 +34,25 @@ https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.htm
 """
 
 
-def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
+def work(tool_methods: ToolMethods, event: Any, context: Any, ports: Ports) -> Any:
     """Work on the task that the event names, or on the tasks that the messages of a queue name.
 
     Raises StoreError, so that Lambda retries the invocation. For a queue it returns the messages to deliver
     again: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     Raises UnknownEventSource for an event without a task, such as a request.
     """
-    ports, correlation_id = make_ports(), invocation_id(context)
+    correlation_id = invocation_id(context)
     if ports.audit is not None:
         ports = with_audited_ends(ports, correlation_id)
     invocation = WorkerInvocation(tool_methods, ports, correlation_id, context)
     try:
-        return _work(invocation, event)
+        return _handle(invocation, event)
     finally:
         if ports.tracer is not None:
             ports.tracer.flush()
 
 
-def _work(invocation: WorkerInvocation, event: Any) -> Any:
-    ports = invocation.ports
+def _handle(invocation: WorkerInvocation, event: Any) -> Any:
     if "Records" not in event:
         invocation.begin()
         if "task" not in event:
@@ -61,13 +60,14 @@ def _work(invocation: WorkerInvocation, event: Any) -> Any:
                 "the event names no task, and a worker serves no requests; invoke the function with "
                 "the lambda_handler"
             )
-            ports.observer.record_failure("unknown_event_source", unknown)
+            invocation.ports.observer.record_failure("unknown_event_source", unknown)
             raise unknown
+        pk = str(event["task"])
         try:
-            return invocation.work(str(event["task"]))
+            return invocation.handle_task(pk)
         except Exception as error:
             failure = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
-            ports.observer.record_failure(failure, error, task=task_id_in(str(event["task"])))
+            invocation.ports.observer.record_failure(failure, error, task=task_id_in(pk))
             raise
     failed = [record["messageId"] for record in event["Records"] if not invocation.handle_message(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
@@ -92,8 +92,8 @@ class WorkerInvocation(Struct, frozen=True):
             tools = [tool.name for tool in self.tool_methods.tools.values() if tool.task]
             log_missing_settings({"work": tools}, self.ports)
 
-    def work(self, pk: str) -> None:
-        """Work on the task with this partition key. Raises StoreError.
+    def handle_task(self, pk: str) -> None:
+        """Work on the task of an asynchronous invocation. Raises StoreError.
 
         Lambda repeats an invocation that was lost, with the same request id, and may deliver one twice. While
         another one with this id has the lease, this one waits: if the lease is over then, its owner was lost.
@@ -116,12 +116,12 @@ class WorkerInvocation(Struct, frozen=True):
             return False
         self.begin()
         try:
-            return self._handle(record)
+            return self._handle_message(record)
         except Exception as error:  # a failure of one message must not fail the others of the batch
             self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
             return False
 
-    def _handle(self, record: Mapping[str, Any]) -> bool:
+    def _handle_message(self, record: Mapping[str, Any]) -> bool:
         """Handle a message, which stays hidden for little longer than a lease, and again after each renewal.
 
         So it is soon delivered again if the worker is lost. Until their turn comes, the other messages of a
@@ -152,12 +152,12 @@ class WorkerInvocation(Struct, frozen=True):
         deadline_ms = worker_deadline_ms(self.ports.clock_ms(), remaining_ms)
         invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.context), self.ports)
         delivery = Delivery(delivery_id, remaining_ms, self.lease_ms, on_renewed)
-        run = partial(self._run, pk, delivery)
+        run_worker = partial(self._run_worker, pk, delivery)
         if self.ports.audit is None:
-            return run(self.ports, invocation)
-        return work_with_audit(run, self.ports, invocation)
+            return run_worker(self.ports, invocation)
+        return work_with_audit(run_worker, self.ports, invocation)
 
-    def _run(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
+    def _run_worker(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
         observer, task_id = ports.observer, task_id_in(pk)
 
         def on_abandoned(abandoned: str) -> None:
