@@ -172,13 +172,11 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
     try:
         from mcp_roundtrip_tools.template.model import TemplateError
         from mcp_roundtrip_tools.template.parameters import placeholder_parameters
-        from mcp_roundtrip_tools.template.reader import Template
+        from mcp_roundtrip_tools.template.reader import read_application
     except ModuleNotFoundError:
         return {}
     placeholders = placeholder_parameters(template)
-    read = Template(template, placeholders, checks_values=False)
-    key_arns = {key.name: f"arn:aws:kms:::key/{key.name}" for key in read.keys()}  # noqa: SIM118 - no dict
-    application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
+    application = read_application(template, placeholders, checks_values=False)
     found: dict[Path, frozenset[str]] = {}
     for function in application.functions.values():
         if any(name.startswith("MCP_") for name in function.environment):

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from mcp_roundtrip.deployment.settings import Settings, load_settings
-from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.reader import read_application
 from support.served_application import with_options
 
 ROOT = Path(__file__).parents[2]
@@ -83,8 +83,7 @@ def first_settings(provider: str) -> Settings:
 
 def settings(parameters: dict[str, str], endpoint: str) -> Settings:
     """Return the settings of the front door in a deployment with these parameters. Raises TemplateError."""
-    template = Template(ROOT / "template.yaml", with_options({**parameters, "EndpointUri": endpoint}))
-    keys = template.keys()
-    arns = {key.name: f"arn:aws:kms:us-east-1:000000000000:key/{key.name}" for key in keys}
-    application = template.application(arns, "http://127.0.0.1:3000", "http://127.0.0.1:4000")
+    application = read_application(
+        ROOT / "template.yaml", with_options({**parameters, "EndpointUri": endpoint})
+    )
     return load_settings(next(iter(application.functions.values())).environment)

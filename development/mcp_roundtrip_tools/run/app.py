@@ -35,8 +35,9 @@ from mcp_roundtrip_tools.run.project import EditedSources, Project
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.ministack import Emulator
-from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
+from mcp_roundtrip_tools.run.services.template_keys import DEVELOPMENT_KEYS, KeySet
 from mcp_roundtrip_tools.template.functions import has_settings
+from mcp_roundtrip_tools.template.local_names import LocalServices, key_name
 from mcp_roundtrip_tools.template.model import (
     REGION,
     Application,
@@ -48,7 +49,7 @@ from mcp_roundtrip_tools.template.model import (
     function_arn,
     short_name,
 )
-from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.reader import read_application
 
 
 class LocalApp:
@@ -67,7 +68,7 @@ class LocalApp:
         self.emulator = Emulator(self.recorder.note)
         self.credentials = Credentials.from_variables(options.variables) or Credentials.random()
         self._options = options
-        self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
+        self._keys = DEVELOPMENT_KEYS if options.development_keys else KeySet()
         self.environments = Environments(self.recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
@@ -78,11 +79,8 @@ class LocalApp:
     def open(self, addresses: Addresses) -> None:
         """Read the template, whose functions get these addresses. Raises TemplateError."""
         self.addresses = addresses
-        parameters = self._options.parameters
-        if addresses.issuer is not None:
-            parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": addresses.issuer.url}
-        interval_s, note = self._options.watch_interval_s, self.recorder.note
-        self._project = Project(self.template, parameters, self._read, interval_s, note, self.edited)
+        self._services = LocalServices(addresses.url, addresses.aws_url, self._keys.name)
+        self._project = Project(self._read, self._options.watch_interval_s, self.recorder.note, self.edited)
         self._catalogs.build(self._project.application)
 
     def audience(self) -> str:
@@ -153,8 +151,8 @@ class LocalApp:
         return self.environments.invocation_of(self.credentials.environment_of(request) or "")
 
     def key_name(self, key_id: str) -> str:
-        """Return the logical id of a KMS key of the template."""
-        return self._keys.name(key_id)
+        """Return the name of a KMS key of the template."""
+        return key_name(key_id, self._services)
 
     def url(self, path: str = "/mcp") -> str:
         """Return the URL of a path of the HTTP API."""
@@ -258,14 +256,16 @@ class LocalApp:
         self._catalogs.build(after)
         return names
 
-    def _read(self, template: Template) -> Application:
-        """Return the application of a template, with the requirements of its functions installed.
+    def _read(self) -> Application:
+        """Return the application as it is now, with the requirements of its functions installed.
 
         Raises TemplateError.
         """
-        self._keys.create(template.keys())
-        url, aws_url, variables = self.addresses.url, self.addresses.aws_url, self._options.variables
-        found = template.application(self._keys.arns, url, aws_url, variables)
+        parameters, issuer = self._options.parameters, self.addresses.issuer
+        if issuer is not None:
+            parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": issuer.url}
+        found = read_application(self.template, parameters, self._services, self._options.variables)
+        self._keys.create(self.kms, found.keys)
         python, cache = self._options.python, self.folder / ".cache/requirements"
         functions, left_out = dict[str, Function](), dict(found.left_out)
         for name, function in found.functions.items():
@@ -275,7 +275,7 @@ class LocalApp:
                 left_out[name] = str(error)
         if left_out and not functions:
             reasons = "\n".join(left_out.values())
-            raise TemplateError(f"no function of {template.path} can run on this computer:\n{reasons}")
+            raise TemplateError(f"no function of {self.template} can run on this computer:\n{reasons}")
         self.emulator.declare(found.storage)
         return replace(found, functions=functions, left_out=left_out)
 

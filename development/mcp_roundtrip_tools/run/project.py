@@ -19,7 +19,6 @@ from traceback import format_exception_only
 from typing import Final
 
 from mcp_roundtrip_tools.template.model import Application, Function, TemplateError, describe_left_out
-from mcp_roundtrip_tools.template.reader import Template
 
 MAX_FILE: Final = 512 * 1024
 """The largest source file that is shown or written, in bytes."""
@@ -226,29 +225,25 @@ def _is_ignored(name: str) -> bool:
 class Project:
     """The application of a template file, as its sources are now: they are read at most once in `interval_s`.
 
-    `read` returns the application of a template, of which `edited` are copies that run instead. `error` keeps
-    a change of the template from being used; `note` receives it. Raises TemplateError at first. Not
+    `read` returns the application of the template, of which `edited` are copies that run instead. `error`
+    keeps a change of the template from being used; `note` receives it. Raises TemplateError at first. Not
     thread-safe: the caller holds a lock.
     """
 
     def __init__(
         self,
-        template: Path,
-        parameters: Mapping[str, str],
-        read: Callable[[Template], Application],
+        read: Callable[[], Application],
         interval_s: float,
         note: Callable[[str], None],
         edited: EditedSources,
     ) -> None:
-        self.parameters = parameters
         self._edited = edited
         self.error: str | None = None
-        self._template = template
         self._read = read
         self._interval_s = interval_s
         self._note = note
         self._changed: set[Path] = set()
-        self.application = self._load()
+        self.application = self._edited_version(read())
         self._look()
 
     def reload(self) -> set[Path]:
@@ -263,7 +258,7 @@ class Project:
         self._changed |= changed
         try:
             self._edited.refresh(self._changed)
-            self._replace(self._load())
+            self._replace(self._edited_version(self._read()))
         except (TemplateError, SourceError) as invalid:
             self.error = str(invalid)
             self._note(f"{invalid}\nFunctions restart when this is corrected.")
@@ -276,13 +271,12 @@ class Project:
 
     def edit(self, function: str, files: Mapping[str, str]) -> None:
         """Replace the edited files of a function. Raises SourceError, TemplateError and KeyError."""
-        template = Template(self._template, self.parameters)
+        application = self._read()
         self._edited.edit(function, files)
-        self._replace(self._load(template))
+        self._replace(self._edited_version(application))
 
-    def _load(self, template: Template | None = None) -> Application:
-        found = self._read(template or Template(self._template, self.parameters))
-        return replace(found, functions=self._edited.apply_to(found.functions))
+    def _edited_version(self, application: Application) -> Application:
+        return replace(application, functions=self._edited.apply_to(application.functions))
 
     def _replace(self, application: Application) -> None:
         before, self.application = self.application, application

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip_tools.template import resources as types
-from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
     LATEST,
@@ -25,20 +23,17 @@ IMPLICIT_HTTP_API: Final = "ServerlessHttpApi"
 IMPLICIT_REST_API: Final = "ServerlessRestApi"
 """The APIs that SAM creates for events without an ApiId or a RestApiId."""
 
-KeyArns = Mapping[str, "str | Unresolvable"]
-"""The ARN of each key by its name, such as `Platform.StateKey`, or why it has none here."""
-
 
 @dataclass(frozen=True, slots=True)
 class LocalServices:
-    """What a template has on this computer: its keys, and the URLs of its API and of SQS."""
+    """What a template has on this computer: the URLs of its API and of SQS, and a part of its keys' ids.
 
-    key_arns: KeyArns = field(default_factory=dict)
+    `key_set` tells the keys of one run from those of another one.
+    """
+
     api_url: str = "http://127.0.0.1"
     sqs_url: str = "http://127.0.0.1"
-
-    def arn_of_key(self, key: TemplateResource) -> str | Unresolvable:
-        return self.key_arns.get(key.name, key_arn(key.physical_name))
+    key_set: str = "local"
 
 
 def layer_arn(layer: TemplateResource) -> str:
@@ -52,6 +47,16 @@ def table_name(table: TemplateResource) -> str:
 def bucket_name(bucket: TemplateResource) -> str:
     # CloudFormation derives a name from the stack's and the logical id; bucket names are lower-case.
     return bucket.text("BucketName", f"{STACK_NAME}-{bucket.physical_name.lower()}")
+
+
+def key_id(key: TemplateResource, services: LocalServices) -> str:
+    return f"{key.physical_name}-{services.key_set}"
+
+
+def key_name(key: str, services: LocalServices) -> str:
+    """Return the name of a key by its ARN or id; another text as it is. Logical ids have no hyphens."""
+    name, end, _ = key.rpartition("/")[2].rpartition(f"-{services.key_set}")
+    return name.replace("-", ".") if end else key
 
 
 def queue_name(queue: TemplateResource) -> str:
@@ -87,8 +92,7 @@ def reference_to(resource: TemplateResource, services: LocalServices) -> Any:
         case types.BUCKET:
             return bucket_name(resource)
         case types.KEY:
-            arn = services.arn_of_key(resource)
-            return arn if isinstance(arn, Unresolvable) else arn.rpartition("/")[2]
+            return key_id(resource, services)
         case types.STACK | types.APPLICATION:
             return stack_id(nested_stack_name(resource))
         case types.SETTINGS_VERSION:
@@ -118,7 +122,7 @@ def attribute_of(resource: TemplateResource, attribute: str, services: LocalServ
         case (types.BUCKET, "Arn"):
             return f"arn:aws:s3:::{bucket_name(resource)}"
         case (types.KEY, "Arn"):
-            return services.arn_of_key(resource)
+            return key_arn(key_id(resource, services))
         case (types.SSM_PARAMETER, "Type" | "Value"):
             return resource.text(attribute)
         case (_, "Arn"):

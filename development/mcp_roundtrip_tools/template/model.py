@@ -101,6 +101,16 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
+class TemplateKey:
+    """A KMS key, such as `StateKey` or `Platform.StateKey`, with the names of its aliases."""
+
+    name: str
+    id: str
+    spec: str
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Storage:
     """The DynamoDB tables, by name with their CloudFormation properties, and the names of the S3 buckets."""
 
@@ -121,6 +131,7 @@ class Application:
     queues: Mapping[str, Queue]
     routes: tuple[Route, ...]
     sources: tuple[Path, ...]
+    keys: tuple[TemplateKey, ...] = ()
     storage: Storage = field(default_factory=Storage)
     cors_configuration: Any = None
     """The CorsConfiguration of the HTTP API."""

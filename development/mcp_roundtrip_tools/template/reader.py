@@ -6,7 +6,6 @@ Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Global
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,14 +14,21 @@ from mcp_roundtrip_tools.template import resources as types
 from mcp_roundtrip_tools.template.event_sources import RouteReader, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.local_names import (
-    KeyArns,
     LocalServices,
     bucket_name,
+    key_id,
     layer_arn,
     name_of_function,
     table_name,
 )
-from mcp_roundtrip_tools.template.model import Application, Function, LeftOut, Storage, TemplateError
+from mcp_roundtrip_tools.template.model import (
+    Application,
+    Function,
+    LeftOut,
+    Storage,
+    TemplateError,
+    TemplateKey,
+)
 from mcp_roundtrip_tools.template.resources import TemplateResource
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
@@ -30,88 +36,69 @@ from mcp_roundtrip_tools.template.template_tree import check_given, check_platfo
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateKey:
-    """A KMS key, such as `StateKey` or `Platform.StateKey`, with the names of its aliases."""
-
-    name: str
-    spec: str
-    usage: str
-    aliases: tuple[str, ...]
+KEY_KINDS = {"ECC_NIST_P256": "SIGN_VERIFY", "HMAC_256": "GENERATE_VERIFY_MAC"}
+"""The kinds of KMS keys that can exist on this computer: KeyUsage by KeySpec."""
 
 
-class Template:
-    """A template and its nested stacks with their parameters: `NAME`, and `Platform.NAME`.
+def read_application(
+    path: Path,
+    parameters: Mapping[str, str],
+    services: LocalServices = LocalServices(),  # noqa: B008 - it is immutable
+    variables: Mapping[str, str] = MappingProxyType({}),
+    *,
+    checks_values: bool = True,
+) -> Application:
+    """Read a template and its nested stacks with their parameters: `NAME`, and `Platform.NAME`.
 
-    Without `checks_values`, values may be placeholders. Raises TemplateError if a template cannot be read, or
-    if a parameter is not allowed.
+    `variables` are the variables of every function, which replace those of the template. Parts that cannot
+    run here are left out. Without `checks_values`, values may be placeholders. Raises TemplateError if a
+    template cannot be read, if a parameter is not allowed, and for a setting that the layer refuses.
     """
+    tree = read_tree(path)
+    check_platform(tree)
+    check_given(parameters, tree)
+    stacks = Stack(tree, parameters, services)
+    for problem in stacks.problems(checks_values=checks_values):
+        raise TemplateError(problem.removesuffix("."))
+    left_out = stacks.left_out()
+    reader = FunctionReader(_layers(stacks, left_out), services.api_url, variables, left_out)
+    resources = [*stacks.of_type(types.FUNCTION)]
+    read = _functions(stacks, resources, reader, left_out)
+    for function in read if checks_values else ():
+        check_settings(function)
+    functions = {each.name: each for each in read}
+    of_names = {each.name: name_of_function(each) for each in resources}
+    routes = RouteReader(stacks, of_names, left_out).read(resources)
+    queues, mappings = (stacks.of_type(kind) for kind in (types.QUEUE, types.EVENT_SOURCE))
+    templates = tuple(dict.fromkeys(tree.files()))
+    code = dict.fromkeys([each.code for each in read] + [path for each in read for path in each.layers])
+    return Application(
+        functions,
+        read_queues(queues, mappings, resources, left_out),
+        routes,
+        (*templates, *code),
+        _keys(stacks, services, left_out),
+        _storage(stacks, left_out),
+        _cors(stacks, left_out),
+        left_out.targets,
+        tuple(left_out.notes),
+        templates,
+    )
 
-    def __init__(self, path: Path, parameters: Mapping[str, str], *, checks_values: bool = True) -> None:
-        self.path = path.resolve()
-        self._tree = read_tree(path)
-        check_platform(self._tree)
-        self._parameters = parameters
-        self._checks_values = checks_values
-        check_given(parameters, self._tree)
-        self._stacks = self._read(LocalServices())
 
-    def keys(self) -> tuple[TemplateKey, ...]:
-        """Return the KMS keys. `application` needs their ARNs."""
-        left_out, aliases = LeftOut(), dict[str, list[str]]()
-        for alias in self._stacks.of_type(types.ALIAS):
-            with left_out.noting():
-                aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
-        found = []
-        for key in self._stacks.of_type(types.KEY):
-            with left_out.noting():
-                spec = key.text("KeySpec", "SYMMETRIC_DEFAULT")
-                usage = key.text("KeyUsage", "ENCRYPT_DECRYPT")
-                found.append(TemplateKey(key.name, spec, usage, tuple(aliases.get(key.physical_name, ()))))
-        return tuple(found)
-
-    def application(
-        self,
-        key_arns: KeyArns,
-        api_url: str,
-        sqs_url: str = "",
-        variables: Mapping[str, str] = MappingProxyType({}),
-    ) -> Application:
-        """Return the resolved application. `key_arns` has the ARNs of the created keys by name.
-
-        `variables` are the variables of every function, which replace those of the template. Parts that
-        cannot run here are left out. Raises TemplateError for a setting that the layer refuses.
-        """
-        stacks = self._read(LocalServices(key_arns, api_url, sqs_url))
-        left_out = stacks.left_out()
-        reader = FunctionReader(_layers(stacks, left_out), api_url, variables, left_out)
-        resources = [*stacks.of_type(types.FUNCTION)]
-        read = _functions(stacks, resources, reader, left_out)
-        for function in read if self._checks_values else ():
-            check_settings(function)
-        functions = {each.name: each for each in read}
-        of_names = {each.name: name_of_function(each) for each in resources}
-        routes = RouteReader(stacks, of_names, left_out).read(resources)
-        queues, mappings = (stacks.of_type(kind) for kind in (types.QUEUE, types.EVENT_SOURCE))
-        templates = tuple(dict.fromkeys(self._tree.files()))
-        code = dict.fromkeys([each.code for each in read] + [path for each in read for path in each.layers])
-        return Application(
-            functions,
-            read_queues(queues, mappings, resources, left_out),
-            routes,
-            (*templates, *code),
-            _storage(stacks, left_out),
-            _cors(stacks, left_out),
-            left_out.targets,
-            tuple(left_out.notes),
-            templates,
-        )
-
-    def _read(self, services: LocalServices) -> Stack:
-        root = Stack(self._tree, self._parameters, services)
-        for problem in root.problems(checks_values=self._checks_values):
-            raise TemplateError(problem.removesuffix("."))
-        return root
+def _keys(stacks: Stack, services: LocalServices, left_out: LeftOut) -> tuple[TemplateKey, ...]:
+    aliases = dict[str, list[str]]()
+    for alias in stacks.of_type(types.ALIAS):
+        with left_out.noting():
+            aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
+    found = []
+    for key in stacks.of_type(types.KEY):
+        with left_out.noting():
+            spec, usage = key.text("KeySpec", "SYMMETRIC_DEFAULT"), key.text("KeyUsage", "ENCRYPT_DECRYPT")
+            if KEY_KINDS.get(spec) == usage:
+                own = key_id(key, services)
+                found.append(TemplateKey(key.name, own, spec, tuple(aliases.get(own, ()))))
+    return tuple(found)
 
 
 def _functions(

@@ -12,7 +12,7 @@ import pytest
 from mcp_roundtrip_tools.run import FunctionFailed, TemplateError
 from mcp_roundtrip_tools.run.terminal.terminal import banner
 from mcp_roundtrip_tools.template.model import Application, describe_left_out
-from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.reader import read_application
 from support.sam_applications import http, write_application
 from support.served_application import serve
 
@@ -41,7 +41,7 @@ def write(folder: Path, properties: str = "", rest: str = "", attributes: str = 
 
 
 def read(path: Path, variables: dict[str, str] | None = None, **parameters: str) -> Application:
-    return Template(path, parameters).application({}, "http://api", "http://sqs", variables or {})
+    return read_application(path, parameters, variables=variables or {})
 
 
 def variable(value: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_tool
 from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.template.local_names import LocalServices
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
     REGION,
@@ -22,7 +23,7 @@ from mcp_roundtrip_tools.template.model import (
     TemplateError,
     describe_left_out,
 )
-from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.reader import read_application
 from support.sam_applications import write_application
 from support.served_application import serve
 
@@ -36,7 +37,7 @@ PASSED = "        TokenIssuer: !Ref TokenIssuer\n"
 """The last parameter that the application passes to the platform."""
 
 NAMES = ("StateKey", "Platform.StateKey", "Platform.StateEncryptionKey")
-KEYS = {name: f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{name}" for name in NAMES}
+KEYS = {name: f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{name.replace('.', '-')}-local" for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,8 @@ def edit(project: Path, name: str, old: str, new: str) -> Path:
 
 
 def read(project: Path, parameters: Mapping[str, str] | None = None) -> Application:
-    template = Template(project / ROOT, {"AuthMode": "none", **(parameters or {})})
-    return template.application(KEYS, API, SQS)
+    given = {"AuthMode": "none", **(parameters or {})}
+    return read_application(project / ROOT, given, LocalServices(API, SQS))
 
 
 def settings(application: Application) -> dict[str, str]:
@@ -106,13 +107,12 @@ def test_equal_logical_ids_of_two_templates_are_different_resources(project):
     key = "{Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}"
     edit(project, ROOT, "\nOutputs:\n", f"  StateKey: {key}\n\nOutputs:\n")
     edit(project, ROOT, VARIABLE, "OWN: !GetAtt StateKey.Arn")
-    keys = Template(project / ROOT, {"AuthMode": "none"}).keys()
-    assert {each.name: each.aliases for each in keys} == {
+    found = read(project)
+    assert {each.name: each.aliases for each in found.keys} == {
         "StateKey": (),
         "Platform.StateKey": ("alias/local-state",),
         "Platform.StateEncryptionKey": ("alias/local-state-encryption",),
     }
-    found = read(project)
     assert settings(found)["MCP_STATE_KEY_ARN"] == KEYS["Platform.StateKey"]
     assert found.functions["local_server"].environment["OWN"] == KEYS["StateKey"]
 

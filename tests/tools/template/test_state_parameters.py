@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
-from mcp_roundtrip_tools.template.reader import Template, TemplateKey
+from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
+from mcp_roundtrip_tools.template.reader import read_application
 from support.messages import META
 from support.sam_applications import http, rpc
 from support.served_application import TEMPLATE, serve, with_options
@@ -21,9 +21,12 @@ CONSOLE = {"x-console": "1", "content-type": "application/json"}
 HYDERABAD = {"location": "Hyderabad"}
 PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
 
-STATE_KEY = TemplateKey("Platform.StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
+STATE_KEY = TemplateKey(
+    "Platform.StateKey", "Platform-StateKey-local", "ECC_NIST_P256", ("alias/local-state",)
+)
 STATE_ENCRYPTION_KEY = TemplateKey(
-    "Platform.StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
+    *("Platform.StateEncryptionKey", "Platform-StateEncryptionKey-local"),
+    *("HMAC_256", ("alias/local-state-encryption",)),
 )
 
 SIGNING_KEY = ec.generate_private_key(ec.SECP256R1())
@@ -73,7 +76,7 @@ def answer(app: LocalApp, state: str) -> Any:
     ],
 )
 def test_only_keys_whose_condition_holds_are_created(parameters, keys):
-    assert Template(TEMPLATE, with_options({"AuthMode": "none", **parameters})).keys() == keys
+    assert read_application(TEMPLATE, with_options({"AuthMode": "none", **parameters})).keys == keys
 
 
 @pytest.mark.parametrize(
