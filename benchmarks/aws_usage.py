@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_U
 from mcp_roundtrip.tasks.store import Item, item_size
 from mcp_roundtrip_tools.events import of_application as messages
 from mcp_roundtrip_tools.run import LocalApp, serve
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request as LocalRequest
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.template.model import REGION

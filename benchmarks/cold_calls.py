@@ -10,7 +10,7 @@ import measure
 import payloads
 from cold_processes import OWNER, TIMEOUT_S, ColdLambda, Sample, Stopwatch
 from cpu_limits import MB_OF_ONE_VCPU
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.template.model import Function
 from measure import BenchmarkError, Implementation
 from revisions import Deployment

@@ -15,11 +15,8 @@ from pathlib import Path
 from time import perf_counter
 
 from cpu_limits import CpuLimits
-from mcp_roundtrip_tools.run.execution.environment import (
-    InvocationResult,
-    ProcessEnvironment,
-    process_variables,
-)
+from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi

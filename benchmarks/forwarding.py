@@ -13,7 +13,7 @@ from pathlib import Path
 import measure
 from implementations import roundtrip
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import Function
 from measure import OURS, Figures, Implementation

@@ -16,7 +16,12 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.deployment.cold_start import THRESHOLD
-from mcp_roundtrip_tools.run.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
+from mcp_roundtrip_tools.run.execution.runtime_api import (
+    InvocationResult,
+    Ready,
+    RuntimeApi,
+    RuntimeEvent,
+)
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import FUNCTION
@@ -88,7 +93,8 @@ def first_answer_of(folder: Path, environment: Mapping[str, str], kms: FakeKms) 
         process.kill()
         logged, _ = process.communicate()
         api.close()
-    assert isinstance(report, Responded), logged
+    assert isinstance(report, InvocationResult), logged
+    assert not report.failed, logged
     answer = json.loads(report.payload)
     assert answer["answer"]["result"]["resultType"] == "input_required", answer["answer"]
     lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.template.model import Route

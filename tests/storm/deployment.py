@@ -15,8 +15,8 @@ from typing import Any
 
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocation, AsyncInvocations
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.execution.pools import Pool
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Function, Queue

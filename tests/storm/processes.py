@@ -11,12 +11,10 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.execution.runtime_api import (
-    Exited,
-    Raised,
+    Fault,
+    InvocationResult,
     Ready,
-    Responded,
     RuntimeApi,
     RuntimeEvent,
 )
@@ -190,7 +188,7 @@ class ForkedEnvironment:
         self._api = RuntimeApi()
         self._is_ready = False
         self._invocation = 0
-        process.on_exit = lambda: self._api.reports.put(Exited(-signal.SIGKILL))
+        process.on_exit = lambda: self._api.reports.put(Fault("Runtime.ExitError", "killed"))
         process.pid = fork_worker(address, time.path, self._api.address)
 
     @property
@@ -216,13 +214,10 @@ class ForkedEnvironment:
             str(request_id), payload, function_arn, self._process.deadline_ms, client_context
         )
         self._api.pending.put(event)
-        match self._api.reports.get():
-            case Responded(answer):
-                self._invocation += 1
-                return InvocationResult(answer)
-            case Raised(error):
-                self._invocation += 1
-                return InvocationResult(error, failed=True)
+        report = self._api.reports.get()
+        if isinstance(report, InvocationResult):
+            self._invocation += 1
+            return report
         self.stop()
         return InvocationResult(b'{"errorType": "Runtime.ExitError"}', failed=True)
 

@@ -15,7 +15,7 @@ from typing import Any
 from mcp_roundtrip_tools import run
 from mcp_roundtrip_tools.run import LocalApp, fresh_catalogs
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.forked_programs import python_of_functions

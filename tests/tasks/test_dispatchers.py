@@ -20,7 +20,7 @@ from mcp_roundtrip.aws.invocation import AwsDispatcher
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.related_items import TaskCall
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import REGION, Function, function_arn

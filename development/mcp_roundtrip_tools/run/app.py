@@ -17,7 +17,7 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult, process_variables
+from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.execution.pools import (
     Environments,
     Pools,
@@ -25,6 +25,7 @@ from mcp_roundtrip_tools.run.execution.pools import (
     affected_functions,
 )
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import read_application
 from support.manual_timers import START_S, ManualTimers

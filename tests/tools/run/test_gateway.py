@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.terminal.terminal import PlainLines

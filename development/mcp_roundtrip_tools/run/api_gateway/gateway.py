@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, explain_fault, match_route
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder

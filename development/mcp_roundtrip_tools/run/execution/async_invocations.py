@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import Function

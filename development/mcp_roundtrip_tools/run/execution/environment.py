@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
 from select import POLLIN, poll
@@ -20,13 +19,10 @@ from types import MappingProxyType
 from typing import IO, Final
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
-    MAX_RESPONSE,
-    Exited,
-    Oversized,
-    Raised,
+    Fault,
+    InvocationResult,
     Ready,
     Report,
-    Responded,
     RuntimeApi,
     RuntimeEvent,
 )
@@ -100,14 +96,6 @@ _DEBUGGED: Final = Path(__file__).with_name("debugged_runtime.py")
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "MCP_AWS_CLIENT")
 
 
-@dataclass(frozen=True, slots=True)
-class InvocationResult:
-    """The result of an invocation. `payload` is JSON: the function's response, or the error if `failed`."""
-
-    payload: bytes
-    failed: bool = False
-
-
 _RUNTIME = """
 import logging, os, runpy
 if os.environ.get("AWS_LAMBDA_LOG_LEVEL") != "DEBUG":
@@ -170,14 +158,13 @@ class ProcessEnvironment:
         """Wait until the function is imported; return the error if that fails. Later calls do nothing."""
         if self._ready:
             return None
-        seconds = INIT_TIMEOUT_S + self._function.timeout_s
-        report = self._report(seconds)
+        report = self._report(INIT_TIMEOUT_S + self._function.timeout_s)
         self._output.drain()
         if isinstance(report, Ready):
             self._ready = True
             return None
-        self._abandon(f"could not be initialized: {_fault(report, seconds)[1]}")
-        return _failure(report, str(uuid.uuid4()), seconds)
+        self._abandon(f"could not be initialized: {_message(report)}")
+        return _result(report, str(uuid.uuid4()))
 
     def invoke(
         self,
@@ -196,13 +183,10 @@ class ProcessEnvironment:
         self._api.pending.put(RuntimeEvent(request_id, payload, function_arn, deadline_ms, client_context))
         report = self._report(timeout_s)
         self._output.drain()
-        match report:
-            case Responded(answer):
-                return InvocationResult(answer)
-            case Raised(error):
-                return InvocationResult(error, failed=True)
-        self._abandon(_fault(report, timeout_s)[1])
-        return _failure(report, request_id, timeout_s)
+        assert not isinstance(report, Ready), "it is reported once, before"
+        if isinstance(report, Fault):
+            self._abandon(report.message)
+        return _result(report, request_id)
 
     def kill(self) -> None:
         """Kill the process and its child processes. A running invocation fails, as with a lost worker."""
@@ -223,15 +207,17 @@ class ProcessEnvironment:
             self._log(reason)
         self.stop()
 
-    def _report(self, seconds: float) -> Report | None:
-        with suppress(Empty):
+    def _report(self, seconds: float) -> Report:
+        try:
             return self._api.reports.get(timeout=seconds)
-        return None
+        except Empty:
+            return Fault("Sandbox.Timedout", f"Task timed out after {seconds:.2f} seconds")
 
     def _await_exit(self) -> None:
         status = self._process.wait()
         self._kill_group()  # child processes that still run
-        self._api.reports.put(Exited(status))
+        how = f"exit status {status}" if status >= 0 else f"signal: {signal.Signals(-status).name}"
+        self._api.reports.put(Fault("Runtime.ExitError", f"Runtime exited with error: {how}"))
 
     def _kill_group(self) -> None:
         with suppress(OSError):  # the group is empty
@@ -299,28 +285,17 @@ def _log_variables(function: Function) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _fault(report: Report | None, seconds: float) -> tuple[str, str]:
-    """Return the type and the message of the error that Lambda reports."""
-    match report:
-        case None:
-            return "Sandbox.Timedout", f"Task timed out after {seconds:.2f} seconds"
-        case Exited(status) if status < 0:
-            name = signal.Signals(-status).name
-            return "Runtime.ExitError", f"Runtime exited with error: signal: {name}"
-        case Exited(status):
-            return "Runtime.ExitError", f"Runtime exited with error: exit status {status}"
-        case Oversized():
-            limit = f"maximum allowed payload size ({MAX_RESPONSE} bytes)"
-            return "Function.ResponseSizeTooLarge", f"Response payload size exceeded {limit}."
-        case Raised(error):
-            with suppress(ValueError, TypeError, KeyError):
-                return "Runtime.Unknown", str(json.loads(error)["errorMessage"])
-    return "Runtime.Unknown", "the runtime did not follow the Runtime API"
+def _message(report: InvocationResult | Fault) -> str:
+    """Return the message of the error of a function that could not be initialized."""
+    if isinstance(report, Fault):
+        return report.message
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(report.payload)["errorMessage"])
+    return "the runtime did not follow the Runtime API"
 
 
-def _failure(report: Report | None, request_id: str, seconds: float) -> InvocationResult:
-    if isinstance(report, Raised):
-        return InvocationResult(report.payload, failed=True)
-    kind, reason = _fault(report, seconds)
-    error = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {reason}"}
+def _result(report: InvocationResult | Fault, request_id: str) -> InvocationResult:
+    if isinstance(report, InvocationResult):
+        return report
+    error = {"errorType": report.type, "errorMessage": f"RequestId: {request_id} Error: {report.message}"}
     return InvocationResult(json.dumps(error).encode(), failed=True)

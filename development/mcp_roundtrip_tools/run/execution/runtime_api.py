@@ -1,7 +1,6 @@
 """The Lambda Runtime API for one runtime process.
 
-Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01). Each
-response, error or exit of the process becomes a report.
+Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01).
 """
 
 from __future__ import annotations
@@ -38,36 +37,26 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Responded:
-    """The handler returned; `payload` is its JSON."""
+class InvocationResult:
+    """The result of an invocation. `payload` is JSON: the function's response, or the error if `failed`."""
 
     payload: bytes
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
-    """The handler or the initialization failed; `payload` is the runtime's error document."""
+class Fault:
+    """Why an invocation has no result, such as the exit of the process: the type and message of its error."""
 
-    payload: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Oversized:
-    """The handler returned more than MAX_RESPONSE bytes."""
+    type: str
+    message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exited:
-    """The process has exited; `status` is negative if a signal ended it."""
-
-    status: int
-
-
-Report = Ready | Responded | Raised | Oversized | Exited
+Report = Ready | InvocationResult | Fault
 
 
 class RuntimeApi:
-    """Delivers invocations from `pending` and puts reports into `reports`.
+    """Delivers invocations from `pending`, and puts into `reports` what becomes of them, and Ready before.
 
     `address` is the value of AWS_LAMBDA_RUNTIME_API.
     """
@@ -94,7 +83,7 @@ class RuntimeApi:
             case "POST", ["invocation", request_id, "response" | "error" as kind]:
                 return self._finish(request_id, kind, request)
             case "POST", ["init", "error"]:
-                self.reports.put(Raised(request.body))
+                self.reports.put(InvocationResult(request.body, failed=True))
                 return _status(202)
         return _status(404)
 
@@ -113,9 +102,10 @@ class RuntimeApi:
             return _status(400)
         self._current = None
         if request.too_large:
-            self.reports.put(Oversized())
+            text = f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE} bytes)."
+            self.reports.put(Fault("Function.ResponseSizeTooLarge", text))
             return _status(413)
-        self.reports.put(Responded(request.body) if kind == "response" else Raised(request.body))
+        self.reports.put(InvocationResult(request.body, failed=kind == "error"))
         return _status(202)
 
 

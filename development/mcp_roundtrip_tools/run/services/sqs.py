@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Any, Final
 
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
