@@ -16,7 +16,7 @@ from time import perf_counter
 
 from cpu_limits import CpuLimits
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
@@ -90,7 +90,7 @@ class ColdLambda:
         self._processes.append(process)
         failure = process.start()
         watch.mark(f"{function.name} init")
-        result = failure or process.invoke(payload, function_arn=function.arn)
+        result = failure or process.invoke(Invocation(function.name, payload))
         if result.failed:
             output = "\n".join(self._output)
             raise BenchmarkError(f"{function.name}: {result.payload.decode()}\n{output}")
@@ -115,7 +115,7 @@ def cold_lambda(limits: CpuLimits) -> Iterator[ColdLambda]:
     endpoints: dict[str, str] = {}
     found = ColdLambda(limits, endpoints, _key_variables(kms))
     function = Function(OWNER, "app.handler", Path(), (), {}, TIMEOUT_S, 0)
-    api = LambdaApi(lambda: {OWNER: function}, lambda name, payload, *_: found.invoke_owner(payload))
+    api = LambdaApi(lambda: {OWNER: function}, lambda invocation: found.invoke_owner(invocation.payload))
     with serve_stub(api.respond) as invoke_url, serve_stub(partial(respond, kms)) as kms_url:
         endpoints["AWS_ENDPOINT_URL_LAMBDA"] = invoke_url
         endpoints["AWS_ENDPOINT_URL_KMS"] = kms_url

@@ -7,16 +7,15 @@ are processes under AWS's runtime client.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocation, AsyncInvocations
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.pools import Pool
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Function, Queue
@@ -55,17 +54,16 @@ class Deployment:
         self._invocations = AsyncInvocations(
             lambda: {FUNCTION.name: FUNCTION}, self._run, lambda arn, body: True, time, _ignore
         )
-        self._last = ("", "")
+        self._last: Invocation
 
     def close(self) -> None:
         self._pool.close()
 
     def dispatch(self, worker: str, pk: str) -> None:
         if self._delivery is Delivery.INVOKE:
-            now_s, request_id = self._time.now_s(), str(uuid.uuid4())
-            payload = json.dumps({"task": pk}).encode()
+            accepted = Invocation(FUNCTION.name, json.dumps({"task": pk}).encode())
+            now_s = self._time.now_s()
             for _ in range(self._deliveries):
-                accepted = AsyncInvocation(FUNCTION.name, payload, None, None, request_id)
                 self._invocations.deliver(accepted, now_s)
         else:
             self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "queue": QUEUE.name}))
@@ -86,22 +84,14 @@ class Deployment:
     def deliver_again(self) -> None:
         """Deliver the last invocation or message once more, while it is processed."""
         if self._delivery is Delivery.QUEUE:
-            self.sqs("ChangeMessageVisibility", ReceiptHandle=self._last[1], VisibilityTimeout=0)
+            [record] = json.loads(self._last.payload)["Records"]
+            self.sqs("ChangeMessageVisibility", ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0)
         else:
-            request_id, payload = self._last
-            now_s = self._time.now_s()
-            again = AsyncInvocation(FUNCTION.name, payload.encode(), None, None, request_id)
-            self._invocations.deliver(again, now_s)
+            self._invocations.deliver(self._last, self._time.now_s())
 
-    def _run(self, function: str, payload: bytes, *more: Any) -> InvocationResult:
-        if more:
-            request_id = str(more[-1])
-            self._last = request_id, payload.decode()
-        else:
-            [record] = json.loads(payload)["Records"]
-            request_id = str(uuid.uuid4())
-            self._last = request_id, record["receiptHandle"]
-        return self._pool.invoke(payload, function_arn="arn", request_id=request_id)
+    def _run(self, invocation: Invocation) -> InvocationResult:
+        self._last = invocation
+        return self._pool.invoke(invocation)
 
 
 def _ignore(line: str) -> None:

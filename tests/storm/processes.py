@@ -13,10 +13,10 @@ from typing import Any
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     Fault,
+    Invocation,
     InvocationResult,
     Ready,
     RuntimeApi,
-    RuntimeEvent,
 )
 from storm.virtual_time import VirtualTime
 from storm.zygote import fork_worker
@@ -195,14 +195,7 @@ class ForkedEnvironment:
     def alive(self) -> bool:
         return not self._process.has_exited.is_set()
 
-    def invoke(
-        self,
-        payload: bytes,
-        *,
-        function_arn: str,
-        request_id: str | None = None,
-        client_context: str | None = None,
-    ) -> InvocationResult:
+    def invoke(self, invocation: Invocation) -> InvocationResult:
         if not self._is_ready:
             assert isinstance(self._api.reports.get(timeout=60), Ready)
             self._is_ready = True
@@ -210,10 +203,7 @@ class ForkedEnvironment:
         number, deadline_s = self._invocation, self._time.now_s() + TIMEOUT_S
         self._process.deadline_ms = round(deadline_s * 1000)
         self._time.call_at(deadline_s, lambda: self._time_out(number))
-        event = RuntimeEvent(
-            str(request_id), payload, function_arn, self._process.deadline_ms, client_context
-        )
-        self._api.pending.put(event)
+        self._api.pending.put((invocation, self._process.deadline_ms))
         report = self._api.reports.get()
         if isinstance(report, InvocationResult):
             self._invocation += 1

@@ -7,7 +7,7 @@ import random
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from mcp_roundtrip_tools import run
 from mcp_roundtrip_tools.run import LocalApp, fresh_catalogs
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.forked_programs import python_of_functions
@@ -118,13 +118,13 @@ def serve_for_alice(
         yield Served(server.url + FRONT_DOOR, lines)
 
 
-def signed_in(app: LocalApp) -> Callable[[str, bytes], InvocationResult]:
+def signed_in(app: LocalApp) -> Callable[[Invocation], InvocationResult]:
     """Return an invoker that adds the claims of Alice to events, as API Gateway does."""
 
-    def invoke(function: str, payload: bytes) -> InvocationResult:
-        event = json.loads(payload)
+    def invoke(invocation: Invocation) -> InvocationResult:
+        event = json.loads(invocation.payload)
         claims = {"iss": ISSUER, "sub": "alice"}
         event["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}
-        return app.run(function, json.dumps(event).encode())
+        return app.run(replace(invocation, payload=json.dumps(event).encode()))
 
     return invoke

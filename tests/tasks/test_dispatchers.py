@@ -98,11 +98,11 @@ class Invoked(Dispatched):
         self._accepted += reply.status == 202
         return reply
 
-    def _invoke(self, name, payload, qualifier, client_context):
+    def _invoke(self, invocation):
         try:
-            self._ended.put((qualifier, self.work(json.loads(payload))))
+            self._ended.put((invocation.qualifier, self.work(json.loads(invocation.payload))))
         except StoreError as failure:  # Lambda retries the invocation some minutes later
-            self._ended.put((qualifier, failure))
+            self._ended.put((invocation.qualifier, failure))
         return InvocationResult(b"null")
 
     def settle(self):

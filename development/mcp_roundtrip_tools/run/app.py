@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.run.execution.pools import (
     affected_functions,
 )
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
@@ -47,7 +47,6 @@ from mcp_roundtrip_tools.template.model import (
     Queue,
     Route,
     TemplateError,
-    function_arn,
     short_name,
 )
 from mcp_roundtrip_tools.template.reader import read_application
@@ -191,29 +190,19 @@ class LocalApp:
         if function not in self.functions() and function not in self.left_out():
             raise KeyError(function)
         context = None if client_context is None else json.dumps(client_context)
-        result = self.run(function, json.dumps(event).encode(), client_context=context)
+        result = self.run(Invocation(function, json.dumps(event).encode(), client_context=context))
         if result.failed:
             raise FunctionFailed(json.loads(result.payload))
         return json.loads(result.payload)
 
-    def run(self, *call: Any, **more: Any) -> InvocationResult:
-        """Run a function as `run_nested` does; in debug mode, one at a time."""
+    def run(self, invocation: Invocation) -> InvocationResult:
+        """Run a function; in debug mode, one at a time."""
         with self._serial:
-            return self.run_nested(*call, **more)
+            return self.run_nested(invocation)
 
-    def run_nested(
-        self,
-        function: str,
-        payload: bytes,
-        qualifier: str | None = None,
-        client_context: str | None = None,
-        request_id: str | None = None,
-    ) -> InvocationResult:
-        """Run a function with an event in JSON, also while another function waits for it.
-
-        `request_id` is that of a repeated invocation; otherwise it is new.
-        """
-        application = self.current()
+    def run_nested(self, invocation: Invocation) -> InvocationResult:
+        """Run a function, also while another function waits for it."""
+        application, function = self.current(), invocation.function
         if reason := application.left_out.get(function):
             self.recorder.note(f"[{function}] does not run here: {reason}")
             return _failed_result(reason)
@@ -224,10 +213,7 @@ class LocalApp:
             code = self._catalogs.code_folder(found)
             with self._lock:
                 pool = self._pools.pool_for(found, code)
-            arn = function_arn(function, qualifier)
-            return pool.invoke(
-                payload, function_arn=arn, request_id=request_id, client_context=client_context
-            )
+            return pool.invoke(invocation)
         except OSError as error:  # the code's folder is missing, or out of memory
             self.recorder.note(f"[{function}] no process could be started: {error}")
             return _failed_result("no process could be started")
@@ -322,7 +308,7 @@ class Invoked:
 
 def invoke(app: LocalApp, function: str, event: str, request_id: str) -> Invoked:
     """Run a function once."""
-    result = app.run(function, event.encode(), request_id=request_id)
+    result = app.run(Invocation(function, event.encode(), request_id=request_id))
     recorded = app.recorder.invocation(request_id)
     lines = [] if recorded is None else [line for each in walk(recorded) for line in each.log_lines]
     return Invoked(

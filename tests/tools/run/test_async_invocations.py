@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import read_application
 from support.manual_timers import START_S, ManualTimers
@@ -33,8 +33,8 @@ class Lambda:
             lambda: {"F": function}, self._run, self._send, self.timers, self.log.append, scale
         )
 
-    def _run(self, function, payload, qualifier, client_context, request_id):
-        self.attempts.append((self.timers.now_s() - START_S, request_id))
+    def _run(self, invocation):
+        self.attempts.append((self.timers.now_s() - START_S, invocation.request_id))
         return ERROR if len(self.attempts) <= self.failures else SUCCESS
 
     def _send(self, arn, body):
@@ -43,9 +43,10 @@ class Lambda:
 
     def invoke(self):
         """Invoke the function, and wait for a day."""
-        request_id = self.invocations.accept("F", b'{"n": 1}', "live", None)
+        invocation = Invocation("F", b'{"n": 1}')
+        self.invocations.accept(invocation)
         self.timers.advance(86_400)
-        return request_id
+        return invocation.request_id
 
 
 @pytest.mark.parametrize(

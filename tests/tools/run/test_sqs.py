@@ -32,9 +32,9 @@ class Reader:
     records: list[dict[str, Any]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
-    def run(self, function, payload):
-        assert function == "Worker"
-        [record] = json.loads(payload)["Records"]
+    def run(self, invocation):
+        assert invocation.function == "Worker"
+        [record] = json.loads(invocation.payload)["Records"]
         answer = self.answers(record)
         self.records.append(record)
         return (

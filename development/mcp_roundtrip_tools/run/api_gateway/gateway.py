@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, explain_fault, match_route
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -33,8 +33,8 @@ INTEGRATION_TIMEOUT_S = 30.0
 class Gateway:
     """Converts a request to an event, invokes the function of its route, and records the HTTP response.
 
-    `routes`, `cors` and `left_out` are called for every request: the template may change. `invoke` runs a
-    function by name; `left_out` has the reasons why others do not run here: their routes answer with 501.
+    `routes`, `cors` and `left_out` are called for every request: the template may change. `invoke` runs
+    a function; `left_out` has the reasons why others do not run here: their routes answer with 501.
     Requests from pages of origins that the CORS configuration does not list get 403. API Gateway does not do
     that, but with AuthMode none every page in the developer's browser could call tools.
     """
@@ -42,7 +42,7 @@ class Gateway:
     def __init__(
         self,
         routes: Callable[[], Sequence[Route]],
-        invoke: Callable[[str, bytes], InvocationResult],
+        invoke: Callable[[Invocation], InvocationResult],
         recorder: RunRecorder,
         *,
         cors: Callable[[], Cors | None] = lambda: None,
@@ -98,7 +98,8 @@ class Gateway:
             return error_response(413, "Request Entity Too Large")
         with caused_by("http", request_id):
             run = copy_context().run
-        future: Future[InvocationResult] = self._workers.submit(run, self._invoke, route.function, payload)
+        invocation = Invocation(route.function, payload)
+        future: Future[InvocationResult] = self._workers.submit(run, self._invoke, invocation)
         try:
             result = future.result(self._timeout_s)
         except TimeoutError:

@@ -20,11 +20,11 @@ from typing import IO, Final
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     Fault,
+    Invocation,
     InvocationResult,
     Ready,
     Report,
     RuntimeApi,
-    RuntimeEvent,
 )
 from mcp_roundtrip_tools.template.model import LATEST, REGION, Function
 
@@ -166,27 +166,18 @@ class ProcessEnvironment:
         self._abandon(f"could not be initialized: {_message(report)}")
         return _result(report, str(uuid.uuid4()))
 
-    def invoke(
-        self,
-        payload: bytes,
-        *,
-        function_arn: str,
-        request_id: str | None = None,
-        client_context: str | None = None,
-    ) -> InvocationResult:
+    def invoke(self, invocation: Invocation) -> InvocationResult:
         """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
         if failure := self.start():
             return failure
         timeout_s = self._function.timeout_s
-        request_id = request_id or str(uuid.uuid4())
-        deadline_ms = int((time.time() + timeout_s) * 1000)
-        self._api.pending.put(RuntimeEvent(request_id, payload, function_arn, deadline_ms, client_context))
+        self._api.pending.put((invocation, int((time.time() + timeout_s) * 1000)))
         report = self._report(timeout_s)
         self._output.drain()
         assert not isinstance(report, Ready), "it is reported once, before"
         if isinstance(report, Fault):
             self._abandon(report.message)
-        return _result(report, request_id)
+        return _result(report, invocation.request_id)
 
     def kill(self) -> None:
         """Kill the process and its child processes. A running invocation fails, as with a lost worker."""

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, json_object
 from mcp_roundtrip_tools.template.model import Function, short_name
@@ -44,36 +44,28 @@ class RecordedEnvironment(ProcessEnvironment):
         super().__init__(function, variables, python=python, log=self._record_line, terminal=terminal)
         environments.add(suffix, self)
 
-    def invoke(
-        self,
-        payload: bytes,
-        *,
-        function_arn: str,
-        request_id: str | None = None,
-        client_context: str | None = None,
-    ) -> InvocationResult:
+    def invoke(self, invocation: Invocation) -> InvocationResult:
         """Run the handler once, after the initialization, which is part of the record."""
         is_new, init_ms = self._last is None, None
-        invocation = self._recorder.begin_invocation(
-            self.function, payload, request_id, environment_id=self.id, is_new_environment=is_new
+        recorded = self._recorder.begin_invocation(
+            self.function,
+            invocation.payload,
+            invocation.request_id,
+            environment_id=self.id,
+            is_new_environment=is_new,
         )
-        self._set_last(invocation)
+        self._set_last(recorded)
         result = InvocationResult(b"", failed=True)
         try:
             failure = self.start()
-            invocation.init_failed = failure is not None
-            init_ms = self._recorder.now_ms() - invocation.started_at_ms if is_new else None
-            result = failure or super().invoke(
-                payload,
-                function_arn=function_arn,
-                request_id=invocation.request_id,
-                client_context=client_context,
-            )
+            recorded.init_failed = failure is not None
+            init_ms = self._recorder.now_ms() - recorded.started_at_ms if is_new else None
+            result = failure or super().invoke(invocation)
             return result
         finally:
             self.invocation = None
             error = _error_text(result.payload) if result.failed else None
-            self._recorder.end_invocation(invocation, result.payload, error=error, init_ms=init_ms)
+            self._recorder.end_invocation(recorded, result.payload, error=error, init_ms=init_ms)
 
     def stop(self) -> None:
         super().stop()
@@ -172,14 +164,7 @@ class Pool:
         self._retired = False
         self._closed = False
 
-    def invoke(
-        self,
-        payload: bytes,
-        *,
-        function_arn: str,
-        request_id: str | None = None,
-        client_context: str | None = None,
-    ) -> InvocationResult:
+    def invoke(self, invocation: Invocation) -> InvocationResult:
         with self._slots:
             environment = self._acquire()
             if environment is None:
@@ -187,9 +172,7 @@ class Pool:
                     b'{"errorMessage":"stopped","errorType":"Runtime.ExitError"}', failed=True
                 )
             try:
-                return environment.invoke(
-                    payload, function_arn=function_arn, request_id=request_id, client_context=client_context
-                )
+                return environment.invoke(invocation)
             finally:
                 self._release(environment)
 

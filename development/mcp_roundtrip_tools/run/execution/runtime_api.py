@@ -6,12 +6,14 @@ Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom run
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
+from uuid import uuid4
 
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.template.model import function_arn
 
 MAX_RESPONSE = 6 * 1024 * 1024 + 100
 """The largest response in bytes: 6291556, as in Lambda's error message."""
@@ -21,14 +23,14 @@ _JSON = (("Content-Type", "application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeEvent:
-    """An event for the function. `client_context` is ASCII JSON; `deadline_ms` is in epoch milliseconds."""
+class Invocation:
+    """An invocation of a function. `payload` is the event in JSON, and `client_context` is ASCII JSON."""
 
-    request_id: str
+    function: str
     payload: bytes
-    function_arn: str
-    deadline_ms: int
+    qualifier: str | None = None
     client_context: str | None = None
+    request_id: str = field(default_factory=lambda: str(uuid4()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,11 @@ Report = Ready | InvocationResult | Fault
 class RuntimeApi:
     """Delivers invocations from `pending`, and puts into `reports` what becomes of them, and Ready before.
 
-    `address` is the value of AWS_LAMBDA_RUNTIME_API.
+    An invocation has its deadline in epoch milliseconds. `address` is the value of AWS_LAMBDA_RUNTIME_API.
     """
 
     def __init__(self) -> None:
-        self.pending: SimpleQueue[RuntimeEvent | None] = SimpleQueue()
+        self.pending: SimpleQueue[tuple[Invocation, int] | None] = SimpleQueue()
         self.reports: SimpleQueue[Report] = SimpleQueue()
         self._ready = False
         self._current: str | None = None
@@ -91,11 +93,12 @@ class RuntimeApi:
         if not self._ready:
             self._ready = True
             self.reports.put(Ready())
-        invocation = self.pending.get()
-        if invocation is None:
+        pending = self.pending.get()
+        if pending is None:
             return _status(410)
+        invocation, deadline_ms = pending
         self._current = invocation.request_id
-        return Response(200, _next_headers(invocation), invocation.payload)
+        return Response(200, _next_headers(invocation, deadline_ms), invocation.payload)
 
     def _finish(self, request_id: str, kind: str, request: Request) -> Response:
         if request_id != self._current:
@@ -109,16 +112,13 @@ class RuntimeApi:
         return _status(202)
 
 
-def _next_headers(invocation: RuntimeEvent) -> tuple[tuple[str, str], ...]:
+def _next_headers(invocation: Invocation, deadline_ms: int) -> tuple[tuple[str, str], ...]:
     headers = [
         ("Content-Type", "application/json"),
         ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),
-        ("Lambda-Runtime-Deadline-Ms", str(invocation.deadline_ms)),
-        ("Lambda-Runtime-Invoked-Function-Arn", invocation.function_arn),
-        (
-            "Lambda-Runtime-Trace-Id",
-            _trace_id(invocation.request_id),
-        ),
+        ("Lambda-Runtime-Deadline-Ms", str(deadline_ms)),
+        ("Lambda-Runtime-Invoked-Function-Arn", function_arn(invocation.function, invocation.qualifier)),
+        ("Lambda-Runtime-Trace-Id", _trace_id(invocation.request_id)),
     ]
     if invocation.client_context is not None:
         headers.append(("Lambda-Runtime-Client-Context", invocation.client_context))

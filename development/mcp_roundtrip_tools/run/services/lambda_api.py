@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 import re
 import threading
-import uuid
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import Invocation, InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import signature
 from mcp_roundtrip_tools.run.services.faults import ServiceFault
@@ -33,16 +31,14 @@ NOT_EMULATED = (
 )
 """The message for other services. A variable without a value is copied from the environment of `make`."""
 
-Invoke = Callable[[str, bytes, str | None, str | None], InvocationResult]
-"""Function name, payload, qualifier, client context as ASCII JSON."""
-
-InvokeLater = Callable[[str, bytes, str | None, str | None], str]
+Invoke = Callable[[Invocation], InvocationResult]
+InvokeLater = Callable[[Invocation], None]
 
 
 class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
-    `invoke_later` accepts asynchronous invocations and returns their request ids; by default they run once.
+    `invoke_later` accepts asynchronous invocations; by default they run once.
     `left_out` has the reasons why other functions do not run here. `log` receives a line for these, and for a
     service that is not emulated.
     """
@@ -79,22 +75,23 @@ class LambdaApi:
         self._log(f"[{service}] {text}")
         raise ServiceFault("NotImplemented", text, 501)
 
-    def _invoke_once(self, *call: Any) -> str:
-        threading.Thread(target=self._invoke, args=call, daemon=True).start()
-        return str(uuid.uuid4())
+    def _invoke_once(self, invocation: Invocation) -> None:
+        threading.Thread(target=self._invoke, args=[invocation], daemon=True).start()
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
         name, qualifier = self._find(reference, qualifier)
         client_context = _client_context(request.header("x-amz-client-context"))
         kind = request.header("x-amz-invocation-type") or "RequestResponse"
         payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
+        invocation = Invocation(name, payload, qualifier, client_context)
+        request_id = ("x-amzn-RequestId", invocation.request_id)
         if kind == "Event":
-            request_id = self._invoke_later(name, payload, qualifier, client_context)
-            return Response(202, (("x-amzn-RequestId", request_id),))
-        result = self._invoke(name, payload, qualifier, client_context)
+            self._invoke_later(invocation)
+            return Response(202, (request_id,))
+        result = self._invoke(invocation)
         failed = (("X-Amz-Function-Error", "Unhandled"),) if result.failed else ()
         headers = (("Content-Type", "application/json"), ("X-Amz-Executed-Version", LATEST), *failed)
-        return Response(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), result.payload)
+        return Response(200, (*headers, request_id), result.payload)
 
     def _find(self, reference: str, qualifier: str | None) -> tuple[str, str | None]:
         # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.
