@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     Fault,
-    Invocation,
+    FunctionInvocation,
     InvocationResult,
     Ready,
     RuntimeApi,
@@ -195,7 +195,7 @@ class ForkedEnvironment:
     def alive(self) -> bool:
         return not self._process.has_exited.is_set()
 
-    def invoke(self, invocation: Invocation) -> InvocationResult:
+    def invoke(self, invocation: FunctionInvocation) -> InvocationResult:
         if not self._is_ready:
             assert isinstance(self._api.reports.get(timeout=60), Ready)
             self._is_ready = True

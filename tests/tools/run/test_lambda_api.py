@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import Function
