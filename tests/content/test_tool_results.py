@@ -313,7 +313,7 @@ UNSERIALIZABLE = [
     ({"a": {"b": math.inf}}, "result.a.b: NaN or Infinity"),
     ({"a": Rows(rows=[{"b": math.nan}])}, "result.a.rows[0].b: NaN or Infinity"),
     ({"a": {math.inf, 1}}, "result.a: set"),
-    ({"a": b"\xff"}, "result.a: bytes"),
+    ({"a": b"\xff"}, "result.a: bytes that are not UTF-8 (encode them as Base64 text)"),
     ({Thing(): 1}, "result: dict"),
     ({"a": ["b", "x\udc80"]}, "result.a[1]: half of a surrogate pair"),
     ({"a": {"\ud83d": 1}}, "result.a: half of a surrogate pair in a name"),

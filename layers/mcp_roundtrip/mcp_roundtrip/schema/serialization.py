@@ -163,7 +163,7 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique_members, parse_cons
 def locate_unserializable(value: Any, root: str) -> str:
     """Return `, at root.a[0]: Thing` for the first, innermost value that JSON cannot hold, or "" for JSON.
 
-    Only the type of that value is named.
+    Only the type of that value is named, and what to do about bytes.
     """
     if _is_json(value):
         return ""
@@ -182,6 +182,8 @@ def _describe(value: Any) -> str:
         return "NaN or Infinity"
     if isinstance(value, str):
         return "half of a surrogate pair"
+    if isinstance(value, bytes):
+        return "bytes that are not UTF-8 (encode them as Base64 text)"
     if isinstance(value, Mapping) and not all(_is_json(name) for name in value if isinstance(name, str)):
         return "half of a surrogate pair in a name"
     return type(value).__name__
