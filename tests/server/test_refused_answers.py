@@ -123,6 +123,18 @@ def test_a_malformed_answer_is_an_error_that_names_the_member(tool, answer, memb
     assert asked.respond({"q": GOOD[tool]}).result["resultType"] == "complete", "nothing is lost"
 
 
+def test_answers_to_questions_that_the_call_does_not_ask_are_ignored_and_counted():
+    play = Player(server)
+    asked = play.call("form")
+    unasked = {"name": SECRET, SECRET: None}
+    for sent in (unasked, {**unasked, "q": GOOD["form"]}):
+        played = asked.respond(sent)
+    assert played.text == "ada"
+    lines = [fields for event, fields in play.observer.events if event == "answers_ignored"]
+    assert [line["count"] for line in lines] == [2, 2]
+    assert SECRET not in str(lines)
+
+
 GOOD = {
     "form": accepted({"name": "ada"}),
     "url": {"action": "accept"},

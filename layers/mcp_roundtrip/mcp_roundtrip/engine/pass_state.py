@@ -273,6 +273,11 @@ class Run:
         }
         return {key: changed for key, changed in changes.items() if changed}
 
+    def unasked_responses(self) -> list[str]:
+        """Return the keys of this request's responses that answer no question of this call."""
+        asked = self.history.journal.outstanding
+        return [key for key in self.inputs.responses if key not in asked and not self.history.is_used(key)]
+
     def to_journal(self) -> Journal:
         """Return the journal for the next pass.
 

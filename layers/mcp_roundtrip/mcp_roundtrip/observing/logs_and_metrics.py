@@ -96,6 +96,7 @@ FINAL_EVENTS: Final = frozenset(
 WARNING_EVENTS: Final = frozenset(
     {
         "answer_refused",
+        "answers_ignored",
         "asked_after_steps",
         "lease_lost",
         "question_changed",

@@ -152,6 +152,8 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
         outcome = run_function(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
+    if run.tasks.recorder is None and (unasked := run.unasked_responses()):
+        call.record("answers_ignored", count=len(unasked))
     return outcome
 
 
