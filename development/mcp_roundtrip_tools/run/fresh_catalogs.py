@@ -81,7 +81,7 @@ class FreshCatalogs:
         (copy / CATALOG).write_text(text, encoding="utf-8")
         if not (leaves_out and _without_others(present, owners) == text):
             self._log(
-                f"[{function.name}] {CATALOG} is stale: make run uses a current one. "
+                f"[{function.name}] {CATALOG} is stale, and make run uses a current one. "
                 "Run `make catalog` before you deploy."
             )
         return copy
