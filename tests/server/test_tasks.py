@@ -234,6 +234,13 @@ def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
     assert deployment.text_of(task_id) == "Bob 3"
 
 
+def test_an_answer_that_is_too_large_to_be_kept_is_invalid_params_and_stores_nothing(deployment):
+    task_id = asked(deployment)
+    answers = {"size": accepted(3), "name": accepted("x" * 500_000)}
+    assert deployment.refusal("tasks/update", taskId=task_id, inputResponses=answers) == (400, -32602)
+    assert deployment.poll(task_id)["inputRequests"].keys() == {"size", "name"}
+
+
 def test_a_task_that_has_ended_acknowledges_answers_and_cancellations_and_never_changes(deployment):
     completed = deployment.run_task("job", label="x")
     failed = deployment.by(capabilities=TASKS).run_task("samples")
