@@ -19,12 +19,13 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.question_channels import own_message
-from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.errors import MissingClientCapability, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
-from mcp_roundtrip.server.errors import ClientError
+from mcp_roundtrip.protocol.capabilities import TASKS, shows_forms_in_apps
+from mcp_roundtrip.server.admission import require_capabilities
+from mcp_roundtrip.server.errors import ClientError, unaskable_error
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
@@ -206,11 +207,35 @@ def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply
 
 
 def stored_result(this_round: Round, task: Task) -> Reply:
-    """Build the reply with the stored result of a call that has ended. It has its large results, too."""
+    """Build the reply with the stored result of a call that has ended. It has its large results, too.
+
+    Raises MissingClientCapability if that is a task, and the client does not declare tasks in this request.
+    """
     if task.error is not None:
         error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
         return this_round.reply(error, None)
+    if task.result["resultType"] == "task":
+        refusal = _refuse_to_follow(this_round, task)
+        if refusal is not None:
+            return refusal
     return this_round.reply(task.result, "result_repeated")
+
+
+def _refuse_to_follow(this_round: Round, parked: Task) -> Reply | None:
+    """Return the reply to a client that cannot follow the task that a parked call has become, if it cannot.
+
+    Raises MissingClientCapability for a client that knows this error.
+    """
+    call = this_round.call
+    if call.params.is_in_app:
+        return late(this_round, parked)
+    try:
+        require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
+    except MissingClientCapability as error:
+        if call.context.takes_rounds:
+            raise
+        return this_round.error_reply(unaskable_error(call, error))
+    return None
 
 
 def ended(this_round: Round) -> Reply:
