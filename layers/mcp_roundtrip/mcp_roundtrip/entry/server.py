@@ -158,7 +158,7 @@ class Server(Registry):
     def _read_skills(self) -> SkillMethods:
         from mcp_roundtrip.server import skills  # a call needs none
 
-        return skills.SkillMethods(skills.read_manifests(self.skill_folders), skills.answer_for_own)
+        return skills.SkillMethods(skills.read_manifests(self.skill_folders), skills.serve_own_skill)
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
         """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.

@@ -102,8 +102,8 @@ class Skill(Listable, Protocol):
     def name(self) -> str: ...
 
 
-Answer = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
-"""Answers a request about a skill, whose caller is authorized, and a URI. None: it has no such file."""
+ServeSkill = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
+"""Serves a request, whose caller is authorized, for a URI of a skill. None: the skill has no such file."""
 
 
 class SkillEntry(TypedDict):
@@ -183,7 +183,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     """The handlers of skills, and the files of skills among other resources. `skills`: by URI."""
 
     skills: Mapping[str, Skill]
-    answer: Answer
+    serve: ServeSkill
 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
@@ -201,7 +201,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         """Return the result with a file of a skill; None for another URI. Raises InsufficientScope."""
         uri = read_uri(context.params)
         skill = self._find(context, uri, UnknownResource(uri))
-        return None if skill is None else self.answer(skill, context, uri)
+        return None if skill is None else self.serve(skill, context, uri)
 
     def _page_size(self) -> int:
         """Return how many entries keep a page below the limit: an entry is never split."""
@@ -223,20 +223,20 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         uri = read_uri(context.params)
         unknown = ProtocolError(INVALID_PARAMS, f"No skill is served at {uri[:128]}")
         root = spelling_key(uri.removesuffix(SKILL_FILE)) if uri.endswith(SKILL_FILE) else ""
-        return self._answer(authorize(self._roots.get(root), context, lambda: unknown), context, uri, unknown)
+        return self._serve(authorize(self._roots.get(root), context, lambda: unknown), context, uri, unknown)
 
     def _read_directory(self, context: RequestContext) -> Reply | HttpResponse:
         uri = read_uri(context.params)
         unknown = ProtocolError(INVALID_PARAMS, f"{uri[:128]} is not a directory resource")
-        return self._answer(self._find(context, uri, unknown), context, uri, unknown)
+        return self._serve(self._find(context, uri, unknown), context, uri, unknown)
 
-    def _answer(
+    def _serve(
         self, skill: Skill | None, context: RequestContext, uri: str, unknown: ProtocolError
     ) -> Reply | HttpResponse:
-        answer = None if skill is None else self.answer(skill, context, uri)
-        if answer is None:
+        reply = None if skill is None else self.serve(skill, context, uri)
+        if reply is None:
             raise unknown
-        return answer
+        return reply
 
 
 def _skill_file(skill: Skill) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _skill_file(skill: Skill) -> dict[str, Any]:
     }
 
 
-def answer_for_own(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+def serve_own_skill(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
     """Return a skill of this function, a file of it, or a page of the children of a directory."""
     method = context.request.method
     if method == SKILLS_GET:
