@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd, body_within_limit, payload_size
@@ -69,21 +69,29 @@ def respond(
     `operation` is the audited operation, if there are audit records.
     """
     try:
-        body, status = _body(outcome := _respond(request, ports, server, operation))
-    except MalformedForm:
-        body, status = _body(outcome := _Outcome("malformed"))
-    except StoreError as error:
-        ports.observer.record_failure("task_table_unavailable", error)
-        body, status = _body(outcome := _Outcome("unavailable"))
+        outcome = _respond(request, ports, server, operation)
+        body, status = _body(outcome)
     except Exception as error:  # the visitor of the page is a person, not an MCP client
-        log_fault(ports.observer, error)
-        body, status = _body(outcome := _Outcome("failed"))
+        outcome = _Outcome(_notice_for(error, ports.observer))
+        body, status = _body(outcome)
     if payload_size(body) > request.max_response_bytes:
-        body, status = _body(outcome := _Outcome("unshowable"))
+        outcome = _Outcome("unshowable")
+        body, status = _body(outcome)
     end = RequestEnd("request_completed", {"outcome": f"question_page_{outcome.name}", "status": status})
     ports.observer.record(end.event, **end.fields)
     headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}
     return HttpResponse(status, "" if request.method == "HEAD" else body, headers, end=end)
+
+
+def _notice_for(error: Exception, observer: Observer) -> str:
+    """Return the name of the notice for an exception, and log what is not the user's mistake."""
+    if isinstance(error, MalformedForm):
+        return "malformed"
+    if isinstance(error, StoreError):
+        observer.record_failure("task_table_unavailable", error)
+        return "unavailable"
+    log_fault(observer, error)
+    return "failed"
 
 
 def _body(outcome: _Outcome) -> tuple[str, int]:

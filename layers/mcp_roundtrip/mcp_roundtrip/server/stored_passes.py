@@ -214,6 +214,7 @@ class TaskRunner(Struct, frozen=True):
         return UnfinishedPass(this_round.run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
+        """Return the call that became the task. The id of its request is that of the task."""
         meta = RequestMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
         context = RequestContext(
             ValidRequest(task.task_id, task_call.method, {}, meta),
