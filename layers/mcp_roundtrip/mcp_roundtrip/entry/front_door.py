@@ -128,7 +128,7 @@ class FrontDoor:
         needs = {
             "task methods": [name for name, each in catalog.tools.items() if each.task],
             "forwarding": sorted(catalog.owners),
-            "page": features.on_page,
+            "page": features.page_tools,
         }
         return Endpoint(options, features, scopes, needs, self._owner_response)
 

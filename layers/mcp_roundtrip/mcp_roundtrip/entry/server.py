@@ -117,7 +117,7 @@ class Server(Registry):
             "tasks": [tool.name for tool in self.tools.values() if tool.task],
             "states": [each.name for each in self.features if each.asks],
             "scopes": [each.name for each in self.features if each.scopes],
-            "page": features.on_page,
+            "page": features.page_tools,
         }
         return Endpoint(self.options, features, self.options.first_scopes(required), needs)
 

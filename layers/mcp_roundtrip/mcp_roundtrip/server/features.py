@@ -60,7 +60,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
         return has_views(self.tools)
 
     @property
-    def on_page(self) -> list[str]:
+    def page_tools(self) -> list[str]:
         """The names of the tools that may ask on the question page."""
         return [name for name, each in self.tools.items() if each.asks and "page" in each.channels]
 

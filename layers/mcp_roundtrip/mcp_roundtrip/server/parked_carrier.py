@@ -148,9 +148,8 @@ class _Resumption:
         self.call = call
         self.calls = ParkedCalls.of(context.ports.tasks())
         self.caller = parked_caller(call)
-        now_ms, deadline_ms = context.ports.clock_ms(), context.invocation.deadline_ms
-        self.waits_until_ms = now_ms + ANSWER_WAIT_MS
-        self.pass_begins_until_ms = deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - now_ms) / 2)
+        self.began_ms, deadline_ms = context.ports.clock_ms(), context.invocation.deadline_ms
+        self.pass_begins_until_ms = deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - self.began_ms) / 2)
 
     def repeat(self) -> Reply | None:
         """Continue the call that this one repeats, with the answers that a model passes on; None without one.
@@ -185,45 +184,44 @@ class _Resumption:
         if not is_stored:
             return question_results.late(self.idle_round(task), task)
         task = self.calls.load(task.pk)
-        reply = None if task is None else self.reply_to(task, waits_for_answers=False)
+        reply = None if task is None else self.reply_to(task, answer_wait_ms=0)
         return reply or question_results.ended(self.idle_round())
 
     def _begin(self, task: Task) -> None:
         if (operation := self.call.context.invocation.operation) is not None:
             operation.begin(self.call, task.flow_id)
 
-    def reply_to(self, task: Task, *, waits_for_answers: bool = True) -> Reply | None:
+    def reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
         """Wait until the call can continue, run a pass, and return the reply; None if the call expires.
 
-        `waits_for_answers`: whether to wait for the answers to open questions. Raises StoreError.
+        `answer_wait_ms`: how long to wait for the answers to open questions. Raises StoreError.
         """
         try:
-            return self._reply_to(task, waits_for_answers=waits_for_answers)
+            return self._reply_to(task, self.began_ms + answer_wait_ms)
         except (KeyServiceError, SettingsError) as error:
             return self.idle_round(task).reply_for_exception(error)
 
-    def _reply_to(self, task: Task, *, waits_for_answers: bool) -> Reply | None:
+    def _reply_to(self, task: Task, waits_for_answers_until_ms: float) -> Reply | None:
         current: Task | None = task
         pause_ms = FIRST_PAUSE_MS
         while current is not None:
             if current.is_terminal:
                 ended = with_result(self.calls.tasks.store, current)
                 return question_results.stored_result(self.idle_round(ended), ended)
-            is_ready, has_time = self._is_ready(current), self._left_ms() > 0
-            if is_ready and has_time and (reply := self._continue(current)) is not None:
-                return reply
+            is_ready = self._is_ready(current)
+            if is_ready and self._left_ms() > 0:
+                reply = self._continue(current)
+                if reply is not None:
+                    return reply
             asks = bool(current.requests) and not is_ready
             wait_ms = self._left_ms()
             if asks:
-                answer_wait_ms = self.waits_until_ms - self.call.context.ports.clock_ms()
-                wait_ms = min(wait_ms, answer_wait_ms) if waits_for_answers else 0
+                wait_ms = min(wait_ms, waits_for_answers_until_ms - self.call.context.ports.clock_ms())
             if wait_ms < pause_ms:
                 this_round = self.idle_round(current)
-                return (
-                    ask(this_round, current, is_repeated=True)
-                    if asks
-                    else question_results.wait(this_round, current)
-                )
+                if asks:
+                    return ask(this_round, current, is_repeated=True)
+                return question_results.wait(this_round, current)
             self.call.context.ports.pause_ms(pause_ms)
             pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
             current = self.calls.load(current.pk)

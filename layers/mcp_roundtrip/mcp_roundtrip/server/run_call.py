@@ -70,7 +70,7 @@ def _run_call(call: FeatureCall) -> Reply:
         call = legacy_calls.adapt(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
         try:
-            require_feature_capabilities(call)
+            _require_capabilities(call)
         except MissingClientCapability as error:
             if call.context.takes_rounds:
                 raise
@@ -89,7 +89,7 @@ def _run_call(call: FeatureCall) -> Reply:
         return _stored(call).resume_flow(this_round) or Reply(call.context.internal_error)
 
 
-def require_feature_capabilities(call: FeatureCall) -> None:
+def _require_capabilities(call: FeatureCall) -> None:
     """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
 
     A channel that reaches the user is as good as the client's own elicitation.
@@ -111,7 +111,8 @@ def _load(call: FeatureCall) -> Round | Reply:
     feature, params = call.feature, call.params
     if params.request_state is None:
         may_be_parked = feature.asks and call.plan.parks  # a tool that asks nothing needs no plan
-        return (may_be_parked and _stored(call).resume_repeated()) or _first_round(call)
+        repeated = _stored(call).resume_repeated() if may_be_parked else None
+        return repeated or _first_round(call)
     try:
         opened = state_carrier.open_state(call, params.request_state)
     except StateRejected as rejected:
@@ -123,7 +124,8 @@ def _load(call: FeatureCall) -> Round | Reply:
     is_last = opened.round >= state_carrier.max_rounds(call, journal) and not call.may_start_task
     this_round = _round(call, journal, opened, is_last=is_last)
     may_be_stored = feature.task is not None and call.context.ports.settings.task_table is not None
-    return (may_be_stored and _stored(call).resume_flow(this_round)) or this_round
+    stored = _stored(call).resume_flow(this_round) if may_be_stored else None
+    return stored or this_round
 
 
 def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
