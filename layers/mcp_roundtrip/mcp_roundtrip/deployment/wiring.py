@@ -168,7 +168,7 @@ def make_authenticator(settings: Settings) -> Authenticator:
             settings.auth_mode,
             settings.principal_context_key,
             settings.scope_context_key,
-            settings.iam_principal == "session",
+            binds_sessions=settings.iam_principal == "session",
         )
     prefix = settings.scope_prefix
     return PrefixedScopes(authenticator, prefix) if prefix else authenticator
@@ -179,12 +179,12 @@ def _bearer(settings: Settings) -> Authenticator:
 
     keys = cache(lambda: _issuer_keys(settings))
     return BearerAuthenticator(
-        settings.required("token_issuer"),
-        settings.token_audience or (settings.required("audience"),),
-        frozenset(settings.token_algorithms),
-        lambda *token: keys().verify(*token),
-        time.time,
-        settings.token_type == "at+jwt",  # noqa: S105 - no secret
+        issuer=settings.required("token_issuer"),
+        audiences=settings.token_audience or (settings.required("audience"),),
+        algorithms=frozenset(settings.token_algorithms),
+        verify=lambda *token: keys().verify(*token),
+        clock=time.time,
+        requires_at_jwt=settings.token_type == "at+jwt",  # noqa: S105 - no secret
         requires_client=bool(settings.token_audience),
     )
 

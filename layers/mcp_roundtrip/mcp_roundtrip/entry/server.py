@@ -92,17 +92,17 @@ class Server(Registry):
         self.options = ServerOptions(
             self.info,
             instructions,
-            namespaced_requests,
-            page_size,
-            list_ttl_ms,
-            ScopeHierarchy.from_direct(self.scopes),
-            hide_unauthorized,
-            description,
-            self.hooks,
-            declared_members("server", name, icons=icons, websiteUrl=website_url),
-            legacy_clients,
-            legacy_tasks,
-            initial_scopes,
+            namespaced_requests=namespaced_requests,
+            page_size=page_size,
+            list_ttl_ms=list_ttl_ms,
+            hierarchy=ScopeHierarchy.from_direct(self.scopes),
+            hide_unauthorized=hide_unauthorized,
+            description=description,
+            hooks=self.hooks,
+            branding=declared_members("server", name, icons=icons, websiteUrl=website_url),
+            legacy_clients=legacy_clients,
+            legacy_tasks=legacy_tasks,
+            initial_scopes=initial_scopes,
         )
         self.skill_folders: dict[Path, tuple[str, ...]] = {}
         self._tool_methods = ToolMethods(self.options, self.tools)

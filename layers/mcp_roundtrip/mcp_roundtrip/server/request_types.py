@@ -157,12 +157,12 @@ class RequestContext(Struct, frozen=True):
         """Return what the client can do during a call."""
         meta = self.request.meta
         return ClientAbilities(
-            declares(meta.capabilities, ELICITATION_FORM),
-            declares(meta.capabilities, ELICITATION_URL),
-            shows_apps(meta.capabilities),
-            state_support(meta) if self.takes_rounds else "fails",
-            self.serves_pages,
-            self.principal is not None,
+            forms=declares(meta.capabilities, ELICITATION_FORM),
+            urls=declares(meta.capabilities, ELICITATION_URL),
+            apps=shows_apps(meta.capabilities),
+            state=state_support(meta) if self.takes_rounds else "fails",
+            stores_calls=self.serves_pages,
+            signed_in=self.principal is not None,
         )
 
     def without_input_capabilities(self) -> RequestContext:

@@ -70,7 +70,7 @@ def _run_call(call: FeatureCall) -> Reply:
         call = legacy_calls.adapt(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
         try:
-            _require_capabilities(call)
+            _check_required_capabilities(call)
         except MissingClientCapability as error:
             if call.context.takes_rounds:
                 raise
@@ -89,7 +89,7 @@ def _run_call(call: FeatureCall) -> Reply:
         return _stored(call).resume_flow(this_round) or Reply(call.context.internal_error)
 
 
-def _require_capabilities(call: FeatureCall) -> None:
+def _check_required_capabilities(call: FeatureCall) -> None:
     """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
 
     A channel that reaches the user is as good as the client's own elicitation.

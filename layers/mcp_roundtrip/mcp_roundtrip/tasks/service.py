@@ -94,24 +94,36 @@ class Tasks(Watchdog, frozen=True):
         Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         """
         task_id = None if continued is None else task_id_of(continued)
+        new = self.new_task(
+            principal, ttl_ms, worker=worker, flow_id=journal.flow_id, task_id=task_id, flow=flow
+        )
         task = replace(
-            self.new_task(principal, ttl_ms, worker, journal.flow_id, task_id, flow),
+            new,
             capabilities=capabilities,
             issued_counts=dict.fromkeys(journal.unused_responses, 1),
             trace=journal.trace,
             created_in=created_in,
         )
         owner = Owner(principal, session, journal.flow_id)
-        if continued is None:
-            self._create_first(owner, task, call, journal, flow)
-        elif (present := self.store.get(task.pk, TASK)) is not None:
+        if continued is not None:
+            return self._create_from_parked(continued, owner, task, call, journal)
+        self._create_first(owner, task, call, journal, flow)
+        self._dispatch(task)
+        return task
+
+    def _create_from_parked(
+        self, parked: Task, owner: Owner, task: Task, call: TaskCall, journal: Journal
+    ) -> Task:
+        """Write the task that a parked call becomes; return the one that an earlier pass has written."""
+        if (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
-        else:
-            issued_counts = {**task.issued_counts, **continued.issued_counts}
-            expires_s = max(task.expires_s, continued.expires_s)  # the parked call outlives its flow
-            task = replace(task, issued_counts=issued_counts, expires_s=expires_s)
-            put_history(self.store, task, call, journal)
-            self.limit.replace(owner, continued, task, is_counted=True)
+        task = replace(
+            task,
+            issued_counts={**task.issued_counts, **parked.issued_counts},
+            expires_s=max(task.expires_s, parked.expires_s),  # the parked call outlives its flow
+        )
+        put_history(self.store, task, call, journal)
+        self.limit.replace(owner, parked, task, is_counted=True)
         self._dispatch(task)
         return task
 
