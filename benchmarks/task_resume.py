@@ -46,7 +46,7 @@ def copy_items(source: TaskStore, target: TaskStore, pk: str) -> None:
 
 def prepare_pass(deployment: Deployment, store: TaskStore, pk: str, steps: int) -> Callable[[], None]:
     """Return a function that runs a pass without its updates, so that it can be repeated."""
-    run_pass = TaskRunner(deployment.server._tool_methods, deployment.ports, Invocation("bench", sys.maxsize))
+    run_pass = TaskRunner(deployment.server._server_tools, deployment.ports, Invocation("bench", sys.maxsize))
     item = store.get(pk, TASK)
     assert item is not None
     task, clock_ms = Task.from_item(item), deployment.tasks.clock_ms

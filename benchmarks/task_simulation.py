@@ -217,7 +217,7 @@ class Simulation:
     def _invoke(self, pk: str, request_id: str) -> None:
         kind = self._loses_worker.pop(pk, None)
         if kind is None:
-            work(server._tool_methods, {"task": pk}, LambdaContext(request_id), self._ports)
+            work(server._server_tools, {"task": pk}, LambdaContext(request_id), self._ports)
         else:
             self._run_lost_worker(pk, request_id, kind)
 

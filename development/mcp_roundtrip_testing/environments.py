@@ -22,7 +22,7 @@ from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation
-from mcp_roundtrip.server.tools import Tool, ToolMethods
+from mcp_roundtrip.server.tools import ServerTools, Tool
 
 Source = Server | Path | Callable[[], Server]
 """A server, the path of a module that holds one, or a function that makes one."""
@@ -111,10 +111,10 @@ class Environment:
         return {name: tool for server in self.owners.values() for name, tool in server.tools.items()}
 
     @property
-    def tool_methods(self) -> ToolMethods:
+    def server_tools(self) -> ServerTools:
         """What a worker needs to run the tasks of all tools."""
-        first, *others = (server._tool_methods for server in self.owners.values())
-        return ToolMethods(first.options, self.tools) if others else first
+        first, *others = (server._server_tools for server in self.owners.values())
+        return ServerTools(first.options, self.tools) if others else first
 
     def respond(self, request: HttpRequest, ports: Ports, remaining_ms: float) -> HttpResponse:
         """Respond to a request within this time."""

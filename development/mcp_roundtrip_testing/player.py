@@ -129,7 +129,7 @@ class Player:
         self._unset = self._unset_settings()
         self.table = self.ports.get("tasks") or TaskTable(self.clock)
         self.workers = Workers(
-            lambda: self._environment().tool_methods,
+            lambda: self._environment().server_tools,
             *(self._ports, self.table, self.observer, self.worker_ms, self.always_replay),
         )
 

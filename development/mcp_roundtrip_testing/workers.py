@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.server.tools import ToolMethods
+from mcp_roundtrip.server.tools import ServerTools
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing.played_call import NotReplayable, json_diff
@@ -69,7 +69,7 @@ class WorkerContext:
 class Workers:
     """The workers of a test. Each has a new environment and `remaining_ms`.
 
-    `tool_methods` and `make_ports` make the tools and the ports of a new environment.
+    `server_tools` and `make_ports` make the tools and the ports of a new environment.
 
     With `always_replay`, a worker's time ends after its first journal entry, and each waiting task is
     replayed once on a copy, which must wait for the same. `crash` is the next crash; `calls` counts the calls
@@ -77,7 +77,7 @@ class Workers:
     `raised` has the last exception of each task by id; `changed` has the keys of questions that changed.
     """
 
-    tool_methods: Callable[[], ToolMethods]
+    server_tools: Callable[[], ServerTools]
     make_ports: Callable[[], Ports]
     table: TaskTable
     observer: RecordingObserver
@@ -159,7 +159,7 @@ class Workers:
         ports = replace(
             self.make_ports(), observer=observer, clock_ms=clock_ms, tasks=lambda: table.tasks(store)
         )
-        work(self.tool_methods(), {"task": pk}, context, ports)
+        work(self.server_tools(), {"task": pk}, context, ports)
 
     def _replay(self, pk: str) -> None:
         task = self.table.task(pk.partition("#")[2])

@@ -215,7 +215,7 @@ def ports(lease_ms: int) -> Ports:
 def handler(event: Any, context: Any) -> Any:
     deadline_ms, lease_ms = link.call("limits")
     virtual = VirtualContext(context.aws_request_id, deadline_ms)
-    return work(server._tool_methods, event, virtual, ports(lease_ms))
+    return work(server._server_tools, event, virtual, ports(lease_ms))
 
 
 link: Link | LocalLink

@@ -32,7 +32,7 @@ from mcp_roundtrip.server.options import (
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.run_call import run_call
-from mcp_roundtrip.server.tools import ToolMethods
+from mcp_roundtrip.server.tools import ServerTools
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable
@@ -105,7 +105,7 @@ class Server(Registry):
             initial_scopes=initial_scopes,
         )
         self.skill_folders: dict[Path, tuple[str, ...]] = {}
-        self._tool_methods = ToolMethods(self.options, self.tools)
+        self._server_tools = ServerTools(self.options, self.tools)
 
     @cached_property
     def endpoint(self) -> Endpoint:
@@ -153,7 +153,7 @@ class Server(Registry):
         if context.params.get("name") == ANSWER_TOOL and has_views(self.tools):
             call = find_answered_call(self.tools, context)
             return call if isinstance(call, Reply) else with_status(run_call(call))
-        return run_call(self._tool_methods.find_call(context))
+        return run_call(self._server_tools.find_call(context))
 
     def _read_skills(self) -> SkillMethods:
         from mcp_roundtrip.server import skills  # a call needs none
@@ -180,7 +180,7 @@ class Server(Registry):
         """Handle an event of the worker function, which runs the tasks of this server and has no route."""
         from mcp_roundtrip.entry.worker import work  # requests need no worker
 
-        return work(self._tool_methods, event, context, make_ports_or_log(self._ports, context))
+        return work(self._server_tools, event, context, make_ports_or_log(self._ports, context))
 
     def open_link(self, token: str, principal: Principal | None) -> Link:
         """Verify the token of a URL from `ctx.signed_link`, for the page behind that URL.

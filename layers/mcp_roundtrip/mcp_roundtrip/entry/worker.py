@@ -19,7 +19,7 @@ from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit
 from mcp_roundtrip.server.endpoint import with_spans
 from mcp_roundtrip.server.lambda_invocation import Invocation, invocation_id
 from mcp_roundtrip.server.stored_passes import TaskRunner
-from mcp_roundtrip.server.tools import ToolMethods
+from mcp_roundtrip.server.tools import ServerTools
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
 from mcp_roundtrip.tasks.model import Task, task_id_in
 from mcp_roundtrip.tasks.worker import Worker
@@ -34,7 +34,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.htm
 """
 
 
-def work(tool_methods: ToolMethods, event: Any, context: Any, ports: Ports) -> Any:
+def work(server_tools: ServerTools, event: Any, context: Any, ports: Ports) -> Any:
     """Work on the task that the event names, or on the tasks that the messages of a queue name.
 
     Raises StoreError, so that Lambda retries the invocation. For a queue it returns the messages to deliver
@@ -44,7 +44,7 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, ports: Ports) -> A
     correlation_id = invocation_id(context)
     if ports.audit is not None:
         ports = with_audited_ends(ports, correlation_id)
-    invocation = WorkerInvocation(tool_methods, ports, correlation_id, context)
+    invocation = WorkerInvocation(server_tools, ports, correlation_id, context)
     try:
         return _handle(invocation, event)
     finally:
@@ -76,7 +76,7 @@ def _handle(invocation: WorkerInvocation, event: Any) -> Any:
 class WorkerInvocation(Struct, frozen=True):
     """One invocation of a worker function."""
 
-    tool_methods: ToolMethods
+    server_tools: ServerTools
     ports: Ports
     correlation_id: str
     context: Any
@@ -89,7 +89,7 @@ class WorkerInvocation(Struct, frozen=True):
     def begin(self) -> None:
         """Begin the lines of a task; at the first invocation, log the settings that are missing."""
         if self.ports.observer.begin(self.correlation_id):
-            tools = [tool.name for tool in self.tool_methods.tools.values() if tool.task]
+            tools = [tool.name for tool in self.server_tools.tools.values() if tool.task]
             log_missing_settings({"work": tools}, self.ports)
 
     def handle_task(self, pk: str) -> None:
@@ -165,7 +165,7 @@ class WorkerInvocation(Struct, frozen=True):
 
         worker = Worker(
             replace(ports.tasks(), on_abandoned=on_abandoned),
-            TaskRunner(self.tool_methods, ports, invocation),
+            TaskRunner(self.server_tools, ports, invocation),
             lambda event, error: observer.record_failure(event, error, task=task_id),
             lambda lost: observer.record("lease_lost", task=lost),
             ports.wait_ms,

@@ -252,11 +252,13 @@ def _suggest(completer: Callable[..., Any], value: str, others: Mapping[str, str
 
 def _completion_members(found: Completion) -> dict[str, Any]:
     values = list(found.values[:MAX_VALUES])
-    left_out = len(found.values) > MAX_VALUES
-    total = len(found.values) if found.total is None and not left_out and not found.has_more else found.total
-    has_more = left_out or (
-        found.has_more if found.has_more is not None else bool(total and total > len(values))
-    )
+    total, has_more = found.total, found.has_more
+    if len(found.values) > MAX_VALUES:
+        has_more = True
+    elif total is None and not has_more:
+        total = len(values)
+    if has_more is None:
+        has_more = total is not None and total > len(values)
     counted = {} if total is None else {"total": total}
     return {"values": values, **counted, "hasMore": has_more}
 

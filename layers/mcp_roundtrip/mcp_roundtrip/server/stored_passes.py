@@ -34,7 +34,7 @@ from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import parked_caller
-from mcp_roundtrip.server.tools import Tool, ToolMethods
+from mcp_roundtrip.server.tools import ServerTools, Tool
 from mcp_roundtrip.tasks.lease import TaskRecorder
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState
@@ -181,12 +181,12 @@ class StatusMessages(NotificationBuffer):
 class TaskRunner(Struct, frozen=True):
     """Runs passes over the tools of a server, in a worker."""
 
-    tool_methods: ToolMethods
+    server_tools: ServerTools
     ports: Ports
     invocation: Invocation
 
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
-        tool = self.tool_methods.tools.get(history.call.name)
+        tool = self.server_tools.tools.get(history.call.name)
         if tool is None:
             if (operation := self.invocation.operation) is not None:
                 operation.begin_task(task, history.call)
@@ -221,7 +221,7 @@ class TaskRunner(Struct, frozen=True):
             None if task_call.principal is None else Principal(*task_call.principal),
             self.ports,
             self.invocation,
-            replace(self.tool_methods.options, server_info=task_call.server_info),
+            replace(self.server_tools.options, server_info=task_call.server_info),
         )
         return FeatureCall(tool, tool.name, CallParams(task_call.arguments, {}, None), context)
 

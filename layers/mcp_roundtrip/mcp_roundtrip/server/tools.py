@@ -63,7 +63,7 @@ class Tool(Feature, frozen=True, kw_only=True):
         return results.tool_error(call.server_info, str(error))
 
 
-class ToolMethods(Struct, frozen=True):
+class ServerTools(Struct, frozen=True):
     """The tools of a server, among which it finds the call that a request asks for."""
 
     options: ServerOptions
