@@ -45,6 +45,7 @@ class Questions(Struct, frozen=True):
     prefix: str
     allows_namespaced: bool
 
+    # The classes are here for contexts, which do not import them for calls that ask nothing.
     form: ClassVar = Elicit
     url: ClassVar = ElicitUrl
     sample: ClassVar = Sample

@@ -117,7 +117,7 @@ class Worker(Struct, frozen=True):
 
     def _run(self, task: Task, lease: Lease) -> Task:
         try:
-            item = self._run_pass(task, lease)
+            item = self._run_and_store(task, lease)
         except LeaseLost:
             item = None
         except ItemTooLarge as error:
@@ -130,7 +130,7 @@ class Worker(Struct, frozen=True):
             self.on_lease_lost(task.task_id)
         return task if item is None else Task.from_item(item)
 
-    def _run_pass(self, task: Task, lease: Lease) -> Item | None:
+    def _run_and_store(self, task: Task, lease: Lease) -> Item | None:
         """Run a pass and write its outcome; return None if the lease was lost. Raises LeaseLost."""
         history = TaskHistory.from_items(task, self.store.query(task.pk))
         if task.attempts > 1 and history.next_order > task.seen_entries:
