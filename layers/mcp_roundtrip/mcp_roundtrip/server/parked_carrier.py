@@ -8,7 +8,7 @@ next question. No worker is dispatched.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from msgspec import Struct
@@ -35,7 +35,7 @@ from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
+from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP
 from mcp_roundtrip.tasks.related_items import with_result
 from mcp_roundtrip.tasks.service import UnknownTask
@@ -54,37 +54,24 @@ PASS_RESERVE_MS: Final = 10_000
 request that has less than twice this time reserves half of its time."""
 
 
-class StoredCall(Struct, frozen=True):
+class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
     """A call that the task table stores, parked or as a task, or may store."""
 
     call: FeatureCall
 
-    def resume_repeated(self) -> Reply | None:
-        """Return the reply of the parked call that this call repeats; None if there is none.
+    @cached_property
+    def _calls(self) -> ParkedCalls:
+        return ParkedCalls.of(self.call.context.ports.tasks())
 
-        The answers that a model passes on are stored. Raises StoreError.
-        """
-        return _Resumption(self.call).repeat()
+    @cached_property
+    def _caller(self) -> ParkedCaller:
+        return parked_caller(self.call)
 
-    def resume_named(self, task_id: str) -> Reply:
-        """Return the reply of the parked call that a state names, after storing the answers of the request.
-
-        Without answers, the reply says where the call stands. Raises StoreError.
-        """
-        return _Resumption(self.call).answer(task_id)
-
-    def resume_flow(self, this_round: Round) -> Reply | None:
-        """Return the reply of the task or the parked call as which a flow continues; None if there is none.
-
-        The client has sent a state of the flow again. The answers of the request do not count. Raises
-        StoreError.
-        """
-        stored = task_carrier.find_stored(this_round)
-        if stored is None:
-            return None
-        if not task_carrier.is_parked(stored):
-            return task_carrier.reply_again(this_round, stored)
-        return _Resumption(self.call).reply_to(stored) or question_results.ended(this_round)
+    @cached_property
+    def _pass_begins_until_ms(self) -> float:
+        now_ms = self.call.context.ports.clock_ms()
+        deadline_ms = self.call.context.invocation.deadline_ms
+        return deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - now_ms) / 2)
 
     def require_room(self, run: Run) -> None:
         """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
@@ -97,19 +84,158 @@ class StoredCall(Struct, frozen=True):
     def park(self, this_round: Round, asked: NeedsInput) -> Reply:
         """Park the call, and ask its questions; without requests, it was out of time. Raises FlowIsStored."""
         call, requests, journal = self.call, asked.requests, asked.journal
-        resumption = _Resumption(call)
         try:
-            task = resumption.calls.create(
-                resumption.caller, task_call_of(call), journal, requests, asked.channel, flow_of(this_round)
+            task = self._calls.create(
+                self._caller, task_call_of(call), journal, requests, asked.channel, flow_of(this_round)
             )
             if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
                 # A concurrent call was parked first; or this one was, and continued since its state left.
-                return resumption.reply_to(task) or question_results.ended(this_round)
+                return self._reply_to(task) or question_results.ended(this_round)
         except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
             return task_carrier.not_stored(this_round, error)
         channel = asked.channel if requests else None
         call.record("call_parked", asked=sorted(requests), channel=channel)
         return ask(this_round, task) if requests else question_results.wait(this_round, task)
+
+    # -- resume -------------------------------------------------------------------------------------
+
+    def resume_repeated(self) -> Reply | None:
+        """Return the reply of the parked call that this call repeats; None if there is none.
+
+        The answers that a model passes on are stored. A code that finds no call is an error: the call that it
+        named may have run before. Raises StoreError.
+        """
+        task = self._calls.find(self._caller)
+        if task is None:
+            return None if self._caller.code is None else question_results.unknown_code(self._idle_round())
+        if responses := self.call.params.model_responses:
+            self._begin(task)
+            try:
+                self._calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
+            except ItemTooLarge as error:
+                return question_results.too_large(self._idle_round(), error.limit)
+            except UnknownTask:
+                pass  # it expired meanwhile
+        return self._reply_to(task)
+
+    def resume_named(self, task_id: str) -> Reply:
+        """Return the reply of the parked call that a state names, after storing the answers of the request.
+
+        Without answers, the reply says where the call stands. Raises StoreError.
+        """
+        pk = task_partition_key(DIALECT, self._caller.binding, task_id)
+        task = None if pk is None else self._calls.load(pk)
+        if task is None:
+            return question_results.ended(self._idle_round())
+        self._begin(task)
+        params = self.call.params
+        try:
+            is_stored = self._calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT)
+        except ItemTooLarge as error:
+            return question_results.too_large(self._idle_round(), error.limit)
+        if not is_stored:
+            return question_results.late(self._idle_round(task), task)
+        task = self._calls.load(task.pk)
+        reply = None if task is None else self._reply_to(task, answer_wait_ms=0)
+        return reply or question_results.ended(self._idle_round())
+
+    def resume_flow(self, this_round: Round) -> Reply | None:
+        """Return the reply of the task or the parked call as which a flow continues; None if there is none.
+
+        The client has sent a state of the flow again. The answers of the request do not count. Raises
+        StoreError.
+        """
+        stored = task_carrier.find_stored(this_round)
+        if stored is None:
+            return None
+        if not task_carrier.is_parked(stored):
+            return task_carrier.reply_again(this_round, stored)
+        return self._reply_to(stored) or question_results.ended(this_round)
+
+    def _begin(self, task: Task) -> None:
+        if (operation := self.call.context.invocation.operation) is not None:
+            operation.begin(self.call, task.flow_id)
+
+    def _reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
+        """Wait until the call can continue, run a pass, and return the reply; None if the call expires.
+
+        `answer_wait_ms`: how long to wait for the answers to open questions. Raises StoreError.
+        """
+        try:
+            return self._wait_and_continue(task, answer_wait_ms)
+        except (KeyServiceError, SettingsError) as error:
+            return self._idle_round(task).reply_for_exception(error)
+
+    def _wait_and_continue(self, task: Task, answer_wait_ms: int) -> Reply | None:
+        waits_for_answers_until_ms = self.call.context.ports.clock_ms() + answer_wait_ms
+        current: Task | None = task
+        pause_ms = FIRST_PAUSE_MS
+        while current is not None:
+            if current.is_terminal:
+                ended = with_result(self._calls.tasks.store, current)
+                return question_results.stored_result(self._idle_round(ended), ended)
+            is_ready = self._is_ready(current)
+            if is_ready and self._left_ms() > 0:
+                reply = self._continue(current)
+                if reply is not None:
+                    return reply
+            asks = bool(current.requests) and not is_ready
+            wait_ms = self._left_ms()
+            if asks:
+                wait_ms = min(wait_ms, waits_for_answers_until_ms - self.call.context.ports.clock_ms())
+            if wait_ms < pause_ms:
+                this_round = self._idle_round(current)
+                if asks:
+                    return ask(this_round, current, is_repeated=True)
+                return question_results.wait(this_round, current)
+            self.call.context.ports.pause_ms(pause_ms)
+            pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
+            current = self._calls.load(current.pk)
+        return None
+
+    def _idle_round(self, task: Task | None = None) -> Round:
+        """Return the round of a request that runs no pass."""
+        flow_id = "" if task is None else task.flow_id
+        if flow_id:
+            self.call.context.tag(flow=flow_id)
+        inputs = ClientInputs({}, is_resumed=True, find_channels=partial(parked_channels, self.call))
+        return Round(self.call, new_run(self.call, Journal(flow_id or "none"), inputs))
+
+    def _continue(self, task: Task) -> Reply | None:
+        """Run one pass; return None if another request runs one, or if an answer came during the pass."""
+        call, this_pass = self.call, ParkedPass(self.call)
+        # The id is the code of an anonymous caller. The lines have the id of the flow.
+        worker = Worker(
+            replace(
+                self._calls.tasks,
+                on_abandoned=lambda _: call.record("task_abandoned"),
+                on_ending=None,
+            ),
+            this_pass,
+            call.record_failure,
+            lambda _: call.record("lease_lost"),
+        )
+        # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
+        remaining_ms = lambda_remaining_ms(call.context.invocation.lambda_context)
+        left = worker.work(task.pk, Delivery("", remaining_ms, MAX_LEASE_MS))
+        if left is None or this_pass.round is None:
+            return None
+        if left.is_terminal:
+            return this_pass.reply or question_results.stored_result(this_pass.round, left)
+        if this_pass.refusal is not None:
+            return this_pass.refusal
+        if left.requests and left.work_state is WorkState.AWAITING:
+            return ask(this_pass.round, left)
+        if this_pass.waits_for_url or self._left_ms() <= 0:
+            return question_results.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
+        return None
+
+    def _is_ready(self, task: Task) -> bool:
+        at_ms = task.claimable_at_ms
+        return at_ms is not None and at_ms <= self._calls.tasks.clock_ms()
+
+    def _left_ms(self) -> float:
+        return self._pass_begins_until_ms - self.call.context.ports.clock_ms()
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
@@ -135,138 +261,3 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     if presenter == "client":
         return question_results.ask_client(this_round, requests, state)
     return question_results.ask_in_app(this_round, requests, state, task)
-
-
-# -- continue -----------------------------------------------------------------------------------------------
-
-
-class _Resumption:
-    """A request that continues a parked call."""
-
-    def __init__(self, call: FeatureCall) -> None:
-        context = call.context
-        self.call = call
-        self.calls = ParkedCalls.of(context.ports.tasks())
-        self.caller = parked_caller(call)
-        self.began_ms, deadline_ms = context.ports.clock_ms(), context.invocation.deadline_ms
-        self.pass_begins_until_ms = deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - self.began_ms) / 2)
-
-    def repeat(self) -> Reply | None:
-        """Continue the call that this one repeats, with the answers that a model passes on; None without one.
-
-        A code that finds no call is an error: the call that it named may have run before.
-        """
-        task = self.calls.find(self.caller)
-        if task is None:
-            return None if self.caller.code is None else question_results.unknown_code(self.idle_round())
-        if responses := self.call.params.model_responses:
-            self._begin(task)
-            try:
-                self.calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
-            except ItemTooLarge as error:
-                return question_results.too_large(self.idle_round(), error.limit)
-            except UnknownTask:
-                pass  # it expired meanwhile
-        return self.reply_to(task)
-
-    def answer(self, task_id: str) -> Reply:
-        """Store the answers of the user to the call of this task, and continue it."""
-        pk = task_partition_key(DIALECT, self.caller.binding, task_id)
-        task = None if pk is None else self.calls.load(pk)
-        if task is None:
-            return question_results.ended(self.idle_round())
-        self._begin(task)
-        params = self.call.params
-        try:
-            is_stored = self.calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT)
-        except ItemTooLarge as error:
-            return question_results.too_large(self.idle_round(), error.limit)
-        if not is_stored:
-            return question_results.late(self.idle_round(task), task)
-        task = self.calls.load(task.pk)
-        reply = None if task is None else self.reply_to(task, answer_wait_ms=0)
-        return reply or question_results.ended(self.idle_round())
-
-    def _begin(self, task: Task) -> None:
-        if (operation := self.call.context.invocation.operation) is not None:
-            operation.begin(self.call, task.flow_id)
-
-    def reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
-        """Wait until the call can continue, run a pass, and return the reply; None if the call expires.
-
-        `answer_wait_ms`: how long to wait for the answers to open questions. Raises StoreError.
-        """
-        try:
-            return self._reply_to(task, self.began_ms + answer_wait_ms)
-        except (KeyServiceError, SettingsError) as error:
-            return self.idle_round(task).reply_for_exception(error)
-
-    def _reply_to(self, task: Task, waits_for_answers_until_ms: float) -> Reply | None:
-        current: Task | None = task
-        pause_ms = FIRST_PAUSE_MS
-        while current is not None:
-            if current.is_terminal:
-                ended = with_result(self.calls.tasks.store, current)
-                return question_results.stored_result(self.idle_round(ended), ended)
-            is_ready = self._is_ready(current)
-            if is_ready and self._left_ms() > 0:
-                reply = self._continue(current)
-                if reply is not None:
-                    return reply
-            asks = bool(current.requests) and not is_ready
-            wait_ms = self._left_ms()
-            if asks:
-                wait_ms = min(wait_ms, waits_for_answers_until_ms - self.call.context.ports.clock_ms())
-            if wait_ms < pause_ms:
-                this_round = self.idle_round(current)
-                if asks:
-                    return ask(this_round, current, is_repeated=True)
-                return question_results.wait(this_round, current)
-            self.call.context.ports.pause_ms(pause_ms)
-            pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
-            current = self.calls.load(current.pk)
-        return None
-
-    def idle_round(self, task: Task | None = None) -> Round:
-        """Return the round of a request that runs no pass."""
-        flow_id = "" if task is None else task.flow_id
-        if flow_id:
-            self.call.context.tag(flow=flow_id)
-        inputs = ClientInputs({}, is_resumed=True, find_channels=partial(parked_channels, self.call))
-        return Round(self.call, new_run(self.call, Journal(flow_id or "none"), inputs))
-
-    def _continue(self, task: Task) -> Reply | None:
-        """Run one pass; return None if another request runs one, or if an answer came during the pass."""
-        call, this_pass = self.call, ParkedPass(self.call)
-        # The id is the code of an anonymous caller. The lines have the id of the flow.
-        worker = Worker(
-            replace(
-                self.calls.tasks,
-                on_abandoned=lambda _: call.record("task_abandoned"),
-                on_ending=None,
-            ),
-            this_pass,
-            call.record_failure,
-            lambda _: call.record("lease_lost"),
-        )
-        # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
-        remaining_ms = lambda_remaining_ms(call.context.invocation.lambda_context)
-        left = worker.work(task.pk, Delivery("", remaining_ms, MAX_LEASE_MS))
-        if left is None or this_pass.round is None:
-            return None
-        if left.is_terminal:
-            return this_pass.reply or question_results.stored_result(this_pass.round, left)
-        if this_pass.refusal is not None:
-            return this_pass.refusal
-        if left.requests and left.work_state is WorkState.AWAITING:
-            return ask(this_pass.round, left)
-        if this_pass.waits_for_url or self._left_ms() <= 0:
-            return question_results.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
-        return None
-
-    def _is_ready(self, task: Task) -> bool:
-        at_ms = task.claimable_at_ms
-        return at_ms is not None and at_ms <= self.calls.tasks.clock_ms()
-
-    def _left_ms(self) -> float:
-        return self.pass_begins_until_ms - self.call.context.ports.clock_ms()
