@@ -59,14 +59,9 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
     def _respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         checked: ValidRequest | InvalidRequest | None = None
         try:
-            if self.owner_response is not None:
-                owned = self.owner_response(request, ports, invocation)
-                if owned is not None:
-                    return owned
-            if request.method != "POST" or request.path.endswith("/questions"):  # whose form is posted
-                document = self._documents(ports).respond(request, invocation.operation)
-                if document is not None:
-                    return document
+            unadmitted = self._respond_without_admission(request, ports, invocation)
+            if unadmitted is not None:
+                return unadmitted
             admitted = admit(request, ports, invocation, self.options)
             if isinstance(admitted, Notification):
                 ports.observer.record("request_completed", outcome="notification")
@@ -88,6 +83,18 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
                 return response
             challenge = self._documents(ports).challenge(error)
             return replace(response, headers={**response.headers, **challenge})
+
+    def _respond_without_admission(
+        self, request: HttpRequest, ports: Ports, invocation: Invocation
+    ) -> HttpResponse | None:
+        """Return the response of the owner that a path names, or a public document; None for a message."""
+        if self.owner_response is not None:
+            owned = self.owner_response(request, ports, invocation)
+            if owned is not None:
+                return owned
+        if request.method != "POST" or request.path.endswith("/questions"):  # whose form is posted
+            return self._documents(ports).respond(request, invocation.operation)
+        return None
 
     def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
         if (operation := context.invocation.operation) is not None:
