@@ -230,17 +230,27 @@ class FrontDoor:
 
         Raises ProtocolError with status 404 for a name that no owner has.
         """
-        before, found, name = request.path.rpartition(OWNER_PATHS)
+        owner = self._owner_in_path(request.path, ports)
+        return None if owner is None else self._forward_unread(owner, request, ports, invocation)
+
+    def _owner_in_path(self, path: str, ports: Ports) -> str | None:
+        before, found, name = path.rpartition(OWNER_PATHS)
         if not found or _WELL_KNOWN in f"{before}/":
             return None
         # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
         is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
-        if name not in self.catalog.owners or is_nested:
-            if _is_own_path(request.path, ports):
-                return None
-            raise ProtocolError(INVALID_REQUEST, "There is no such tool", http_status=404)
+        if name in self.catalog.owners and not is_nested:
+            return name
+        if _is_own_path(path, ports):
+            return None
+        raise ProtocolError(INVALID_REQUEST, "There is no such tool", http_status=404)
+
+    def _forward_unread(
+        self, owner: str, request: HttpRequest, ports: Ports, invocation: Invocation
+    ) -> HttpResponse:
+        """Return the response of the owner, or the error for a request that could not be forwarded."""
         try:
-            response = forward(name, ports, invocation)
+            response = forward(owner, ports, invocation)
         except (ForwardingFailed, SettingsError) as error:
             unread = read_unread(request, ports)
             if isinstance(unread, ValidRequest):
@@ -252,7 +262,7 @@ class FrontDoor:
             status = None if request.method == "POST" else 500
             reply = Reply(forwarding_failed(invocation))
             return error_response(request_id, reply, request, ports.observer, status)
-        ports.observer.record("request_forwarded", owner=name)
+        ports.observer.record("request_forwarded", owner=owner)
         return response
 
     def _note_unread_request(

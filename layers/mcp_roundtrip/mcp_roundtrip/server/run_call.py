@@ -66,6 +66,26 @@ def run_call(call: FeatureCall) -> Reply:
 
 
 def _run_call(call: FeatureCall) -> Reply:
+    adapted = _adapt(call)
+    if isinstance(adapted, Reply):
+        return adapted
+    this_round = _load(adapted)
+    if isinstance(this_round, Reply):
+        return this_round
+    try:
+        return _run_round(this_round)
+    except FlowIsStored:  # a concurrent round has become a task, or was parked
+        return _stored(adapted).resume_flow(this_round) or Reply(call.context.internal_error)
+
+
+# -- adapt to the client ------------------------------------------------------------------------------------
+
+
+def _adapt(call: FeatureCall) -> FeatureCall | Reply:
+    """Return the call with what its client can use and its model has answered, or the reply that refuses it.
+
+    Raises MissingClientCapability (-32021).
+    """
     if not (call.context.takes_rounds or call.params.is_in_app):
         call = legacy_calls.adapt(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
@@ -75,18 +95,12 @@ def _run_call(call: FeatureCall) -> Reply:
             if call.context.takes_rounds:
                 raise
             return _first_round(call).error_reply(unaskable_error(call, error))
-    if "model" in call.feature.channels and "model" in call.plan.fallbacks:
+    if "model" in call.feature.channels and "model" in call.plan.fallbacks:  # most calls need no plan
         try:
             call = replace(call, params=take_responses(call.params))
         except ArgumentsError as error:
             return _first_round(call).reply_for(Failed(error))
-    this_round = _load(call)
-    if isinstance(this_round, Reply):
-        return this_round
-    try:
-        return _run_round(this_round)
-    except FlowIsStored:  # a concurrent round has become a task, or was parked
-        return _stored(call).resume_flow(this_round) or Reply(call.context.internal_error)
+    return call
 
 
 def _check_required_capabilities(call: FeatureCall) -> None:
