@@ -96,7 +96,9 @@ def _completed(call: Call, result: Result, rounds: int, findings: Findings) -> N
     if result.get("isError"):
         texts = [each.get("text", "") for each in result.get("content", [])]
         raise findings.stop("call", f"{call.tool} returned a tool error: {' '.join(texts)[:300]}")
-    if rounds:
+    if result.get("resultType") == "task":
+        findings.note("call", f"{call.tool} became a task in round {rounds + 1}. Its worker was not tried.")
+    elif rounds:
         findings.ok("call", f"{call.tool} asked, was answered and completed in {rounds + 1} rounds.")
     else:
         findings.note("call", f"{call.tool} completed without a question, so states and KMS were not tried.")

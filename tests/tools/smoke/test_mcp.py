@@ -37,7 +37,12 @@ def test_every_check_of_a_correct_endpoint_is_ok(url):
 
 
 CALLS = {
-    "headers and questions": ("provision_database", {"name": "orders", "region": "eu-west-1"}, "ok", ""),
+    "headers and a task": (
+        "provision_database",
+        {"name": "orders", "region": "eu-west-1"},
+        "note",
+        "became a task in round 2",
+    ),
     "without a question": ("get_weather", {"location": "Tokyo"}, "note", ""),
     "an unknown tool": ("get_wether", {}, "wrong", "The endpoint has no tool get_wether: correct CALL."),
     "a tool error": ("get_weather", {"place": 1}, "wrong", "tool error"),
