@@ -8,11 +8,11 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.run.http.messages import Response
 from support.authorization_server import PATH, authorization_server
-from support.authorized_server import deployed, mapped, renamed
+from support.authorized_server import deployed, deployed_with_sign_in, mapped, renamed
 from support.clients import block_of
 from support.logged_lines import logged_lines
 from support.messages import call, headers
-from support.oauth_client import MemoryTokenStorage, signed_in_client
+from support.oauth_client import MemoryTokenStorage, User, signed_in_client
 from support.token_issuer import ONE, RSA, jwks
 
 
@@ -24,64 +24,64 @@ def issuer():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_official_client_signs_in_and_steps_up(issuer, mode):
-    with deployed(issuer) as server:
-        storage = MemoryTokenStorage()
-        async with signed_in_client(server.url, storage, mode) as client:
+async def test_the_official_client_signs_in_and_steps_up(mode):
+    alice = User()
+    with deployed_with_sign_in() as server:
+        async with signed_in_client(server.url, MemoryTokenStorage(), mode, alice) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read", "write"]
-            assert issuer.scopes == ["billing db:read"]
+            assert alice.scopes == ["billing db:read"]
             read = await client.call_tool("read", {})
             assert block_of(read.content) == "alice"
-            assert len(issuer.scopes) == 1
+            assert len(alice.scopes) == 1
             written = await client.call_tool("write", {})
             assert block_of(written.content) == "written"
-        assert [set(scopes.split()) for scopes in issuer.scopes[1:]] == [{"billing", "db:read", "db:write"}]
-        assert issuer.asked[f"{PATH}/register"] == 1
+        assert [set(scopes.split()) for scopes in alice.scopes[1:]] == [{"billing", "db:read", "db:write"}]
 
 
 @pytest.mark.anyio
-async def test_behind_a_gateway_that_renames_the_challenge_the_client_finds_the_metadata_but_cannot_step_up(
-    issuer,
-):
+async def test_behind_a_gateway_that_renames_the_challenge_the_client_finds_the_metadata_but_cannot_step_up():
     """Clients of such an endpoint must request all scopes at first."""
-    with deployed(issuer, gateway=renamed) as server:
-        async with signed_in_client(server.url, MemoryTokenStorage()) as client:
+    alice = User()
+    with deployed_with_sign_in(gateway=renamed) as server:
+        async with signed_in_client(server.url, MemoryTokenStorage(), browser=alice) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
             with pytest.raises(MCPError):
                 await client.call_tool("write", {})
-    assert issuer.scopes == ["billing db:read"]
-    with deployed(issuer, gateway=renamed, initial_scopes=["billing", "db:write"]) as server:
+    assert alice.scopes == ["billing db:read"]
+    with deployed_with_sign_in(gateway=renamed, initial_scopes=["billing", "db:write"]) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert block_of((await client.call_tool("write", {})).content) == "written"
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_mapping_of_the_template_restores_a_renamed_challenge(issuer, mode):
-    with deployed(issuer, gateway=mapped) as server:
+async def test_the_mapping_of_the_template_restores_a_renamed_challenge(mode):
+    alice = User()
+    with deployed_with_sign_in(gateway=mapped) as server:
         refused = server.post(None)
         assert refused.headers["www-authenticate"] == refused.headers["x-amzn-remapped-www-authenticate"]
-        async with signed_in_client(server.url, MemoryTokenStorage(), mode) as client:
+        async with signed_in_client(server.url, MemoryTokenStorage(), mode, alice) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
             assert block_of((await client.call_tool("write", {})).content) == "written"
-    assert len(issuer.scopes) == 2
+    assert len(alice.scopes) == 2
 
 
 @pytest.mark.anyio
-async def test_a_hidden_tool_never_causes_a_scope_challenge(issuer):
-    with deployed(issuer, hide_unauthorized=True, initial_scopes=["db:read"]) as server:
-        async with signed_in_client(server.url, MemoryTokenStorage()) as client:
+async def test_a_hidden_tool_never_causes_a_scope_challenge():
+    alice = User()
+    with deployed_with_sign_in(hide_unauthorized=True, initial_scopes=["db:read"]) as server:
+        async with signed_in_client(server.url, MemoryTokenStorage(), browser=alice) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
             with pytest.raises(MCPError) as unknown:
                 await client.call_tool("write", {})
     assert unknown.value.error.code == -32602
-    assert issuer.scopes == ["db:read"]
+    assert alice.scopes == ["db:read"]
 
 
 def test_the_location_of_the_keys_can_be_configured(issuer):
     settings = {"token_jwks_uri": f"{issuer.issuer}/keys", "token_algorithms": "RS256"}
     issuer.keys = [RSA]
-    with deployed(issuer, settings=settings) as server:
+    with deployed(issuer.issuer, settings=settings) as server:
         assert server.post(issuer.token(server.url, scope="db:read")).status_code == 200
         issuer.keys = [ONE]
         assert server.post(issuer.token(server.url, scope="db:read")).status_code == 401
@@ -89,7 +89,7 @@ def test_the_location_of_the_keys_can_be_configured(issuer):
 
 
 def test_a_second_authorization_header_is_a_malformed_request(issuer):
-    with deployed(issuer) as server:
+    with deployed(issuer.issuer) as server:
         body, token = call("read"), issuer.token(server.url, scope="db:read")
         twice = [*headers(body).items(), *[("authorization", f"Bearer {token}")] * 2]
         answer = httpx2.post(server.url, content=json.dumps(body), headers=twice)
@@ -98,7 +98,7 @@ def test_a_second_authorization_header_is_a_malformed_request(issuer):
 
 
 def test_a_token_in_the_query_is_ignored(issuer):
-    with deployed(issuer) as server:
+    with deployed(issuer.issuer) as server:
         body, token = call("read"), issuer.token(server.url, scope="db:read")
         url = f"{server.url}?access_token={token}"
         assert httpx2.post(url, content=json.dumps(body), headers=headers(body)).status_code == 401
@@ -117,7 +117,7 @@ BROKEN = {
 def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(issuer, how, capsys):
     reply, reason = BROKEN[how]
     issuer.documents[f"{PATH}/keys"] = reply
-    with deployed(issuer) as server:
+    with deployed(issuer.issuer) as server:
         for _ in range(3):
             answer = server.post(issuer.token(server.url, scope="db:read"))
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, -32603)
@@ -131,7 +131,7 @@ def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(issuer, how,
 
 
 def test_behind_an_authorizer_no_keys_are_fetched_and_the_metadata_is_served(issuer):
-    with deployed(issuer, mode="jwt") as server:
+    with deployed(issuer.issuer, mode="jwt") as server:
         assert server.post(issuer.token(server.url)).status_code == 401
         root = server.url.removesuffix("/mcp")
         for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):

@@ -34,7 +34,7 @@ def registered(provider, client_id):
 @pytest.mark.anyio
 async def test_a_client_registers_itself_and_signs_in(provider):
     person, storage = Person(), MemoryTokenStorage()
-    with deployed(provider) as server:
+    with deployed(provider.issuer) as server:
         async with signed_in_client(server.url, storage, browser=person) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
     assert person.scopes == ["billing db:read offline_access"]
@@ -45,7 +45,7 @@ async def test_a_client_registers_itself_and_signs_in(provider):
 @pytest.mark.anyio
 async def test_a_registered_client_asks_for_more_scopes_when_a_tool_needs_them(provider):
     person = Person()
-    with deployed(provider, initial_scopes=["db:read"]) as server:
+    with deployed(provider.issuer, initial_scopes=["db:read"]) as server:
         async with signed_in_client(server.url, registered(provider, "app"), browser=person) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
             assert block_of((await client.call_tool("write", {})).content) == "written"
@@ -57,7 +57,7 @@ async def test_a_registered_client_asks_for_more_scopes_when_a_tool_needs_them(p
 
 @pytest.mark.anyio
 async def test_a_client_cannot_call_a_tool_whose_scope_the_provider_refuses(provider):
-    with deployed(provider, initial_scopes=["db:read"]) as server:
+    with deployed(provider.issuer, initial_scopes=["db:read"]) as server:
         storage = registered(provider, "reader")
         async with signed_in_client(server.url, storage, browser=Person()) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
@@ -67,7 +67,7 @@ async def test_a_client_cannot_call_a_tool_whose_scope_the_provider_refuses(prov
 
 
 def test_only_an_access_token_for_this_endpoint_is_accepted(provider):
-    with deployed(provider) as server:
+    with deployed(provider.issuer) as server:
         assert server.post(provider.machine_token(server.url)).status_code == 200
         assert server.post(provider.machine_token(OTHER)).status_code == 401
         assert server.post(provider.machine_token(None)).status_code == 401
@@ -77,24 +77,24 @@ def test_only_an_access_token_for_this_endpoint_is_accepted(provider):
 
 @pytest.mark.anyio
 async def test_an_id_token_is_not_an_access_token(provider):
-    with deployed(provider) as server:
+    with deployed(provider.issuer) as server:
         tokens = await provider.tokens_of_a_user(server.url, "openid db:read")
         assert server.post(tokens["access_token"]).status_code == 200
         assert server.post(tokens["id_token"]).status_code == 401
         assert server.reasons == ["token_audience"]
-    with deployed(provider, settings={"token_audience": "app"}) as server:
+    with deployed(provider.issuer, settings={"token_audience": "app"}) as server:
         assert server.post(tokens["id_token"]).status_code == 401
         assert server.reasons == ["token_id_token"]
 
 
 def test_a_named_audience_replaces_the_uri_of_the_endpoint(provider):
-    with deployed(provider, settings={"token_audience": OTHER}) as server:
+    with deployed(provider.issuer, settings={"token_audience": OTHER}) as server:
         assert server.post(provider.machine_token(OTHER)).status_code == 200
         assert server.post(provider.machine_token(server.url)).status_code == 401
 
 
 def test_the_metadata_of_the_endpoint_leads_to_the_metadata_of_the_provider(provider):
-    with deployed(provider) as server:
+    with deployed(provider.issuer) as server:
         root = server.url.removesuffix("/mcp")
         named = httpx2.get(f"{root}/.well-known/oauth-protected-resource/mcp").json()["authorization_servers"]
     assert httpx2.get(f"{named[0]}/.well-known/openid-configuration").json()["issuer"] == provider.issuer

@@ -1,22 +1,18 @@
-"""A small OAuth 2.1 authorization server on 127.0.0.1. Every user is Alice and consents to everything.
+"""An authorization server on 127.0.0.1 without users: metadata (RFC 8414), keys, and client credentials.
 
-It implements metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, client credentials, and
-resource indicators (RFC 8707).
+Users sign in at the issuer of `make run`, and at a certified OpenID provider (`openid_provider`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import secrets
 import time
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -35,9 +31,6 @@ class AuthorizationServer:
     keys: list[Key] = field(default_factory=lambda: [ONE])
     documents: dict[str, Response] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
-    scopes: list[str] = field(default_factory=list)
-    """The scopes of each authorization request."""
-    codes: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def issuer(self) -> str:
@@ -53,71 +46,35 @@ class AuthorizationServer:
         self.asked[path] += 1
         if path in self.documents:
             return self.documents[path]
-        routes: dict[str, Callable[[Request], Response]] = {
-            f"/.well-known/oauth-authorization-server{PATH}": self._metadata,
-            f"{PATH}/keys": lambda _: Response(200, body=jwks(*self.keys)),
-            f"{PATH}/register": self._register,
-            f"{PATH}/authorize": self._authorize,
-            f"{PATH}/token": self._token,
+        match path.removeprefix("/.well-known/oauth-authorization-server"):
+            case "/tenant":
+                return json_response(200, self._metadata())
+            case "/tenant/keys":
+                return Response(200, body=jwks(*self.keys))
+            case "/tenant/token":
+                return self._token(request)
+        return Response(404)
+
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            "issuer": self.issuer,
+            "jwks_uri": f"{self.issuer}/keys",
+            "token_endpoint": f"{self.issuer}/token",
+            "code_challenge_methods_supported": ["S256"],
         }
-        return routes.get(path, _not_found)(request)
-
-    def _metadata(self, request: Request) -> Response:
-        return json_response(
-            200,
-            {
-                "issuer": self.issuer,
-                "jwks_uri": f"{self.issuer}/keys",
-                "registration_endpoint": f"{self.issuer}/register",
-                "authorization_endpoint": f"{self.issuer}/authorize",
-                "token_endpoint": f"{self.issuer}/token",
-                "response_types_supported": ["code"],
-                "code_challenge_methods_supported": ["S256"],
-                "authorization_response_iss_parameter_supported": True,
-            },
-        )
-
-    def _register(self, request: Request) -> Response:
-        registered = {"client_id": "app", "token_endpoint_auth_method": "none"}
-        return json_response(201, {**json.loads(request.body), **registered})
-
-    def _authorize(self, request: Request) -> Response:
-        asked = dict(parse_qsl(urlsplit(request.target).query))
-        code = secrets.token_urlsafe()
-        self.codes[code] = asked
-        self.scopes.append(asked.get("scope", ""))
-        back = urlencode({"code": code, "state": asked["state"], "iss": self.issuer})
-        return Response(302, (("location", f"{asked['redirect_uri']}?{back}"),))
 
     def _token(self, request: Request) -> Response:
-        form = dict(parse_qsl(request.body.decode()))
-        if form["grant_type"] == "client_credentials":
-            return self._token_of_a_machine(request, form)
-        asked = self.codes.pop(form["code"])
-        digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
-        if asked["code_challenge"] != digest.decode() or asked["resource"] != form["resource"]:
-            return json_response(400, {"error": "invalid_grant"})
-        scope = asked.get("scope", "")
-        token = self.token(form["resource"], scope=scope)
-        return json_response(
-            200, {"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope}
-        )
-
-    def _token_of_a_machine(self, request: Request, form: Mapping[str, str]) -> Response:
         if request.header("authorization") != f"Basic {MACHINE}":
             return json_response(401, {"error": "invalid_client", "error_description": "unknown client"})
+        form = dict(parse_qsl(request.body.decode()))
         token = self.token(form["resource"], sub="app")
         return json_response(200, {"access_token": token, "token_type": "Bearer", "expires_in": 300})
 
 
-def _not_found(request: Request) -> Response:
-    return Response(404)
-
-
 @contextmanager
-def authorization_server(*keys: Key) -> Iterator[AuthorizationServer]:
+def authorization_server() -> Iterator[AuthorizationServer]:
     """Run an authorization server until the block ends."""
-    found = AuthorizationServer(keys=list(keys) or [ONE])
+    found = AuthorizationServer()
     with closing(HttpServer(found.respond, max_body=65_536)) as listening:
         found.url = listening.url
         listening.start()

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import httpx2
 
@@ -17,6 +17,8 @@ from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event, to_response
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.issuer.issuer import User
+from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.deployment import Deployment
@@ -24,14 +26,6 @@ from support.oauth_client import post_call
 from support.project import ROOT
 
 ROUTE = Route("ANY", "$default", "function")
-
-
-class Issuer(Protocol):
-    """An authorization server."""
-
-    @property
-    def issuer(self) -> str:
-        """The `iss` of its tokens."""
 
 
 def databases(**given: Any) -> Server:
@@ -93,14 +87,14 @@ def mapped(reply: Response) -> Response:
 
 @contextmanager
 def deployed(
-    issuer: Issuer,
+    issuer: str,
     *,
     mode: str = "bearer",
     gateway: Callable[[Response], Response] = lambda reply: reply,
     settings: Mapping[str, str] | None = None,
     **given: Any,
 ) -> Iterator[AuthorizedServer]:
-    """Serve `databases`. `gateway`: what API Gateway makes of its responses."""
+    """Serve `databases` to callers of an issuer. `gateway`: what API Gateway makes of its responses."""
 
     def respond(request: Request) -> Response:
         event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
@@ -108,8 +102,17 @@ def deployed(
 
     with closing(HttpServer(respond, max_body=1_000_000)) as listening:
         url = f"{listening.url}/mcp"
-        values = {"auth_mode": mode, "audience": url, "token_issuer": issuer.issuer, **(settings or {})}
+        values = {"auth_mode": mode, "audience": url, "token_issuer": issuer, **(settings or {})}
         environment = {f"MCP_{name.upper()}": value for name, value in values.items()}
         deployment = Deployment(databases(**given), settings=environment)
         listening.start()
         yield AuthorizedServer(url, deployment.observer)
+
+
+@contextmanager
+def deployed_with_sign_in(**options: Any) -> Iterator[AuthorizedServer]:
+    """Serve `databases` with the issuer of `make run`, at which Alice can sign in (`oauth_client.User`)."""
+    url: list[str] = []
+    with serve_issuer([User("alice")], lambda: url[0]) as issuer, deployed(issuer.url, **options) as server:
+        url.append(server.url)
+        yield server

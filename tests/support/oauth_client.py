@@ -3,9 +3,9 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
 from mcp.client import Client
@@ -19,6 +19,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
+from support.html_form import BrowserForm
 from support.messages import call, headers
 
 REDIRECT = "http://127.0.0.1:1/callback"
@@ -54,19 +55,37 @@ class MemoryTokenStorage:
         self.client = client_info
 
 
+@dataclass
 class User:
-    """A user with a browser, who is signed in and consents: the authorization URL redirects at once."""
+    """A user who signs in at the issuer of `make run`, and consents to everything that a client asks for.
+
+    `scopes` has those of each authorization request, and `pages` the forms that the user saw.
+    """
+
+    name: str = "alice"
+    scopes: list[str] = field(default_factory=list)
+    pages: list[BrowserForm] = field(default_factory=list)
 
     async def open(self, url: str) -> None:
-        """Open the authorization URL, and follow the pages to the redirect URI."""
-        async with httpx2.AsyncClient() as http:
-            self.redirected(await http.get(url))
-
-    def redirected(self, response: httpx2.Response) -> None:
-        """Note what the redirect URI received."""
+        """Open the authorization URL, sign in, and note what the redirect URI receives."""
+        self.scopes.append(dict(parse_qsl(urlsplit(url).query)).get("scope", ""))
+        async with httpx2.AsyncClient() as browser:
+            response = await self.sign_in(browser, url)
         target = response.headers["location"]
         assert target.startswith(REDIRECT)
         self.query = dict(parse_qsl(urlsplit(target).query))
+
+    async def sign_in(self, browser: httpx2.AsyncClient, url: str) -> httpx2.Response:
+        """Return the response that redirects to the client."""
+        form = BrowserForm((await browser.get(url)).text)
+        self.pages.append(form)
+        form.choose("user", [self.name])
+        sent = {"content-type": "application/x-www-form-urlencoded", "origin": "null"}
+        return await browser.post(
+            urljoin(url, form.form.attributes["action"] or ""),
+            content=form.body("allow"),
+            headers={**sent, "sec-fetch-site": "same-origin"},
+        )
 
     async def code(self) -> AuthorizationCodeResult:
         """Return what the redirect URI received. Raises PermissionError if it is an error."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urljoin
 
 import httpx2
 
@@ -74,19 +74,14 @@ def openid_provider() -> Iterator[OpenIdProvider]:
 class Person(User):
     """A person who signs in as Alice on the provider's pages, consents, and is sent back to the client."""
 
-    def __init__(self) -> None:
-        self.scopes: list[str] = []
-
-    async def open(self, url: str) -> None:
-        self.scopes.append(dict(parse_qsl(urlsplit(url).query)).get("scope", ""))
-        async with httpx2.AsyncClient() as browser:
-            response = await browser.get(url)
-            while not (target := response.headers.get("location", "")).startswith(REDIRECT):
-                if target:
-                    response = await browser.get(urljoin(str(response.url), target))
-                else:
-                    response = await _submit(browser, response)
-        self.redirected(response)
+    async def sign_in(self, browser: httpx2.AsyncClient, url: str) -> httpx2.Response:
+        response = await browser.get(url)
+        while not (target := response.headers.get("location", "")).startswith(REDIRECT):
+            if target:
+                response = await browser.get(urljoin(str(response.url), target))
+            else:
+                response = await _submit(browser, response)
+        return response
 
 
 async def _submit(browser: httpx2.AsyncClient, page: httpx2.Response) -> httpx2.Response:

@@ -1,8 +1,7 @@
 """template.yaml with the local issuer of `make run`: tokens, and the OAuth flow of the official client."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urljoin
 
 import anyio
 import httpx2
@@ -12,12 +11,10 @@ from mcp.client.auth import oauth2
 from mcp.shared.auth import OAuthToken
 
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
-from mcp_roundtrip_tools.run.issuer.server import serve_issuer
+from mcp_roundtrip_tools.run.issuer.issuer import User
 from support import oauth_client
-from support.authorized_server import deployed
+from support.authorized_server import deployed_with_sign_in
 from support.clients import block_of
-from support.html_form import BrowserForm
 from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
 
@@ -79,31 +76,9 @@ def test_the_console_issues_tokens_for_valid_users_and_scopes(app, body, status)
     assert httpx2.post(url, json=body, headers={"x-console": "1"}).status_code == status
 
 
-@dataclass
-class SigningIn(oauth_client.User):
-    """Chooses a user at the page of the issuer, without a browser. `pages` has the forms that it saw."""
-
-    user: str
-    pages: list[BrowserForm] = field(default_factory=list)
-
-    async def open(self, url: str) -> None:
-        async with httpx2.AsyncClient() as http:
-            form = BrowserForm((await http.get(url)).text)
-            self.pages.append(form)
-            form.choose("user", [self.user])
-            sent = {"content-type": "application/x-www-form-urlencoded", "origin": "null"}
-            answer = await http.post(
-                urljoin(url, form.form.attributes["action"] or ""),
-                content=form.body("allow"),
-                headers={**sent, "sec-fetch-site": "same-origin"},
-            )
-        assert answer.status_code == 303
-        self.redirected(answer)
-
-
 @pytest.mark.anyio
 async def test_two_users_sign_in_with_the_official_client_at_the_same_time(app, issuer):
-    signing_in = {name: SigningIn(name) for name in ("ada", "bob")}
+    signing_in = {name: oauth_client.User(name) for name in ("ada", "bob")}
     tokens: dict[str, dict[str, Any]] = {}
 
     async def use(name: str) -> None:
@@ -135,23 +110,14 @@ class CountingStorage(MemoryTokenStorage):
         await super().set_tokens(tokens)
 
 
-class _Issuer:
-    """The local issuer of a server that is not of `make run`."""
-
-    def __init__(self, local: LocalIssuer) -> None:
-        self.issuer = local.url
-
-
 @pytest.mark.anyio
 async def test_the_official_client_steps_up_and_refreshes_its_token(monkeypatch):
     expiry = iter([1.0])  # the client takes its first token for expired
     monkeypatch.setattr(oauth2, "calculate_token_expiry", lambda lifetime_s: next(expiry, None))
-    url: list[str] = []
-    with serve_issuer([User("ada")], lambda: url[0]) as issuer, deployed(_Issuer(issuer)) as server:
-        url.append(server.url)
-        storage, user = CountingStorage(), SigningIn("ada")
+    with deployed_with_sign_in() as server:
+        storage, user = CountingStorage(), oauth_client.User()
         async with signed_in_client(server.url, storage, browser=user) as client:
-            assert block_of((await client.call_tool("read", {})).content) == "ada"
+            assert block_of((await client.call_tool("read", {})).content) == "alice"
             assert (storage.obtained, len(user.pages)) == (2, 1)
             assert block_of((await client.call_tool("write", {})).content) == "written"
     shown = [{str(each.attributes["value"]) for each in page.named("granted")} for page in user.pages]
