@@ -89,12 +89,12 @@ def without_lease(task):
     return replace(task, lease_owner=None, lease_until_ms=None, lease_delivery=None)
 
 
-def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_changes(threaded_store):
+def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_changes(task_store):
     seen = set()
     for number in range(20):
         ran.clear()
         polls_before_cancel = None if number % 5 == 0 else number // 5
-        deployment = Deployment(server, store=threaded_store)
+        deployment = Deployment(server, store=task_store)
         clients = ConcurrentClients(deployment, polls_before_cancel).run_all()
         end = clients.get()
         seen.add(end.status)
@@ -111,7 +111,7 @@ def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_ch
             assert sorted(ran) == ["first", "last", "once"]
             worked = deployment.events.count("worker_finished")
             assert worked == 2, "one delivery before the question, one after it"
-        item = threaded_store.get(end.pk, TASK)
+        item = task_store.get(end.pk, TASK)
         assert item["rn"] == "D"
         assert not {"lo", "lu", "lr", "wake"} & item.keys()
     assert seen == {Status.COMPLETED, Status.CANCELLED}

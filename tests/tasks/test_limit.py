@@ -77,8 +77,8 @@ def list_of(store, principal):
 
 
 @pytest.fixture
-def store(threaded_store):
-    return threaded_store
+def store(task_store):
+    return task_store
 
 
 @pytest.fixture

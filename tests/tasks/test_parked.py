@@ -113,7 +113,6 @@ def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table
     assert table.find() is None
 
 
-@pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)  # moto loses updates
 @pytest.mark.parametrize("earlier", [False, True])
 def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier):
     if earlier:

@@ -206,7 +206,6 @@ def test_a_submission_that_is_repeated_after_a_crash_is_told_whether_it_was_stor
 
 
 @pytest.mark.parametrize("later", [ADA, BOB], ids=["the same", "others"])
-@pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)
 def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(calls, later):
     kept = set()
     for crash in moments():
