@@ -22,8 +22,10 @@ from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.__main__ import Invoke
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION
+from support.extension_schemas import assert_valid
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
 from support.lambda_runtime import runtime
 from support.layers import layer_of_runtime
@@ -40,11 +42,10 @@ from support.sample_events import (
     rounds_of,
     stable_events,
 )
-from support.source_template import functions, read_template
-from support.tasks_schema import assert_valid
+from support.source_template import functions
 from support.transformed_template import WORKER_OF
 
-RUNTIMES = read_template()["Parameters"]["PythonRuntime"]["AllowedValues"]
+RUNTIMES = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
 
 LOGICAL_IDS = {
     folder + ("_worker" if logical_id in WORKER_OF.values() else ""): logical_id

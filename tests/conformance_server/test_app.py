@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from mcp_roundtrip_testing import Player, Round
 from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.catalog.catalog import render_catalog
-from support.tasks_schema import assert_valid
+from support.extension_schemas import assert_valid
 
 APP = Path(__file__).with_name("app.py")
 CATALOG = APP.parent / "front_door" / "catalog.json"

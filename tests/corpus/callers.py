@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 from corpus.deployment import AUDIENCE, World
 from mcp_roundtrip_tools.events.of_application import Event
 from mcp_roundtrip_tools.events.of_application import event as http_api_event
-from support.event_formats import FORMATS
-from support.event_sources import GATEWAYS, flat_context, with_context
+from support.event_sources import converted
 from support.token_issuer import Key, claims
 
 SOURCES: Final = ("http_api", "http_api_1_0", "rest_api", "function_url", "alb", "alb_multi_value", "direct")
@@ -84,12 +83,7 @@ def event_of(
     event |= {"rawQueryString": query, "body": body, "isBase64Encoded": False}
     if query:
         event["queryStringParameters"] = dict(parse_qsl(query))
-    event = FORMATS.get(source, dict)(event)
-    context = {} if person is None else authorizer(mode, person)
-    if not context:
-        return event
-    members = flat_context(context) if source in GATEWAYS else {"authorizer": context}
-    return with_context(event, **members)
+    return converted(source, event, None if person is None else authorizer(mode, person))
 
 
 def described(method: str, path: str, headers: Mapping[str, str], body: str | None) -> dict[str, Any]:

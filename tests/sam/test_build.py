@@ -28,9 +28,9 @@ from support.layers import (
 )
 from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, environment
-from support.source_template import functions, read_template
+from support.source_template import functions
 
-OLDEST, *_, NEWEST = read_template()["Parameters"]["PythonRuntime"]["AllowedValues"]
+OLDEST, *_, NEWEST = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
 ELF_MACHINES = {"x86_64": 0x3E, "arm64": 0xB7}
 
 UNCHECKED_HASH = b"\x01\x00\x00\x00"  # PEP 552: hash-based, and never compared with the source
@@ -114,7 +114,7 @@ def test_the_layer_has_the_package_for_its_target_and_nothing_for_development(bu
 
 
 def test_every_function_is_built_from_its_folder(built):
-    resources = read_template(built.template)["Resources"]
+    resources = load(built.template)["Resources"]
     assert resources["RoundtripLayer"]["Properties"]["ContentUri"] == "RoundtripLayer"
     for logical_id, folder in functions().items():
         assert resources[logical_id]["Properties"]["CodeUri"] == logical_id
@@ -126,7 +126,7 @@ def test_every_function_is_built_from_its_folder(built):
 
 
 def test_the_build_has_the_nested_templates(built):
-    before, after = (read_template(path)["Resources"] for path in (ROOT / "template.yaml", built.template))
+    before, after = (load(path)["Resources"] for path in (ROOT / "template.yaml", built.template))
     nested = {name for name, each in before.items() if each["Type"] == "AWS::Serverless::Application"}
     assert nested >= {"Platform", "Endpoint"}
     for name in nested:
@@ -151,7 +151,7 @@ def test_a_layer_for_another_platform_is_built_without_its_interpreter_on_reques
 
 
 def test_every_target_the_template_offers_has_its_working_directory():
-    parameters = read_template()["Parameters"]
+    parameters = load(ROOT / "template.yaml")["Parameters"]
     values = (parameters[name]["AllowedValues"] for name in ("PythonRuntime", "Architecture"))
     offered = [f"{runtime}-{architecture}" for runtime, architecture in product(*values)]
     assert sorted(path.name for path in (LAYER / "targets").iterdir()) == sorted(offered)

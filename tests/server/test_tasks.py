@@ -1,6 +1,6 @@
 """The tasks extension: whole flows and single rules, with a store in memory and workers run by the test.
 
-Every result is validated with `support.tasks_schema`: members, types, and values by status.
+Every result is validated with `support.extension_schemas`: members, types, and values by status.
 """
 
 import re

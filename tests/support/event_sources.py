@@ -1,6 +1,6 @@
 """Events from each event source, and the responses that it gets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,8 +18,7 @@ GATEWAYS = ("http_api_1_0", "rest_api")
 
 def sent_by(source: str, body: Mapping[str, Any], path: str = "/mcp") -> Event:
     """Return the event of a POST request."""
-    sends: Callable[[Mapping[str, Any]], Event] = FORMATS.get(source, dict)
-    return sends(post(path, body))
+    return converted(source, post(path, body))
 
 
 def event_of(source: str, request: HttpRequest, now: float) -> Event:
@@ -33,12 +32,16 @@ def event_of(source: str, request: HttpRequest, now: float) -> Event:
         body.encode() if isinstance(body, str) else body,
     )
     event = to_event(sent, Route(request.method, path, "F"), {}, request_id="event-1", now=now)
-    event = FORMATS.get(source, dict)(event)
-    if not request.authorizer:
-        return event
-    if source in GATEWAYS:
-        return with_context(event, **flat_context(request.authorizer))
-    return with_context(event, authorizer=dict(request.authorizer))
+    return converted(source, event, request.authorizer)
+
+
+def converted(source: str, event: Event, authorizer: Mapping[str, Any] | None = None) -> Event:
+    """Return an event in payload format 2.0 as a source sends it, with this authorizer context."""
+    found = FORMATS[source](event) if source in FORMATS else event
+    if not authorizer:
+        return found
+    members = flat_context(authorizer) if source in GATEWAYS else {"authorizer": dict(authorizer)}
+    return with_context(found, **members)
 
 
 def flat_context(authorizer: Mapping[str, Any]) -> dict[str, Any]:

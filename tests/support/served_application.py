@@ -17,11 +17,11 @@ from mcp_roundtrip_tools.run import LocalApp, fresh_catalogs
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.forked_programs import python_of_functions
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
-from support.source_template import read_template
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
@@ -33,7 +33,7 @@ SIGNED_IN = {"AuthMode": "jwt", "TokenIssuer": ISSUER}
 
 def with_options(parameters: Mapping[str, str]) -> dict[str, str]:
     """Return parameters as `serve` takes them: those that template.yaml does not have are of the platform."""
-    own = read_template(TEMPLATE)["Parameters"]
+    own = load(TEMPLATE)["Parameters"]
     return {name if name in own else f"Platform.{name}": value for name, value in parameters.items()}
 
 

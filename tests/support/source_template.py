@@ -1,23 +1,9 @@
-"""template.yaml before the SAM transform."""
+"""The functions of template.yaml before the SAM transform."""
 
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
-
-
-class IntrinsicsIgnored(yaml.CSafeLoader):
-    """A YAML loader that reads plain values and turns intrinsic functions into None."""
-
-
-IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
-
-
-def read_template(path: Path | None = None) -> Any:
-    """Return the template at `path`, or template.yaml, with None for each intrinsic function."""
-    return yaml.load((path or ROOT / "template.yaml").read_text(), IntrinsicsIgnored)
 
 
 def function_names() -> dict[str, str]:
@@ -32,6 +18,6 @@ def functions() -> dict[str, str]:
     """Return the folder in functions/ of every function, by logical id."""
     return {
         name: Path(resource["Properties"]["CodeUri"]).name
-        for name, resource in read_template()["Resources"].items()
+        for name, resource in load(ROOT / "template.yaml")["Resources"].items()
         if resource["Type"] == "AWS::Serverless::Function"
     }

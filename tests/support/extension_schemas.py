@@ -1,12 +1,13 @@
-"""The messages of the tasks extension (schema 2026-07-28 of io.modelcontextprotocol/tasks) that servers send.
+"""What servers send in the tasks extension (schema 2026-07-28 of io.modelcontextprotocol/tasks) and SEP-2640.
 
-Stricter than its JSON Schema: only named members, times with a zone, no empty
-`inputRequests`. Types of the core protocol are validated with the models of the official SDK.
+Stricter than the JSON Schema of tasks: only named members, times with a zone, no empty `inputRequests`. Of
+SEP-2640, the rules for entries that a schema can check. Types of the core protocol are validated with the
+models of the official SDK.
 """
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import mcp_types
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION, methods
@@ -18,6 +19,7 @@ from pydantic import (
     Field,
     StringConstraints,
     TypeAdapter,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -25,12 +27,14 @@ from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 
 
 def assert_valid(method: str, message: Mapping[str, Any]) -> None:
-    """Validate a response to a request of this method, of the extension or of the core protocol.
+    """Validate a response to a request of this method, of an extension or of the core protocol.
 
     Raises pydantic's ValidationError or AssertionError.
     """
     result = message.get("result", {})
-    if "error" in message or not (method.startswith("tasks/") or result.get("resultType") == "task"):
+    if method == "tools/call" and result.get("resultType") == "task":
+        method = "a new task"
+    if "error" in message or method not in _RESULTS:
         _assert_valid_core(method, message)
     else:
         assert message.keys() == {"jsonrpc", "id", "result"}
@@ -149,9 +153,67 @@ GetTaskResult = Annotated[
     Field(discriminator="status"),
 ]
 
+# SEP-2640
+
+
+class SkillResource(Strict):
+    uri: str
+    digest: Annotated[str, StringConstraints(pattern=r"\Asha256:[0-9a-f]{64}\z")]
+    size: Annotated[int, Field(ge=0)]
+
+
+class Skill(Strict):
+    uri: Annotated[str, StringConstraints(pattern=r"\Askill://.+/SKILL\.md\z")]
+    frontmatter: dict[str, Any]
+    resources: Annotated[list[SkillResource], Field(max_length=512)]
+
+    @model_validator(mode="after")
+    def _has_every_file_once_within_its_directory(self) -> Self:
+        root = self.uri.removesuffix("SKILL.md")
+        uris = [each.uri for each in self.resources]
+        assert self.uri in uris
+        assert len(set(uris)) == len(uris)
+        assert all(uri.startswith(root) for uri in uris)
+        assert root.endswith(f"/{self.frontmatter['name']}/")
+        assert isinstance(self.frontmatter["description"], str)
+        assert sum(each.size for each in self.resources) <= 16 * 1024 * 1024
+        return self
+
+
+class Cacheable(Result):
+    result_type: Literal["complete"]
+    ttl_ms: Annotated[int, Field(ge=0)]
+    cache_scope: Literal["public", "private"]
+
+
+class ListSkillsResult(Cacheable):
+    skills: list[Skill]
+    next_cursor: str = ""
+
+
+class GetSkillResult(Cacheable):
+    skill: Skill
+
+
+def _resources(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    listed = {"resultType": "complete", "resources": value, "ttlMs": 0, "cacheScope": "private"}
+    methods.parse_server_result("resources/list", PROTOCOL_VERSION, listed)
+    return value
+
+
+class ReadResourceDirectoryResult(Cacheable):
+    """SEP-2640 asks for no caching hints here. MCP Inspector does."""
+
+    resources: Annotated[list[dict[str, Any]], AfterValidator(_resources)]
+    next_cursor: str = ""
+
+
 _RESULTS: Mapping[str, TypeAdapter[Any]] = {
-    "tools/call": TypeAdapter(CreateTaskResult),
+    "a new task": TypeAdapter(CreateTaskResult),
     "tasks/get": TypeAdapter(GetTaskResult),
     "tasks/update": TypeAdapter(Acknowledgement),
     "tasks/cancel": TypeAdapter(Acknowledgement),
+    "skills/list": TypeAdapter(ListSkillsResult),
+    "skills/get": TypeAdapter(GetSkillResult),
+    "resources/directory/read": TypeAdapter(ReadResourceDirectoryResult),
 }
