@@ -19,7 +19,6 @@ from support.project import ROOT
 from support.transformed_template import (
     deployed,
     documented_block,
-    load_template,
     transformed_file,
     with_blocks,
 )
@@ -66,13 +65,13 @@ def grown(tmp_path_factory):
         path, template = folder / f"{tasks}.yaml", parse(written.text)
         template["Globals"]["Function"] |= documented_block(GRADUAL)
         path.write_text(yaml.safe_dump(template))
-        found[tasks] = load_template(transformed_file(path, AuthMode="none"))
+        found[tasks] = parse(transformed_file(path, AuthMode="none"))
     return found
 
 
 @pytest.fixture(scope="module")
 def gradual():
-    template: dict[str, Any] = load_template(with_blocks(GRADUAL))
+    template: dict[str, Any] = parse(with_blocks(GRADUAL))
     return template
 
 

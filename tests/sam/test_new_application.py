@@ -26,15 +26,15 @@ import pytest
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import cloudformation, forked_programs, skips
 from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents
 from support.sam_build import NATIVE_RUNTIME, SAM, environment, require_deployed_runtime, run
-from support.transformed_template import load_template, transformed_file
 from support.transformed_template import stack as stack_of_this_application
+from support.transformed_template import transformed_file
 
 PAGE = "docs/guides/your-own-project.md"
 NEW, RUN, NEW_TOOL, TEST, *GROW, DEPLOY, UPGRADE, SAM_INIT = code_blocks(PAGE, "sh")
@@ -377,7 +377,7 @@ def as_options(arguments: list[str]) -> list[str]:
 def evaluated(project: Path, **given: str) -> cloudformation.Stack:
     """Return the stack of an application with its nested stacks."""
     parameters = {"AuthMode": "bearer", "TokenIssuer": ISSUER, **given}
-    template = load_template(transformed_file(project / "template.yaml", **parameters))
+    template = parse(transformed_file(project / "template.yaml", **parameters))
     return cloudformation.evaluate_stack(template, project, parameters)
 
 

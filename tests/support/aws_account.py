@@ -25,6 +25,7 @@ import boto3
 import yaml
 
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import forked_programs, sam_build
 from support.project import ROOT
 from support.sam_build import Built
@@ -119,7 +120,7 @@ def adapted(built: Built, folder: Path, variables: Mapping[str, str], **options:
 
     `variables` replace those that the functions declare.
     """
-    template = yaml.load(built.template.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    template = load(built.template)
     for each in template["Resources"].values():
         properties = each["Properties"]
         for name in ("CodeUri", "ContentUri", "Location"):

@@ -19,9 +19,9 @@ from mcp_roundtrip_tools.deployer_policy.__main__ import (
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.deployer_policy.statements import NESTED_STACKS, SAM_TRANSFORM, Needed
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
-from support.transformed_template import load_template, transformed_file
+from support.transformed_template import transformed_file
 
 PIPELINE = ROOT / "platform/pipeline/template.yaml"
 NESTED_STACK = "AWS::CloudFormation::Stack"
@@ -45,7 +45,7 @@ WILDCARDS = {
 @cache
 def types() -> frozenset[str]:
     """Return the types of template.yaml and its nested templates, as `make deployer-policy` reads them."""
-    application = load_template(transformed_file(ROOT / "template.yaml", AuthMode="none"))
+    application = parse(transformed_file(ROOT / "template.yaml", AuthMode="none"))
     return frozenset(types_of([application, *map(load, sorted((ROOT / "platform").glob("*.yaml")))]))
 
 
