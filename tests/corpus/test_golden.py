@@ -1,4 +1,4 @@
-"""The reader of the corpus finds and describes differences, and only differences."""
+"""The reader of the corpus finds each difference, and only differences."""
 
 import json
 from collections.abc import Callable
@@ -17,17 +17,14 @@ RECORDED: Record = {
     "case": "a form",
     "exchanges": [
         {
-            "request": {"http": "POST /mcp", "body": {"method": "tools/call"}},
-            "response": {
-                "statusCode": 200,
-                "body": {"json": {"error": {"code": -32602}, "state": "<state 1>"}},
-            },
+            "request": {"body": {"method": "tools/call"}},
+            "response": {"statusCode": 200, "body": {"json": {"state": "<state 1>"}}},
             "aws": [{"aws": "kms:GenerateMac"}, {"aws": "kms:Sign", "Message": "<hex 1>"}],
             "log": [{"message": "request_completed", "round": 1, "flow": "<hex 1>"}],
         },
         {"request": {"worker": {"task": "<id 1>"}}, "response": None},
     ],
-    "rows": [{"pk": {"S": "<id 1>"}, "sk": {"S": "M"}, "st": {"S": "working"}}],
+    "rows": [{"sk": {"S": "M"}, "st": {"S": "working"}}],
     "questions": {"inputRequests": {"a": 1, "b": 2}},
     "inside": [{"token": "<state 1>", "claims": {"rnd": 1}}],
 }
@@ -43,28 +40,21 @@ def in_another_order(record: Record) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "path", "before", "after"),
+    ("change", "path"),
     [
-        (
-            lambda r: first(r)["response"].update(statusCode=400),
-            "tools/call > response > statusCode",
-            "200",
-            "400",
-        ),
-        (lambda r: first(r)["aws"].pop(0), "aws > kms:GenerateMac", '"kms:GenerateMac"', "nothing"),
-        (lambda r: first(r)["log"][0].update(round=2), "log > request_completed > round", "1", "2"),
-        (lambda r: first(r)["log"][0].update(flow="<hex 2>"), "flow", '"<hex 1>"', '"<hex '),
-        (lambda r: r["rows"][0].pop("st"), "row M > st > S", '"working"', "nothing"),
-        (lambda r: r["inside"][0]["claims"].update(rnd=True), "<state> > claims > rnd", "1", "true"),
-        (lambda r: r["exchanges"].pop(), "exchanges > worker", "worker", "nothing"),
-        (in_another_order, "inputRequests", "1", "nothing"),
+        (lambda r: first(r)["response"].update(statusCode=400), "tools/call > response > statusCode"),
+        (lambda r: first(r)["aws"].pop(0), "aws > kms:GenerateMac"),
+        (lambda r: first(r)["log"][0].update(flow="<hex 2>"), "log > request_completed > flow"),
+        (lambda r: r["rows"][0].pop("st"), "row M > st > S"),
+        (lambda r: r["inside"][0]["claims"].update(rnd=True), "<state> > claims > rnd"),
+        (lambda r: r["exchanges"].pop(), "exchanges > worker"),
+        (in_another_order, "inputRequests"),
     ],
 )
-def test_a_change_is_found_and_described(change: Change, path: str, before: str, after: str) -> None:
+def test_a_change_is_found_and_described(change: Change, path: str) -> None:
     changed = deepcopy(RECORDED)
     change(changed)
-    described = describe({"a form": compare(RECORDED, changed)})
-    assert all(text in described for text in ("1 case", "'a form'", path, before, after))
+    assert path in describe({"a form": compare(RECORDED, changed)})
 
 
 def test_placeholders_may_have_other_numbers_and_members_another_order() -> None:
