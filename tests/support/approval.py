@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode, urlsplit
-from uuid import uuid4
 
 import pytest
 
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.ministack import Emulator
-from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
+from support.dynamodb_clients import new_table
 from support.mailbox import APPROVERS, Mailbox, token_in
 from support.project import FUNCTIONS
-from support.sample_events import TABLE
+
+pytest_plugins = ["support.ministack"]
 
 APP = FUNCTIONS / "approval/app.py"
 PAGES = "https://api.example/approvals"
@@ -56,29 +55,16 @@ class Approval:
         return load_module(APP).handler(event, None)
 
 
-@pytest.fixture(scope="module")
-def storage() -> Iterator[tuple[Emulator, str]]:
-    """Return DynamoDB and its URL. Starting it for each test would take 0.5 s."""
-    with (
-        closing(Emulator(print)) as emulator,
-        closing(HttpServer(emulator.respond).start()) as server,
-    ):
-        yield emulator, server.url
-
-
 @pytest.fixture
-def approval(storage: tuple[Emulator, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Approval]:
+def approval(ministack: str, ministack_dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Approval]:
     found = Approval()
-    emulator, dynamodb_url = storage
-    table = f"approvals-{uuid4()}"
-    emulator.declare(Storage({table: TABLE}))
     with closing(HttpServer(found.mailbox, max_body=10_000).start()) as ses:
         for name, value in {
             "APPROVALS_URL": PAGES,
             "APPROVAL_SENDER": "approvals@example.com",
-            "APPROVAL_TABLE": table,
+            "APPROVAL_TABLE": new_table(ministack_dynamodb),
             "APPROVERS": APPROVERS,
-            "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
+            "AWS_ENDPOINT_URL_DYNAMODB": ministack,
             "AWS_ENDPOINT_URL_SESV2": ses.url,
             **FUNCTION,
         }.items():
