@@ -84,11 +84,13 @@ class Passes:
 
     def __call__(self, **inputs: Any) -> Outcome:
         """Run one pass with `inputResponses`."""
-        run = self.make_run(inputs)
-        outcome = run_function(self.body, {"ctx": Context(run, self.info)}, run)
+        outcome = self._end_of(self.make_run(inputs))
         if isinstance(outcome, NeedsInput | Checkpointed):
             self.journal = outcome.journal
         return outcome
+
+    def _end_of(self, run: Run) -> Outcome:
+        return run_function(self.body, {"ctx": Context(run, self.info)}, run)
 
     def begun(self) -> Self:
         """Run the first pass without inputs."""
@@ -136,12 +138,7 @@ def value(outcome: Outcome) -> Any:
 class AsyncPasses(Passes):
     """`Passes` of an asynchronous body, each in a new event loop."""
 
-    def __call__(self, **inputs: Any) -> Outcome:
-        run = self.make_run(inputs)
-        body = self.body
-        outcome = asyncio.run(
-            run_branches(lambda branches: body(AsyncContext(run, self.info, branches)), run)
+    def _end_of(self, run: Run) -> Outcome:
+        return asyncio.run(
+            run_branches(lambda branches: self.body(AsyncContext(run, self.info, branches)), run)
         )
-        if isinstance(outcome, NeedsInput | Checkpointed):
-            self.journal = outcome.journal
-        return outcome
