@@ -82,7 +82,6 @@ class Account:
         self.faults += [Fault(service, operation, code, **{"status": 500, **options}) for _ in range(times)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the items of the table."""
         return list(self.table.items.values())
 
     def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response | None:

@@ -124,7 +124,6 @@ class Conversation:
     # -- tasks ------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Run the workers that were dispatched."""
         account, worker = self.world.account, self.worker
         while worker is not None and (account.invocations or account.messages):
             for _, event in _taken(account.invocations):

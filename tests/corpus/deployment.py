@@ -171,7 +171,6 @@ class Function:
         return self.world.record(described, lambda: self._run("lambda_handler", event, self.time_s))
 
     def work(self, event: Any, time_s: float = WORKER_TIME_S, request_id: str | None = None) -> Any:
-        """Handle an event of the worker."""
         answer = partial(self._run, "worker_handler", event, time_s, request_id=request_id)
         return self.world.record({"worker": event}, answer)
 

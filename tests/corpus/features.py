@@ -39,7 +39,6 @@ class Feature:
 
 
 def make_server(feature: Feature, world: World) -> Server:
-    """Return a server with the feature."""
     dialect: Literal["sep-2322"] | None = "sep-2322" if feature.dialect else None
     server = Server("corpus", namespaced_requests=True, legacy_tasks=dialect)
     register(server, feature, world)

@@ -28,7 +28,6 @@ Difference = tuple[tuple[str, ...], tuple[str, ...]]
 
 @cache
 def load(path: Path = FILE) -> dict[str, Record]:
-    """Return the recorded cases by name."""
     with lzma.open(path, "rt", encoding="utf-8", errors="surrogatepass") as lines:
         return {record["case"]: record for record in map(json.loads, lines)}
 

@@ -62,7 +62,6 @@ def run(case: Case, store: TaskStore | None = None) -> Outcome:
 
 
 def play(world: World, case: Case | None = None) -> Outcome:
-    """Run the task of a world."""
     with world:
         task = world.run()
         case = case or Case(world.delivery, world.polls, "", world.loss or NO_LOSS)
@@ -119,7 +118,6 @@ def slowest_claims(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], list[fl
 
 
 def as_table(outcomes: Iterable[Outcome]) -> str:
-    """Return the table in Markdown."""
     rows = ["| Delivery | Polls | SIGKILL, s | Out of memory, s | Timeout, s |", "|---|---|--:|--:|--:|"]
     for (delivery, polls), figures in slowest_claims(outcomes).items():
         rows.append(f"| `{delivery}` | {polls} | {' | '.join(f'{figure:.0f}' for figure in figures)} |")

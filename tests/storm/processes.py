@@ -152,7 +152,6 @@ class WorkerProcess:
             os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a stopped process continue."""
         with self.lock:
             self.is_stopped = False
             due, self.due = self.due, []

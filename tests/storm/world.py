@@ -266,7 +266,6 @@ class World:
         self.time.call_at(at_s + duration_s, resume)
 
     def kill(self, process: WorkerProcess, label: str) -> None:
-        """Kill a worker."""
         self._note_loss(process, label)
         process.kill()
 

@@ -73,7 +73,6 @@ class AuthorizationServer:
 
 @contextmanager
 def authorization_server() -> Iterator[AuthorizationServer]:
-    """Run an authorization server until the block ends."""
     found = AuthorizationServer()
     with closing(HttpServer(found.respond, max_body=65_536)) as listening:
         found.url = listening.url

@@ -65,7 +65,6 @@ class AcceptedRow:
 
 
 def exceptions() -> Iterator[AcceptedRow]:
-    """Yield the rows of the table of exceptions."""
     section = LANDING_ZONES_PAGE.read_text("utf-8").partition("### Exceptions")[2]
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

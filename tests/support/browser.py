@@ -62,7 +62,6 @@ class Chromium:
         return [self.node, "--input-type=module", "--eval", text]
 
     def run(self, text: str, given: str = "") -> str:
-        """Run a program to its end and return what it prints."""
         done = subprocess.run(
             self.command(text),
             cwd=FOLDER,

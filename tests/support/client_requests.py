@@ -60,7 +60,6 @@ class ClientRequests:
         return self.mode or (AuthMode.NONE if self.user is None else AuthMode.JWT)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """Respond to a request."""
         raise NotImplementedError
 
     # -- any request --------------------------------------------------------------------------------------
@@ -71,7 +70,6 @@ class ClientRequests:
         return self.version != PROTOCOL_VERSION
 
     def body(self, method: str, /, **params: Any) -> dict[str, Any]:
-        """Return the message of a request."""
         meta = None if self.is_legacy else {**META, META_CLIENT_CAPABILITIES: self.capabilities}
         return message(method, **{"meta": meta, **params})
 
@@ -127,7 +125,6 @@ class ClientRequests:
         return refused(self.request(method, **params))
 
     def initialize(self) -> Any:
-        """Open a session, and return the result."""
         info = {"name": "host", "version": "1"}
         opening = {"protocolVersion": self.version, "capabilities": self.capabilities, "clientInfo": info}
         response = self.request("initialize", **opening)
@@ -150,7 +147,6 @@ class ClientRequests:
         return self.send(self.body("tools/call", name=tool, arguments=arguments or {}, **params))
 
     def post_call(self, tool: str, /, arguments: Mapping[str, Any] | None = None, **params: Any) -> Any:
-        """Return the JSON-RPC response to a `tools/call`."""
         return self.post("tools/call", name=tool, arguments=arguments or {}, **params)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
@@ -251,7 +247,6 @@ def response(value: Any) -> dict[str, Any]:
 
 
 def responses(**values: Any) -> dict[str, Any]:
-    """Return the responses of a user by key."""
     return {key: response(value) for key, value in values.items()}
 
 

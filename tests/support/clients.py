@@ -59,7 +59,6 @@ class Connected:
         return version
 
     async def lists(self) -> Mapping[str, Sequence[Any]]:
-        """Return all tools, prompts, resources and templates."""
         client = self.client
         return {
             "tools": (await client.list_tools()).tools,
@@ -84,7 +83,6 @@ class Connected:
         return contents_of((await self.client.read_resource(uri)).contents)
 
     async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
-        """Return the suggestions for an argument."""
         found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).completion.values
         return found
 

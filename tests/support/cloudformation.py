@@ -75,7 +75,6 @@ def evaluate(value: Any, template: Template, parameters: Parameters, prefix: str
 
 
 def condition(name: str, template: Template, parameters: Parameters) -> bool:
-    """Return whether the named condition holds."""
     return intrinsics.holds(name, _names(template, parameters))
 
 
@@ -99,7 +98,6 @@ def resources(template: Template, parameters: Parameters, prefix: str = "") -> d
 
 
 def outputs(template: Template, parameters: Parameters, prefix: str = "") -> dict[str, Any]:
-    """Return the values of the existing outputs."""
     existing = _existing(template.get("Outputs", {}), template, parameters)
     return {name: evaluate(each["Value"], template, parameters, prefix) for name, each in existing.items()}
 

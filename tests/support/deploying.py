@@ -63,7 +63,6 @@ class Deployer:
             (self.folder / VENV / mark).touch()
 
     def sam(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run sam with these arguments."""
         return self._run(str(forked_programs.sam()), *arguments)
 
     def _run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:

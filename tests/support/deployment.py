@@ -186,7 +186,6 @@ class Deployment(ClientRequests):
         return function.worker_handler(event, context or LambdaContext(self.clock))
 
     def run_task(self, tool: str, /, **arguments: Any) -> str:
-        """Start a task, run its workers, and return its id."""
         task_id = self.start(tool, **arguments)
         self.run_workers()
         return task_id
@@ -233,7 +232,6 @@ class Deployment(ClientRequests):
 
     @property
     def outcome(self) -> str:
-        """The outcome of the last request in the log."""
         return self.outcomes[-1]
 
     def _pause_ms(self, duration_ms: float) -> None:

@@ -74,7 +74,6 @@ WITHOUT_SIGNATURE = {
 
 
 def render(page: GeneratedPage) -> str:
-    """Return the Markdown of a page."""
     parts = [f"# {page.title}", "<!-- make reference -->", page.introduction]
     for heading, names in page.sections.items():
         parts.append(f"## {heading}")

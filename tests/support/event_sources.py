@@ -17,7 +17,6 @@ GATEWAYS = ("http_api_1_0", "rest_api")
 
 
 def sent_by(source: str, body: Mapping[str, Any], path: str = "/mcp") -> Event:
-    """Return the event of a POST request."""
     return converted(source, post(path, body))
 
 

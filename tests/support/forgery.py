@@ -55,7 +55,6 @@ class Forge:
         self.key = signer.key if isinstance(signer, CertifiedKey) else KEY
 
     def wrap(self, inner: str | bytes) -> str | bytes:
-        """Return `inner`, encrypted if this configuration encrypts states."""
         return encrypted(self.outer, inner, SECRET) if self.outer else inner
 
     def signed(self, header: Any, claims: Any, signer: Signer | None = None) -> str | bytes:

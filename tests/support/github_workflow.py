@@ -59,7 +59,6 @@ class Job:
         return f"{failed[0].name}:\n{failed[0].output[-3000:]}" if failed else None
 
     def outcome(self, name: str) -> str:
-        """Return the outcome of the step with this name."""
         [found] = [each for each in self.steps if each.name == name]
         return found.outcome
 
@@ -147,6 +146,5 @@ def substitute(value: Any, contexts: Contexts) -> Any:
 
 
 def read_workflow(name: str) -> dict[str, Any]:
-    """Return a workflow of this project."""
     found: dict[str, Any] = yaml.safe_load((WORKFLOWS / name).read_text("utf-8"))
     return found

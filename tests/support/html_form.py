@@ -111,7 +111,6 @@ class BrowserForm:
             (self.chosen.add if self.values[id(each)] in wanted else self.chosen.discard)(id(each))
 
     def label(self, name: str) -> str:
-        """Return the text of the label or legend of the control with this name."""
         first = self.named(name)[0]
         if labels := self.document.find("label", **{"for": first.attributes["id"] or ""}):
             return labels[0].text

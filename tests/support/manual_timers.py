@@ -32,7 +32,6 @@ class ManualTimers:
         self._now_s = end_s
 
     def close(self) -> None:
-        """Forget all calls."""
         self._calls.clear()
 
     def _next(self, end_s: float) -> Callable[[], object] | None:

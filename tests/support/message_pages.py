@@ -61,7 +61,6 @@ SECTIONS = {
 
 
 def render() -> str:
-    """Return the Markdown of the page."""
     parts = [SHOWN.rstrip("\n"), AUTHORS]
     for module, (title, where) in SECTIONS.items():
         problems = {problem for case in all_cases() if _is_of(case, module) for problem in _problems(case)}

@@ -28,7 +28,6 @@ def message(method: str, *, id: Any = 1, meta: Any = META, **params: Any) -> dic
 
 
 def call(name: str, arguments: Mapping[str, Any] | None = None, **params: Any) -> dict[str, Any]:
-    """Return a `tools/call`."""
     return message("tools/call", name=name, arguments=arguments or {}, **params)
 
 

@@ -29,7 +29,6 @@ WITHIN_S: Final = 60.0
 
 
 def post_call(url: str, token: str | None, tool: str, **arguments: object) -> httpx2.Response:
-    """Call a tool with a token over HTTP."""
     body = call(tool, arguments)
     given = {} if token is None else {"authorization": f"Bearer {token}"}
     return httpx2.post(url, content=json.dumps(body), headers={**headers(body), **given}, timeout=WITHIN_S)

@@ -25,8 +25,6 @@ START_S = 30
 
 @dataclass(frozen=True)
 class OpenIdProvider:
-    """A running provider."""
-
     issuer: str
 
     def machine_token(self, resource: str | None) -> str:

@@ -115,7 +115,6 @@ def accept(value: Any = None, **content: Any) -> dict[str, Any]:
 
 
 def asked(outcome: Outcome) -> dict[str, Any]:
-    """Return the questions that ended a pass."""
     assert isinstance(outcome, NeedsInput), outcome
     return dict(outcome.requests)
 
@@ -130,7 +129,6 @@ def error(
 
 
 def value(outcome: Outcome) -> Any:
-    """Return what the body of a pass returned."""
     assert isinstance(outcome, Done), outcome
     return outcome.value
 

@@ -37,7 +37,6 @@ question_app.html."""
 
 
 def view() -> str:
-    """The document of the question app."""
     return read_question_app()
 
 

@@ -18,12 +18,9 @@ PATH = "/mcp/questions"
 
 @dataclass
 class QuestionPage:
-    """The page of a deployment."""
-
     deployment: Deployment
 
     def by(self, **facets: Any) -> QuestionPage:
-        """Return the page of another view of the deployment."""
         return QuestionPage(self.deployment.by(**facets))
 
     @property

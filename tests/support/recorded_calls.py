@@ -76,7 +76,6 @@ def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
 
 
 def secrets_manager(request: Request) -> Response:
-    """Answer GetSecretValue."""
     return json_response(200, {"SecretString": "a token"})
 
 

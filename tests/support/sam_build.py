@@ -91,7 +91,6 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
 
 
 def require_deployed_runtime() -> None:
-    """Skip the test if functions are not deployed on the Python of the tests."""
     if NATIVE_RUNTIME == "python3.11":
         skips.skip(skips.DEPLOYED, NATIVE_RUNTIME)
 

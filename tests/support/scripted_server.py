@@ -37,8 +37,6 @@ class ReceivedRequest:
 
 @dataclass
 class Connected:
-    """A client's connection."""
-
     socket: socket.socket
     server: ScriptedServer
 

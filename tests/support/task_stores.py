@@ -15,7 +15,6 @@ pytest_plugins = ["support.ministack"]
 
 @pytest.fixture(params=["memory", "ministack"])
 def task_store(request: pytest.FixtureRequest) -> TaskStore:
-    """An empty store."""
     if request.param == "memory":
         return MemoryStore()
     dynamodb = request.getfixturevalue("ministack_dynamodb")

@@ -52,8 +52,6 @@ CERTIFIED_UNTIL = NOW + 1200
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Several trusted keys."""
-
     keys: tuple[LocalKey, ...]
 
     def find(self, kid: str) -> ec.EllipticCurvePublicKey | None:

@@ -76,12 +76,10 @@ def _caterpillar() -> str:
 
 
 def tool(name: str, member: str, json_text: str, **params: Any) -> Event:
-    """Return a call with one argument."""
     return filled(call(name, {member: SLOT}, **params), json_text)
 
 
 def arguments(name: str, json_text: str) -> Event:
-    """Return a call with these arguments."""
     request = call(name)
     request["params"]["arguments"] = SLOT
     return filled(request, json_text)

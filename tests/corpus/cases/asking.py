@@ -77,7 +77,6 @@ def cases() -> Iterator[Case]:
 
 
 def name_of(chosen: Combination) -> str:
-    """Describe a combination."""
     task = "" if chosen["task"] is None else f", a task is {chosen['task']}"
     return (
         f"{chosen['feature']} asks {chosen['asks']} with {chosen['around']}{task}; {chosen['channels']}, "
@@ -87,7 +86,6 @@ def name_of(chosen: Combination) -> str:
 
 
 def play(chosen: Mapping[str, Any], world: World) -> None:
-    """Play the conversation of a combination."""
     before, after = AROUND[chosen["around"]]
     talk(
         world,

@@ -45,12 +45,10 @@ class Waiting:
         return self.talk.client.page(self.url, method, body, **headers)
 
     def submit(self, how: str = "accept", **changes: str) -> None:
-        """Send the form of the page."""
         self.form = getattr(self, "form", None) or self.page().get("body", "")
         self.page("POST", urlencode([*form_fields(self.form, how), *changes.items()]))
 
     def answer_in_view(self, **changes: Any) -> None:
-        """Answer through the tool of the view."""
         self.talk.view = self.view
         result = self.talk.answer_in_view(self.view.get("requests", {}), **changes)
         self.view |= result.get("result", {}).get("_meta", {}).get(QUESTIONS, {})
