@@ -80,7 +80,7 @@ class Connected:
 
     async def read(self, uri: str) -> str:
         """Return the text of the only contents of a resource."""
-        return contents_of((await self.client.read_resource(uri)).contents)
+        return block_of((await self.client.read_resource(uri)).contents)
 
     async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
         found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).completion.values
@@ -155,7 +155,7 @@ class FastMcp(Connected):
         }
 
     async def read(self, uri: str) -> str:
-        return contents_of(await self.client.read_resource(uri))
+        return block_of(await self.client.read_resource(uri))
 
     async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
         found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).values
@@ -181,13 +181,8 @@ async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncI
         yield FastMcp(client)
 
 
-def block_of(content: Sequence[types.ContentBlock]) -> str:
+def block_of(content: Sequence[Any]) -> str:
+    """Return the text of the only content block, or of the only contents of a resource."""
     [block] = content
-    assert isinstance(block, types.TextContent)
+    assert isinstance(block, types.TextContent | types.TextResourceContents)
     return block.text
-
-
-def contents_of(contents: Sequence[types.TextResourceContents | types.BlobResourceContents]) -> str:
-    [held] = contents
-    assert isinstance(held, types.TextResourceContents)
-    return held.text

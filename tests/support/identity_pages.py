@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -14,9 +13,9 @@ import yaml
 
 from mcp_roundtrip.deployment.settings import Settings, load_settings
 from mcp_roundtrip_tools.template.reader import read_application
+from support.project import ROOT
 from support.served_application import with_options
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/guides/identity"
 PROVIDERS = sorted(path.stem for path in FOLDER.glob("*.md"))
 

@@ -19,8 +19,8 @@ from mcp_roundtrip_tools.sam_local.__main__ import Invoke, given_answers, play_r
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
 from support.fake_kms import mac_key, signing_key
+from support.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
 
 

@@ -4,7 +4,7 @@ import itertools
 import json
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -93,14 +93,9 @@ class Configuration:
         revoked: Collection[str] = (),
     ) -> RequestStateCodec:
         """Return a new codec with its clock at `now`."""
-        return RequestStateCodec(
-            DELEGATION.signer if self.delegated else lambda: KEY,
-            TrustedKeys(keys, revoked),
-            epoch_keys(now, macs) if self.encrypted else None,
-            Limits(),
-            lambda: now,
-            secrets.token_bytes,
-        )
+        epochs = epoch_keys(now, macs) if self.encrypted else None
+        signer = DELEGATION.signer if self.delegated else lambda: KEY
+        return codec(now, keys=keys, revoked=revoked, epochs=epochs, signer=signer)
 
 
 CONFIGURATIONS = tuple(Configuration(*cell) for cell in itertools.product((False, True), repeat=2))
@@ -113,15 +108,15 @@ SIGNED = tuple(cell for cell in CONFIGURATIONS if not cell.encrypted)
 def codec(
     now: float = NOW,
     *,
-    signer: Signer = KEY,
     keys: PublicKeys = KEY,
+    revoked: Collection[str] = (),
     epochs: EpochKeys | None = None,
     limits: Limits | None = None,
+    signer: Callable[[], Signer] = lambda: KEY,
 ) -> RequestStateCodec:
     """Return a codec with its clock at `now`. It encrypts states only with `epochs`."""
-    return RequestStateCodec(
-        lambda: signer, TrustedKeys(keys), epochs, limits or Limits(), lambda: now, secrets.token_bytes
-    )
+    trusted = TrustedKeys(keys, revoked)
+    return RequestStateCodec(signer, trusted, epochs, limits or Limits(), lambda: now, secrets.token_bytes)
 
 
 def sealed(payload: Any = None, *, now: float = NOW, binding: Binding = BINDING) -> str:

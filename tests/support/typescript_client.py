@@ -5,8 +5,8 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 """
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
@@ -18,11 +18,9 @@ TIMEOUT_S = 60
 """A program takes 1 s, but longer on a busy computer."""
 
 
-class RunModule(Protocol):
-    """Runs the text of an ECMAScript module that may import the client. Returns its output."""
-
-    def __call__(self, text: str, given: str = "") -> str:
-        """`given` is its standard input."""
+RunModule = Callable[..., str]
+"""Run the text of an ECMAScript module that may import the client; a second text is its standard input.
+Return its output."""
 
 
 @pytest.fixture(scope="session")

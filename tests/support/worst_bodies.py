@@ -41,9 +41,9 @@ def repeated(
     return start + ",".join([unit] * min(count, most or count)) + end
 
 
-def members(value: str, *, room: int = ROOM, most: int | None = None, prefix: str = "") -> str:
+def members(value: str, *, most: int | None = None, prefix: str = "") -> str:
     """Return an object with as many members of this value as fit."""
-    count = min(room // (len(value) + len(prefix) + 11), most or 10**9)
+    count = min(ROOM // (len(value) + len(prefix) + 11), most or 10**9)
     return "{" + ",".join(f'"{prefix}{n:07}":{value}' for n in range(count)) + "}"
 
 

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import sys
 
-from support.sample_events import EVENTS, ROOT, STABLE, function_of
+from support.project import ROOT
+from support.sample_events import EVENTS, STABLE, function_of
 
 
 def test_the_table_has_every_event_of_the_examples():
