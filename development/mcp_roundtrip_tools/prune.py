@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,37 +34,6 @@ class Version:
     number: int
     published: str
     code_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What needs versions, by their ARN.
-
-    `aliases` has the versions to which an alias sends traffic, `tools` those that a deployed tool names for
-    its new tasks, `open_tasks` the number of open tasks of each version.
-    """
-
-    aliases: frozenset[str]
-    tools: frozenset[str]
-    open_tasks: Mapping[str, int]
-
-
-def plan(versions: Iterable[Version], use: Use) -> list[tuple[Version, str | None]]:
-    """Return every version with the reason to keep it, if there is one, ordered by function and number."""
-    ordered = sorted(versions, key=lambda each: (each.function, each.number))
-    newest = {each.function: each.number for each in ordered}
-    return [(each, _reason(each, newest[each.function], use)) for each in ordered]
-
-
-def _reason(version: Version, newest: int, use: Use) -> str | None:
-    if tasks := use.open_tasks.get(version.arn):
-        return f"{tasks} open task{'s' if tasks > 1 else ''}"
-    if version.arn in use.aliases:
-        return "an alias"
-    if version.arn in use.tools:
-        return "new tasks of the tool"
-    # A deployment in progress publishes a version before anything names it.
-    return "the newest version" if version.number == newest else None
 
 
 WORKER: Final = "_worker"
@@ -90,31 +59,30 @@ class Workers:
         names = _function_names(clients("cloudformation"), stack)
         return cls(clients, tuple(sorted(name for name in names if name.endswith(WORKER))))
 
-    def versions(self) -> Iterator[Version]:
-        """Yield the published versions of all workers."""
+    def versions(self) -> list[Version]:
+        """Return the published versions of all workers by function and number."""
         paginator = self.clients("lambda").get_paginator("list_versions_by_function")
-        for name in self.names:
-            for page in paginator.paginate(FunctionName=name):
-                for each in page["Versions"]:
-                    if each["Version"] != "$LATEST":
-                        yield Version(
-                            function=name,
-                            arn=each["FunctionArn"],
-                            number=int(each["Version"]),
-                            published=each["LastModified"][:10],
-                            code_bytes=each["CodeSize"],
-                        )
+        found = [
+            Version(
+                name, each["FunctionArn"], int(each["Version"]), each["LastModified"][:10], each["CodeSize"]
+            )
+            for name in self.names
+            for each in paginator.paginate(FunctionName=name).search("Versions[?Version != '$LATEST']")
+        ]
+        return sorted(found, key=lambda each: (each.function, each.number))
 
-    def use(self, now_s: int) -> Use:
-        """Return what needs versions. Reads the whole task table."""
+    def reasons(self, versions: Sequence[Version], now_s: int) -> dict[str, str]:
+        """Return why versions are needed, by their ARN. Reads the whole task table."""
+        # A deployment in progress publishes a version before anything names it.
+        newest = {each.function: each.arn for each in versions}
+        found = dict.fromkeys(newest.values(), "the newest version")
         # Read before the tasks: a version that is replaced meanwhile can still have got its last tasks.
-        aliases = frozenset(arn for name in self.names for arn in self._with_traffic(name))
-        tools = frozenset(arn for name in self.names for arn in self._named_by_tool(name))
+        for name in self.names:
+            found |= dict.fromkeys(self._named_by_tool(name), "new tasks of the tool")
+            found |= dict.fromkeys(self._with_traffic(name), "an alias")
         tables = {self._setting(name, "MCP_TASK_TABLE") for name in self.names} - {""}
-        tasks: Counter[str] = Counter()
-        for table in tables:
-            tasks.update(self._open_tasks(table, now_s))
-        return Use(aliases, tools, tasks)
+        tasks = Counter(worker for table in tables for worker in self._open_tasks(table, now_s))
+        return found | {arn: f"{n} open task{'s' if n > 1 else ''}" for arn, n in tasks.items()}
 
     def delete(self, version: Version) -> None:
         """Delete a version. Lambda refuses to delete one that an alias names."""
@@ -123,12 +91,11 @@ class Workers:
     def _with_traffic(self, name: str) -> Iterator[str]:
         """Yield the ARNs of the versions to which aliases of a function send traffic."""
         pages = self.clients("lambda").get_paginator("list_aliases").paginate(FunctionName=name)
-        for page in pages:
-            for alias in page["Aliases"]:
-                function = alias["AliasArn"].rpartition(":")[0]
-                shifting = (alias.get("RoutingConfig") or {}).get("AdditionalVersionWeights") or {}
-                for number in (alias["FunctionVersion"], *shifting):
-                    yield f"{function}:{number}"
+        for alias in pages.search("Aliases[]"):
+            function = alias["AliasArn"].rpartition(":")[0]
+            shifting = (alias.get("RoutingConfig") or {}).get("AdditionalVersionWeights") or {}
+            for number in (alias["FunctionVersion"], *shifting):
+                yield f"{function}:{number}"
 
     def _named_by_tool(self, name: str) -> Iterator[str]:
         """Yield the versions that the deployed versions of a worker's tool name for new tasks."""
@@ -158,9 +125,7 @@ class Workers:
                 },
             )
         )
-        for page in pages:
-            for item in page["Items"]:
-                yield item["wk"]["S"]
+        yield from pages.search("Items[].wk.S")
 
 
 def _function_names(cloudformation: Any, stack: str) -> Iterator[str]:
@@ -181,17 +146,17 @@ def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] |
         stack = options.stack or environment.option("stack_name") or ""
         connected = clients or connect(environment.option("region"), environment.option("profile")).clients
         workers = Workers.of_stack(connected, stack)
-        # Versions are read first: one that is published meanwhile is not in the plan.
-        rows = plan(list(workers.versions()), workers.use(int(time.time())))
+        versions = workers.versions()  # first: one that is published meanwhile is not deleted
+        reasons = workers.reasons(versions, int(time.time()))
     except (Refused, SettingsError, BotoCoreError, ClientError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for version, reason in rows:
-        decision = "unused" if reason is None else f"kept: {reason}"
+    for version in versions:
+        decision = f"kept: {reasons[version.arn]}" if version.arn in reasons else "unused"
         print(f"{version.function} {version.number}  {version.published}  {decision}")
-    unused = [version for version, reason in rows if reason is None]
+    unused = [version for version in versions if version.arn not in reasons]
     megabytes = sum(each.code_bytes for each in unused) / 1e6
-    total = f"{len(unused)} of {len(rows)} versions of {len(workers.names)} workers"
+    total = f"{len(unused)} of {len(versions)} versions of {len(workers.names)} workers"
     if not options.delete:
         print(f"{total} can be deleted ({megabytes:.1f} MB): DELETE=1 deletes them.")
         return 0
