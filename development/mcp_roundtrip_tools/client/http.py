@@ -88,7 +88,7 @@ def member(response: httpx2.Response, name: str) -> Any:
     return document.get(name)
 
 
-def parse_object(text: str) -> dict[str, Any]:
+def parse_object(text: str | bytes) -> dict[str, Any]:
     """Return the JSON object of a text; an empty one if it has none."""
     try:
         found = parse_json(text, max_depth=_MAX_DEPTH)

@@ -29,6 +29,7 @@ from mcp_roundtrip_tools.console.guard import (
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_request
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
+from mcp_roundtrip_tools.run.api_gateway.routing import path_parameters
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
@@ -100,14 +101,6 @@ class ApiRoute:
     path: str
     answer: Callable[[LocalApp, ApiRequest], Any]
 
-    def match(self, path: str) -> dict[str, str] | None:
-        """Return the decoded segments of `path` by their names; None if the path is another one."""
-        parts, given = self.path.split("/"), path.split("/")
-        pairs = [*zip(parts, given, strict=False)]
-        if len(parts) != len(given) or any(not p.startswith("{") and p != segment for p, segment in pairs):
-            return None
-        return {p.strip("{}"): unquote(segment) for p, segment in pairs if p.startswith("{")}
-
 
 ROUTES: Final = (
     ApiRoute("GET", "application", describe_application),
@@ -162,12 +155,13 @@ class Console:
             return error_response(500, f"the console failed: {type(error).__name__}; see the terminal")
 
     def _call(self, request: Request, path: str) -> Any:
-        matches = [(route, found) for route in ROUTES if (found := route.match(path)) is not None]
+        found = ((route, path_parameters(route.path, unquote(path))) for route in ROUTES)
+        matches = [(route, parameters) for route, parameters in found if parameters is not None]
         if not matches:
             raise ConsoleError(404, "the console's API has no such path")
-        for route, found in matches:
+        for route, parameters in matches:
             if route.method == request.method:
-                given = read_request(request, found, authority(request, self._endpoint_port))
+                given = read_request(request, parameters, authority(request, self._endpoint_port))
                 return route.answer(self._app, given)
         raise ConsoleError(405, f"{request.method} is not allowed for this path")
 

@@ -7,8 +7,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.call.errors import CallFailed, usage_error
+from mcp_roundtrip_tools.client.http import parse_object
 
 Requests = Mapping[str, Mapping[str, Any]]
 Answer = Callable[[Requests], Mapping[str, Any]]
@@ -42,7 +42,7 @@ def called_name(event: Any) -> str:
 def _message(event: Any) -> dict[str, Any]:
     message = event
     if isinstance(event, dict) and isinstance(body := event.get("body"), str):
-        message = _json(b64decode(body) if event.get("isBase64Encoded") else body)
+        message = parse_object(b64decode(body) if event.get("isBase64Encoded") else body)
     if isinstance(message, dict) and isinstance(message.get("params"), dict):
         return message
     raise usage_error("--round needs the event of a call: an HTTP request, or JSON-RPC with params.")
@@ -93,15 +93,4 @@ def _response_message(response: Any) -> Any:
     text = b64decode(body).decode() if response.get("isBase64Encoded") else body
     # In an event stream, notifications precede the response.
     messages = [line[5:] for line in text.splitlines() if line.startswith("data:")]
-    return _json(messages[-1] if messages else text)
-
-
-def _json(text: str | bytes) -> Any:
-    try:
-        return parse_json(text, max_depth=_MAX_DEPTH)
-    except ValueError:
-        return None
-
-
-_MAX_DEPTH = 256
-"""A result may have more levels than a request of MCP."""
+    return parse_object(messages[-1] if messages else text)

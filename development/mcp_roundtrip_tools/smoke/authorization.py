@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import httpx2
@@ -25,14 +24,6 @@ from mcp_roundtrip_tools.client.http import (
 )
 from mcp_roundtrip_tools.smoke.endpoint import Endpoint
 from mcp_roundtrip_tools.smoke.findings import Findings
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What the endpoint publishes about its authorization. `resource` is None without metadata."""
-
-    resource: str | None = None
-    issuers: Sequence[str] = ()
 
 
 def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:
@@ -93,8 +84,11 @@ def _challenged(response: httpx2.Response, findings: Findings, missing: str | No
     return url or ""
 
 
-def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Published:
-    """Check the metadata of the resource (RFC 9728). `named` is the URL in the challenge, or empty."""
+def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Mapping[str, Any]:
+    """Check the metadata of the resource (RFC 9728); return it, or nothing.
+
+    `named` is the URL in the challenge, or empty.
+    """
     urls = build_protected_resource_metadata_discovery_urls(named, endpoint.url)
     url, document = _first_document(endpoint, urls[:1] if named else urls)
     if document is None:
@@ -105,11 +99,11 @@ def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Publis
             )
         else:
             findings.note("metadata", f"{text}: clients cannot discover the authorization server.")
-        return Published()
+        return {}
     resource, issuers = document.get("resource"), _texts(document.get("authorization_servers"))
     if not isinstance(resource, str) or not issuers:
         findings.wrong("metadata", f"{url} names no resource or no authorization server.")
-        return Published()
+        return {}
     if resource.rstrip("/") != endpoint.url.rstrip("/"):
         findings.wrong(
             "metadata",
@@ -118,14 +112,17 @@ def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Publis
         )
     else:
         findings.ok("metadata", f"The metadata names {', '.join(issuers)}.")
-    return Published(resource, issuers)
+    return document
 
 
-def check_issuer(endpoint: Endpoint, published: Published, findings: Findings) -> Mapping[str, Any]:
-    """Check the metadata of the authorization server (RFC 8414, OpenID Connect); return it, or nothing."""
-    if not published.issuers:
+def check_issuer(endpoint: Endpoint, metadata: Mapping[str, Any], findings: Findings) -> Mapping[str, Any]:
+    """Check the metadata of the authorization server (RFC 8414, OpenID Connect); return it, or nothing.
+
+    `metadata` is that of the resource.
+    """
+    if not metadata:
         return {}
-    issuer = published.issuers[0]
+    issuer = _texts(metadata["authorization_servers"])[0]
     urls = build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint.url)
     url, document = _first_document(endpoint, urls)
     if document is None:

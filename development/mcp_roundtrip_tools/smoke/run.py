@@ -167,15 +167,15 @@ def _check(settings: Settings, findings: Findings) -> None:
     named = authorization.check_without_token(
         endpoint if settings.client_id is None else replace(endpoint, token=""), findings
     )
-    published = authorization.Published()
+    metadata: Mapping[str, Any] = {}
     if named is not None and not settings.iam:
-        published = authorization.check_metadata(endpoint, named, findings)
-    server = authorization.check_issuer(endpoint, published, findings)
+        metadata = authorization.check_metadata(endpoint, named, findings)
+    server = authorization.check_issuer(endpoint, metadata, findings)
     if not findings.passed and not (settings.token or settings.client_id or settings.iam):
         return
     if settings.client_id is not None:
         given = settings.token_parameters
-        asked = {"resource": published.resource or settings.url} if given is None else given
+        asked = {"resource": metadata.get("resource", settings.url)} if given is None else given
         credentials = (settings.client_id, settings.client_secret)
         endpoint = replace(endpoint, token=fetch_token(endpoint, server, *credentials, asked, findings))
     authorization.check_token(endpoint, findings)

@@ -26,7 +26,7 @@ def match_route(routes: Iterable[Route], method: str, path: str) -> tuple[Route,
     matches = [
         (route, parameters)
         for route in routes
-        if route.method in ("ANY", method) and (parameters := _parameters(route.path, path)) is not None
+        if route.method in ("ANY", method) and (parameters := path_parameters(route.path, path)) is not None
     ]
     return min(matches, key=lambda found: _rank(found[0]), default=None)
 
@@ -36,7 +36,8 @@ def _rank(route: Route) -> tuple[bool, bool, int, int, bool]:
     return path == "$default", "+}" in path, -path.count("/"), path.count("{"), route.method == "ANY"
 
 
-def _parameters(pattern: str, path: str) -> dict[str, str] | None:
+def path_parameters(pattern: str, path: str) -> dict[str, str] | None:
+    """Return the parameters of a decoded path, such as `id` in `tasks/{id}`; None for another path."""
     if pattern == "$default":
         return {}
     parts, given = pattern.split("/"), path.split("/")

@@ -42,9 +42,6 @@ Material = ec.EllipticCurvePrivateKey | bytes
 Answer = dict[str, Any]
 
 
-KmsFault = ServiceFault
-
-
 @dataclass(slots=True)
 class Key:
     """A key: a P-256 private key, or the secret of an HMAC key."""
@@ -62,21 +59,21 @@ class Key:
 
     @property
     def private(self) -> ec.EllipticCurvePrivateKey:
-        """The private key of a signing key. Raises KmsFault for an HMAC key."""
+        """The private key of a signing key. Raises ServiceFault for an HMAC key."""
         if isinstance(self.material, bytes):
-            raise KmsFault("InvalidKeyUsageException", f"{self.arn} does not sign")
+            raise ServiceFault("InvalidKeyUsageException", f"{self.arn} does not sign")
         return self.material
 
     @property
     def secret(self) -> bytes:
-        """The secret of an HMAC key. Raises KmsFault for a signing key."""
+        """The secret of an HMAC key. Raises ServiceFault for a signing key."""
         if not isinstance(self.material, bytes):
-            raise KmsFault("InvalidKeyUsageException", f"{self.arn} has no secret")
+            raise ServiceFault("InvalidKeyUsageException", f"{self.arn} has no secret")
         return self.material
 
     def public_der(self) -> bytes:
         if isinstance(self.material, bytes):
-            raise KmsFault("UnsupportedOperationException", f"{self.arn} has no public key")
+            raise ServiceFault("UnsupportedOperationException", f"{self.arn} has no public key")
         return self.private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -84,7 +81,7 @@ class FakeKms:
     """The keys and aliases of an account and Region. Thread-safe.
 
     The operations are methods under their AWS names, with the members of the request as arguments; they raise
-    KmsFault. `calls` counts the calls of each operation, including failed ones.
+    ServiceFault. `calls` counts the calls of each operation, including failed ones.
     """
 
     def __init__(self, *, region: str = "us-east-1", account: str = "000000000000") -> None:
@@ -114,12 +111,12 @@ class FakeKms:
         return [*self._keys]
 
     def key(self, key_id: str) -> Key:
-        """Return a key that is enabled, by its id, ARN or alias. Raises KmsFault."""
+        """Return a key that is enabled, by its id, ARN or alias. Raises ServiceFault."""
         key = self._find(key_id)
         if key.state == "Disabled":
-            raise KmsFault("DisabledException", f"{key.arn} is disabled")
+            raise ServiceFault("DisabledException", f"{key.arn} is disabled")
         if key.state != "Enabled":
-            raise KmsFault("KMSInvalidStateException", f"{key.arn} is {key.state}")
+            raise ServiceFault("KMSInvalidStateException", f"{key.arn} is {key.state}")
         return key
 
     def call(self, operation: str, members: Answer) -> Answer:
@@ -129,16 +126,18 @@ class FakeKms:
             for number, (only, code) in enumerate(self._failures):
                 if only in (None, operation):
                     del self._failures[number]
-                    raise KmsFault(code, "injected")
+                    raise ServiceFault(code, "injected")
             try:
                 answer: Answer = getattr(self, operation)(**members)
             except TypeError as error:
-                raise KmsFault("ValidationException", str(error)) from None
+                raise ServiceFault("ValidationException", str(error)) from None
             return answer
 
     def CreateKey(self, *, KeySpec: str, KeyUsage: str) -> Answer:
         if (KeySpec, KeyUsage) not in (ECC, HMAC):
-            raise KmsFault("UnsupportedOperationException", f"{KeySpec} keys for {KeyUsage} are not emulated")
+            raise ServiceFault(
+                "UnsupportedOperationException", f"{KeySpec} keys for {KeyUsage} are not emulated"
+            )
         is_signing = (KeySpec, KeyUsage) == ECC
         material = ec.generate_private_key(ec.SECP256R1()) if is_signing else os.urandom(32)
         return {"KeyMetadata": self._find(self.import_key(material)).metadata}
@@ -176,7 +175,7 @@ class FakeKms:
         try:
             key.private.public_key().verify(Signature, Message, _ecdsa(Message, MessageType))
         except InvalidSignature:
-            raise KmsFault("KMSInvalidSignatureException", "the signature is not valid") from None
+            raise ServiceFault("KMSInvalidSignatureException", "the signature is not valid") from None
         return {"KeyId": key.arn, "SignatureValid": True, "SigningAlgorithm": SigningAlgorithm}
 
     def GenerateMac(self, *, KeyId: str, Message: bytes, MacAlgorithm: str) -> Answer:
@@ -201,11 +200,11 @@ class FakeKms:
         return {"KeyId": key.arn, "KeyState": key.state, "PendingWindowInDays": PendingWindowInDays}
 
     def _find(self, key_id: str) -> Key:
-        """Return the key of a key id, an ARN, an alias or the ARN of an alias. Raises KmsFault."""
+        """Return the key of a key id, an ARN, an alias or the ARN of an alias. Raises ServiceFault."""
         name = key_id.removeprefix(self._prefix)
         key = self._keys.get(self._aliases.get(name, name.removeprefix("key/")))
         if key is None:
-            raise KmsFault("NotFoundException", f"{key_id} does not exist in this account and Region")
+            raise ServiceFault("NotFoundException", f"{key_id} does not exist in this account and Region")
         return key
 
 
@@ -214,7 +213,7 @@ def respond(kms: FakeKms, request: Request) -> Response:
 
     def answer() -> Answer:
         if not (request.header("authorization") or "").startswith("AWS4-HMAC-SHA256 "):
-            raise KmsFault("MissingAuthenticationTokenException", "the request is not signed")
+            raise ServiceFault("MissingAuthenticationTokenException", "the request is not signed")
         return call_operation(kms, request.header("x-amz-target") or "", request.body)
 
     response = respond_json(answer)
@@ -222,10 +221,10 @@ def respond(kms: FakeKms, request: Request) -> Response:
 
 
 def call_operation(kms: FakeKms, target: str, body: bytes) -> Answer:
-    """Call the operation that X-Amz-Target names, and return its result. Raises KmsFault."""
+    """Call the operation that X-Amz-Target names, and return its result. Raises ServiceFault."""
     service, _, operation = target.partition(".")
     if service != "TrentService" or operation not in _OPERATIONS:
-        raise KmsFault("UnknownOperationException", f"{target!r} is not emulated")
+        raise ServiceFault("UnknownOperationException", f"{target!r} is not emulated")
     try:
         given = json.loads(body or b"{}")
         members = {
@@ -233,7 +232,7 @@ def call_operation(kms: FakeKms, target: str, body: bytes) -> Answer:
             for name in given
         }
     except (ValueError, TypeError):
-        raise KmsFault("SerializationException", "the body is no JSON object of this operation") from None
+        raise ServiceFault("SerializationException", "the body is no JSON object of this operation") from None
     return {
         name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
         for name, value in kms.call(operation, members).items()
@@ -245,15 +244,17 @@ def _ecdsa(message: bytes, message_type: str) -> ec.ECDSA:
     if message_type == "RAW":
         return ec.ECDSA(hashes.SHA256())
     if message_type != "DIGEST" or len(message) != 32:
-        raise KmsFault("ValidationException", "MessageType must be RAW, or DIGEST with a digest of 32 bytes")
+        raise ServiceFault(
+            "ValidationException", "MessageType must be RAW, or DIGEST with a digest of 32 bytes"
+        )
     return ec.ECDSA(utils.Prehashed(hashes.SHA256()))
 
 
 def _check_algorithm(given: str, known: str) -> None:
     if given != known:
-        raise KmsFault("InvalidKeyUsageException", f"{given} is not emulated: {known} is")
+        raise ServiceFault("InvalidKeyUsageException", f"{given} is not emulated: {known} is")
 
 
 def _check_size(message: bytes) -> None:
     if not 1 <= len(message) <= MAX_MESSAGE:
-        raise KmsFault("ValidationException", f"Message must have 1 to {MAX_MESSAGE} bytes")
+        raise ServiceFault("ValidationException", f"Message must have 1 to {MAX_MESSAGE} bytes")

@@ -38,10 +38,13 @@ def serve_stand_ins(template: Path, names: Collection[str] = LOCAL_NAMES) -> Ite
     no `respond`, and for an invalid variable.
     """
     section = _section(template)
-    given = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}
-    files = {name: template.parent / file for name, file in (section.get("StandIns") or {}).items()}
-    with _serve_files(files, names) as urls:
-        yield {**given, **urls}
+    found = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}
+    with ExitStack() as stack:
+        for name, file in (section.get("StandIns") or {}).items():
+            server = HttpServer(load_respond(template.parent / file), names=names).start()
+            stack.callback(server.close)
+            found[name] = server.url
+        yield found
 
 
 def _variable(name: str, value: Any) -> str:
@@ -59,18 +62,6 @@ def has_stand_ins(template: Path) -> bool:
 
 def _section(template: Path) -> Mapping[str, Any]:
     return (load(template).get("Metadata") or {}).get("LocalRun") or {}
-
-
-@contextmanager
-def _serve_files(files: Mapping[str, Path], names: Collection[str]) -> Iterator[dict[str, str]]:
-    """Serve each file until the block ends; yield the URLs by the same names."""
-    with ExitStack() as stack:
-        urls = {}
-        for name, file in files.items():
-            server = HttpServer(load_respond(file), names=names).start()
-            stack.callback(server.close)
-            urls[name] = server.url
-        yield urls
 
 
 def load_respond(file: Path) -> Respond:
