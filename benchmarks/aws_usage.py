@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_U
 from mcp_roundtrip.tasks.store import Item, item_size
 from mcp_roundtrip_tools.events import of_application as messages
 from mcp_roundtrip_tools.run import LocalApp, serve
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request as LocalRequest
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.template.model import REGION
@@ -91,7 +91,7 @@ def serve_counting() -> Iterator["Client"]:
     """Serve the application until the block ends; count the invocations, also those by functions."""
     run_nested = LocalApp.run_nested
 
-    def counting(app: LocalApp, invocation: FunctionInvocation) -> InvocationResult:
+    def counting(app: LocalApp, invocation: InvokeRequest) -> InvocationResult:
         kind = _kind(invocation.function)
         with client.changed:
             client.used[kind] += 1

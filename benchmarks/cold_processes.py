@@ -16,7 +16,7 @@ from time import perf_counter
 
 from cpu_limits import CpuLimits
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
@@ -90,7 +90,7 @@ class ColdLambda:
         self._processes.append(process)
         failure = process.start()
         watch.mark(f"{function.name} init")
-        result = failure or process.invoke(FunctionInvocation(function.name, payload))
+        result = failure or process.invoke(InvokeRequest(function.name, payload))
         if result.failed:
             output = "\n".join(self._output)
             raise BenchmarkError(f"{function.name}: {result.payload.decode()}\n{output}")

@@ -17,8 +17,8 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip.deployment.cold_start import THRESHOLD
 from mcp_roundtrip_tools.run.execution.runtime_api import (
-    FunctionInvocation,
     InvocationResult,
+    InvokeRequest,
     Ready,
     RuntimeApi,
 )
@@ -87,7 +87,7 @@ def first_answer_of(folder: Path, environment: Mapping[str, str], kms: FakeKms) 
     try:
         assert isinstance(api.reports.get(timeout=60), Ready)
         calls_before = kms.calls.total()
-        api.pending.put((FunctionInvocation("F", json.dumps(call("greet")).encode()), 2**42))
+        api.pending.put((InvokeRequest("F", json.dumps(call("greet")).encode()), 2**42))
         report = api.reports.get(timeout=60)
     finally:
         process.kill()

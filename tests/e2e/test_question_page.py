@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.template.model import Route
@@ -72,7 +72,7 @@ def page(run_in_browser):
     """Serve the page of a server in this process."""
     deployment = Deployment(Server("databases", title="Acme databases"), user=None)
 
-    def invoke(invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(invocation: InvokeRequest) -> InvocationResult:
         return InvocationResult(json.dumps(deployment.invoke(json.loads(invocation.payload))).encode())
 
     with (

@@ -19,7 +19,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip_testing.serving import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation
+from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.sam_local.__main__ import (
     LIVE,
     addresses,
@@ -74,7 +74,7 @@ class Containers:
         name = LOGICAL_IDS[folder]
         process = self._processes.get(name) or self._start(name)
         payload = json.dumps(event).encode()
-        return json.loads(process.invoke(FunctionInvocation(name, payload)).payload)
+        return json.loads(process.invoke(InvokeRequest(name, payload)).payload)
 
     def _start(self, name: str) -> ProcessEnvironment:
         [function] = [each for each in self._app.functions().values() if each.logical_id == name]

@@ -15,7 +15,7 @@ from typing import Any
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.pools import Pool
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Function, Queue
@@ -54,14 +54,14 @@ class Deployment:
         self._invocations = AsyncInvocations(
             lambda: {FUNCTION.name: FUNCTION}, self._run, lambda arn, body: True, time, _ignore
         )
-        self._last: FunctionInvocation
+        self._last: InvokeRequest
 
     def close(self) -> None:
         self._pool.close()
 
     def dispatch(self, worker: str, pk: str) -> None:
         if self._delivery is Delivery.INVOKE:
-            accepted = FunctionInvocation(FUNCTION.name, json.dumps({"task": pk}).encode())
+            accepted = InvokeRequest(FUNCTION.name, json.dumps({"task": pk}).encode())
             now_s = self._time.now_s()
             for _ in range(self._deliveries):
                 self._invocations.deliver(accepted, now_s)
@@ -89,7 +89,7 @@ class Deployment:
         else:
             self._invocations.deliver(self._last, self._time.now_s())
 
-    def _run(self, invocation: FunctionInvocation) -> InvocationResult:
+    def _run(self, invocation: InvokeRequest) -> InvocationResult:
         self._last = invocation
         return self._pool.invoke(invocation)
 

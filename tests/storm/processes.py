@@ -13,8 +13,8 @@ from typing import Any
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     Fault,
-    FunctionInvocation,
     InvocationResult,
+    InvokeRequest,
     Ready,
     RuntimeApi,
 )
@@ -194,7 +194,7 @@ class ForkedEnvironment:
     def alive(self) -> bool:
         return not self._process.has_exited.is_set()
 
-    def invoke(self, invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(self, invocation: InvokeRequest) -> InvocationResult:
         if not self._is_ready:
             assert isinstance(self._api.reports.get(timeout=60), Ready)
             self._is_ready = True

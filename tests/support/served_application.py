@@ -15,7 +15,7 @@ from typing import Any
 from mcp_roundtrip_tools import run
 from mcp_roundtrip_tools.run import LocalApp, fresh_catalogs
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.authorization_server import AuthorizationServer, authorization_server
@@ -118,10 +118,10 @@ def serve_for_alice(
         yield Served(server.url + FRONT_DOOR, lines)
 
 
-def signed_in(app: LocalApp) -> Callable[[FunctionInvocation], InvocationResult]:
+def signed_in(app: LocalApp) -> Callable[[InvokeRequest], InvocationResult]:
     """Return an invoker that adds the claims of Alice to events, as API Gateway does."""
 
-    def invoke(invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(invocation: InvokeRequest) -> InvocationResult:
         event = json.loads(invocation.payload)
         claims = {"iss": ISSUER, "sub": "alice"}
         event["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}

@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.run.execution.pools import (
     affected_functions,
 )
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
@@ -190,17 +190,17 @@ class LocalApp:
         if function not in self.functions() and function not in self.left_out():
             raise KeyError(function)
         context = None if client_context is None else json.dumps(client_context)
-        result = self.run(FunctionInvocation(function, json.dumps(event).encode(), client_context=context))
+        result = self.run(InvokeRequest(function, json.dumps(event).encode(), client_context=context))
         if result.failed:
             raise FunctionFailed(json.loads(result.payload))
         return json.loads(result.payload)
 
-    def run(self, invocation: FunctionInvocation) -> InvocationResult:
+    def run(self, invocation: InvokeRequest) -> InvocationResult:
         """Run a function; in debug mode, one at a time."""
         with self._serial:
             return self.run_nested(invocation)
 
-    def run_nested(self, invocation: FunctionInvocation) -> InvocationResult:
+    def run_nested(self, invocation: InvokeRequest) -> InvocationResult:
         """Run a function, also while another function waits for it."""
         application, function = self.current(), invocation.function
         if reason := application.left_out.get(function):
@@ -308,7 +308,7 @@ class Invoked:
 
 def invoke(app: LocalApp, function: str, event: str, request_id: str) -> Invoked:
     """Run a function once."""
-    result = app.run(FunctionInvocation(function, event.encode(), request_id=request_id))
+    result = app.run(InvokeRequest(function, event.encode(), request_id=request_id))
     recorded = app.recorder.invocation(request_id)
     lines = [] if recorded is None else [line for each in walk(recorded) for line in each.log_lines]
     return Invoked(

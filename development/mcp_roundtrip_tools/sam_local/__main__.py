@@ -27,7 +27,7 @@ from mcp_roundtrip_tools.deploy.environments import INSTALLED
 from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation
+from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.template_options import (
     add_template_options,
@@ -172,7 +172,7 @@ def _serve(given: argparse.Namespace) -> None:
 def invoke_in(app: LocalApp, function: str, event: Any) -> Any:
     """Run a function, by the folder of its events, and return its response, also if it failed."""
     name = find_function(app.current(), function).name
-    return json.loads(app.run(FunctionInvocation(name, json.dumps(event).encode())).payload)
+    return json.loads(app.run(InvokeRequest(name, json.dumps(event).encode())).payload)
 
 
 def _image(app: LocalApp) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.pools import Pool
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation
+from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from support.sam_applications import http, wait_until
 from support.served_application import serve
 
@@ -62,9 +62,9 @@ def test_a_process_serves_several_requests(template):
 def test_a_process_that_has_died_is_replaced():
     died, other = Mock(alive=True), Mock(alive=True)
     pool = Pool(iter([died, other]).__next__)
-    pool.invoke(FunctionInvocation("F", b"{}"))
+    pool.invoke(InvokeRequest("F", b"{}"))
     died.alive = False
-    pool.invoke(FunctionInvocation("F", b"{}"))
+    pool.invoke(InvokeRequest("F", b"{}"))
     assert (died.invoke.call_count, other.invoke.call_count) == (1, 1)
 
 

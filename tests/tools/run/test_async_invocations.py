@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import read_application
 from support.manual_timers import START_S, ManualTimers
@@ -43,7 +43,7 @@ class Lambda:
 
     def invoke(self):
         """Invoke the function, and wait for a day."""
-        invocation = FunctionInvocation("F", b'{"n": 1}')
+        invocation = InvokeRequest("F", b'{"n": 1}')
         self.invocations.accept(invocation)
         self.timers.advance(86_400)
         return invocation.request_id

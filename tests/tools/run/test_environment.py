@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import process_variables
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, RuntimeApi
+from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function
 from support.sam_applications import http, wait_until
@@ -86,7 +86,7 @@ def test_a_process_that_fails_is_reported_and_replaced(running, function, do, er
 
 def test_only_the_first_response_to_the_event_that_runs_is_accepted():
     with closing(RuntimeApi()) as api:
-        api.pending.put((FunctionInvocation("F", b"{}", request_id="id-1"), 1))
+        api.pending.put((InvokeRequest("F", b"{}", request_id="id-1"), 1))
         runtime = f"http://{api.address}/2018-06-01/runtime/invocation"
         http(f"{runtime}/next")
         paths = ("id-2/response", "id-1/other", "id-1/response", "id-1/response")

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.terminal.terminal import PlainLines
@@ -73,7 +73,7 @@ def test_a_body_over_the_limit_is_refused(running, size):
 
 
 def test_a_function_over_the_integration_timeout_is_a_503(released):
-    def invoke(invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(invocation: InvokeRequest) -> InvocationResult:
         released.wait(10)
         return InvocationResult(b"{}")
 

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, RuntimeApi
+from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
 from support.sam_applications import write_application
 from support.served_application import serve
 
@@ -73,7 +73,7 @@ def app(tmp_path):
 @pytest.fixture
 def runtime():
     api = RuntimeApi()
-    api.pending.put((FunctionInvocation("F", b"{}", request_id="id-1"), 1))
+    api.pending.put((InvokeRequest("F", b"{}", request_id="id-1"), 1))
     yield api
     api.close()
 

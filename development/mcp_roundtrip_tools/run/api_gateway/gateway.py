@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, explain_fault, match_route
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -42,7 +42,7 @@ class Gateway:
     def __init__(
         self,
         routes: Callable[[], Sequence[Route]],
-        invoke: Callable[[FunctionInvocation], InvocationResult],
+        invoke: Callable[[InvokeRequest], InvocationResult],
         recorder: RunRecorder,
         *,
         cors: Callable[[], Cors | None] = lambda: None,
@@ -98,7 +98,7 @@ class Gateway:
             return error_response(413, "Request Entity Too Large")
         with caused_by("http", request_id):
             run = copy_context().run
-        invocation = FunctionInvocation(route.function, payload)
+        invocation = InvokeRequest(route.function, payload)
         future: Future[InvocationResult] = self._workers.submit(run, self._invoke, invocation)
         try:
             result = future.result(self._timeout_s)

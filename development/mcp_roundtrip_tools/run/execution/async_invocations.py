@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.timers import Timers
 from mcp_roundtrip_tools.template.model import Function
@@ -18,7 +18,7 @@ RETRY_DELAYS_S: Final = (60.0, 120.0)
 """The seconds between a failed attempt and the next one. Lambda repeats an invocation at most twice."""
 
 
-RunFunction = Callable[[FunctionInvocation], InvocationResult]
+RunFunction = Callable[[InvokeRequest], InvocationResult]
 
 
 class AsyncInvocations:
@@ -44,12 +44,12 @@ class AsyncInvocations:
         self._log = log
         self._retry_delay_scale = retry_delay_scale
 
-    def accept(self, invocation: FunctionInvocation) -> None:
+    def accept(self, invocation: InvokeRequest) -> None:
         """Queue an invocation."""
         self.deliver(invocation, self._timers.now_s(), caller=current_cause().caller)
 
     def deliver(
-        self, invocation: FunctionInvocation, epoch_s: float, *, attempts: int = 0, caller: str | None = None
+        self, invocation: InvokeRequest, epoch_s: float, *, attempts: int = 0, caller: str | None = None
     ) -> None:
         """Attempt an invocation at that time. Lambda sometimes delivers an event twice.
 
@@ -57,7 +57,7 @@ class AsyncInvocations:
         """
         self._timers.call_at(epoch_s, lambda: self._attempt(invocation, attempts, caller))
 
-    def _attempt(self, invocation: FunctionInvocation, attempts: int, caller: str | None) -> None:
+    def _attempt(self, invocation: InvokeRequest, attempts: int, caller: str | None) -> None:
         function = self._functions().get(invocation.function)
         if function is None:  # the template has changed
             return
@@ -73,7 +73,7 @@ class AsyncInvocations:
         at_s = self._timers.now_s() + delay_s
         self.deliver(invocation, at_s, attempts=attempts + 1, caller=caller)
 
-    def _discard(self, function: Function, invocation: FunctionInvocation, attempts: int) -> None:
+    def _discard(self, function: Function, invocation: InvokeRequest, attempts: int) -> None:
         self._log(f"[{function.name}] {invocation.request_id} discarded after {attempts} attempts")
         queue, event = function.dead_letter, invocation.payload.decode()
         if queue is not None and not self._send(queue, event):

@@ -20,8 +20,8 @@ from typing import IO, Final
 
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     Fault,
-    FunctionInvocation,
     InvocationResult,
+    InvokeRequest,
     Ready,
     Report,
     RuntimeApi,
@@ -166,7 +166,7 @@ class ProcessEnvironment:
         self._abandon(f"could not be initialized: {_message(report)}")
         return _result(report, str(uuid.uuid4()))
 
-    def invoke(self, invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(self, invocation: InvokeRequest) -> InvocationResult:
         """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
         if failure := self.start():
             return failure

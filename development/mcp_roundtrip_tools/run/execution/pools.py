@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, json_object
 from mcp_roundtrip_tools.template.model import Function, short_name
@@ -44,7 +44,7 @@ class RecordedEnvironment(ProcessEnvironment):
         super().__init__(function, variables, python=python, log=self._record_line, terminal=terminal)
         environments.add(suffix, self)
 
-    def invoke(self, invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(self, invocation: InvokeRequest) -> InvocationResult:
         """Run the handler once, after the initialization, which is part of the record."""
         is_new, init_ms = self._last is None, None
         recorded = self._recorder.begin_invocation(
@@ -164,7 +164,7 @@ class Pool:
         self._retired = False
         self._closed = False
 
-    def invoke(self, invocation: FunctionInvocation) -> InvocationResult:
+    def invoke(self, invocation: InvokeRequest) -> InvocationResult:
         with self._slots:
             environment = self._acquire()
             if environment is None:

@@ -23,7 +23,7 @@ _JSON = (("Content-Type", "application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionInvocation:
+class InvokeRequest:
     """An invocation of a function. `payload` is the event in JSON, and `client_context` is ASCII JSON."""
 
     function: str
@@ -64,7 +64,7 @@ class RuntimeApi:
     """
 
     def __init__(self) -> None:
-        self.pending: SimpleQueue[tuple[FunctionInvocation, int] | None] = SimpleQueue()
+        self.pending: SimpleQueue[tuple[InvokeRequest, int] | None] = SimpleQueue()
         self.reports: SimpleQueue[Report] = SimpleQueue()
         self._ready = False
         self._current: str | None = None
@@ -112,7 +112,7 @@ class RuntimeApi:
         return _status(202)
 
 
-def _next_headers(invocation: FunctionInvocation, deadline_ms: int) -> tuple[tuple[str, str], ...]:
+def _next_headers(invocation: InvokeRequest, deadline_ms: int) -> tuple[tuple[str, str], ...]:
     headers = [
         ("Content-Type", "application/json"),
         ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),

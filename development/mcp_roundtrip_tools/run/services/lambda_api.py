@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs, unquote
 
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import signature
 from mcp_roundtrip_tools.run.services.faults import ServiceFault
@@ -31,8 +31,8 @@ NOT_EMULATED = (
 )
 """The message for other services. A variable without a value is copied from the environment of `make`."""
 
-Invoke = Callable[[FunctionInvocation], InvocationResult]
-InvokeLater = Callable[[FunctionInvocation], None]
+Invoke = Callable[[InvokeRequest], InvocationResult]
+InvokeLater = Callable[[InvokeRequest], None]
 
 
 class LambdaApi:
@@ -75,7 +75,7 @@ class LambdaApi:
         self._log(f"[{service}] {text}")
         raise ServiceFault("NotImplemented", text, 501)
 
-    def _invoke_once(self, invocation: FunctionInvocation) -> None:
+    def _invoke_once(self, invocation: InvokeRequest) -> None:
         threading.Thread(target=self._invoke, args=[invocation], daemon=True).start()
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
@@ -83,7 +83,7 @@ class LambdaApi:
         client_context = _client_context(request.header("x-amz-client-context"))
         kind = request.header("x-amz-invocation-type") or "RequestResponse"
         payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
-        invocation = FunctionInvocation(name, payload, qualifier, client_context)
+        invocation = InvokeRequest(name, payload, qualifier, client_context)
         request_id = ("x-amzn-RequestId", invocation.request_id)
         if kind == "Event":
             self._invoke_later(invocation)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Any, Final
 
-from mcp_roundtrip_tools.run.execution.runtime_api import FunctionInvocation, InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
@@ -77,7 +77,7 @@ class Queues:
     def __init__(
         self,
         queues: Callable[[], Mapping[str, Queue]],
-        run: Callable[[FunctionInvocation], InvocationResult],
+        run: Callable[[InvokeRequest], InvocationResult],
         log: Callable[[str], None],
         timers: Timers,
     ) -> None:
@@ -212,7 +212,7 @@ class Queues:
             event = {"Records": [message.event_record(queue_arn(queue.name))]}
         assert queue.reader is not None
         with caused_by("queue", message.caller):
-            result = self._run(FunctionInvocation(queue.reader, json.dumps(event).encode()))
+            result = self._run(InvokeRequest(queue.reader, json.dumps(event).encode()))
         if _is_processed(result, message.id):
             self._delete(queue, handle)
 
