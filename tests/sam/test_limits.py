@@ -61,7 +61,7 @@ def grown(tmp_path_factory):
         written = TemplateText(text)
         add_function(written, name, with_makefile=True)
         if tasks:
-            add_worker(written, ToolFunction(f"{logical_id_prefix(name)}Function", name, Path()))
+            add_worker(written, ToolFunction(f"{logical_id_prefix(name)}Function", Path()))
         path, template = folder / f"{tasks}.yaml", parse(written.text)
         template["Globals"]["Function"] |= documented_block(GRADUAL)
         path.write_text(yaml.safe_dump(template))

@@ -208,7 +208,7 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
     with_makefile = (project / FUNCTIONS / "Makefile").is_file()
     add_function(template, name, with_makefile=with_makefile)
     if tasks:
-        add_worker(template, ToolFunction(f"{logical_id_prefix(name)}Function", name, app))
+        add_worker(template, ToolFunction(f"{logical_id_prefix(name)}Function", app))
     is_second = functions and not (project / FUNCTIONS / FRONT_DOOR).exists()
     if is_second:
         check_owners(project, document, functions)

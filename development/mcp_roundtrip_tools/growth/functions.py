@@ -18,20 +18,16 @@ _IMPORT = re.compile(r"^(?:from|import) mcp_roundtrip\b", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ToolFunction:
-    """A function with tools. `worker` is the logical id of the function that runs its tasks, if it has one.
-
-    `folder` is the name of its folder, and `module` the path of its module.
-    """
+    """A function with tools. `worker` is the logical id of the function that runs its tasks, if any."""
 
     logical_id: str
-    folder: str
     module: Path
     worker: str | None = None
 
 
 def tool_functions(project: Path, document: Mapping[str, Any]) -> dict[str, ToolFunction]:
     """Return the functions by the names of their folders, without the front door and workers."""
-    found: dict[str, ToolFunction] = {}
+    found: dict[str, tuple[str, Path]] = {}
     workers: dict[Path, str] = {}
     for logical_id, properties in functions_of(document).items():
         module = _module(project, properties)
@@ -40,10 +36,10 @@ def tool_functions(project: Path, document: Mapping[str, Any]) -> dict[str, Tool
         if str(properties.get("Handler", "")).endswith(".worker"):
             workers[module] = logical_id
         else:
-            found[module.parent.name] = ToolFunction(logical_id, module.parent.name, module)
+            found[module.parent.name] = logical_id, module
     return {
-        folder: ToolFunction(each.logical_id, folder, each.module, workers.get(each.module))
-        for folder, each in found.items()
+        folder: ToolFunction(logical_id, module, workers.get(module))
+        for folder, (logical_id, module) in found.items()
     }
 
 

@@ -12,13 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.new.package_source import (
     APPLICATION,
     CHECKSUMS,
     NAME,
     PLATFORM,
-    SourceError,
+    NewApplicationError,
     checksums,
     installed_version,
     package_files,
@@ -35,17 +34,13 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PIN = re.compile(rf"^{NAME}==\S+$", re.MULTILINE)
 
 
-class NewApplicationError(McpRoundtripError):
-    """The application cannot be written; the message says why. Nothing was written."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     given = _parser().parse_args(arguments)
     folder = Path(given.name)
     try:
         write_application(folder, given.runtime, given.architecture, given.wheel)
-    except (NewApplicationError, SourceError, OSError) as error:
+    except (NewApplicationError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"""\
@@ -62,8 +57,8 @@ template.yaml is for {given.runtime} on {given.architecture}.
 def write_application(folder: Path, runtime: str, architecture: str, wheel: Path | None = None) -> None:
     """Write an application into a new folder, whose name is the application's.
 
-    `wheel` is that of this package; by default the one it was installed from. Raises NewApplicationError,
-    SourceError and OSError; nothing is then left.
+    `wheel` is that of this package; by default the one it was installed from. Raises NewApplicationError and
+    OSError; nothing is then left.
     """
     if runtime not in RUNTIMES:
         raise NewApplicationError(

@@ -18,8 +18,8 @@ from mcp_roundtrip.errors import McpRoundtripError
 NAME = "mcp-roundtrip"
 
 
-class SourceError(McpRoundtripError):
-    """The wheel cannot be found or built; the message says what to do."""
+class NewApplicationError(McpRoundtripError):
+    """The application cannot be written; the message says why. Nothing was written."""
 
 
 def installed_version() -> str:
@@ -30,7 +30,7 @@ def installed_version() -> str:
 def put_wheel(folder: Path, wheel: Path | None = None) -> Path | None:
     """Put the wheel of this package into `folder`; return None if it was installed from an index.
 
-    `wheel` is used instead of the one that it was installed from. Raises SourceError.
+    `wheel` is used instead of the one that it was installed from. Raises NewApplicationError.
     """
     if wheel is not None:
         return _copy(wheel, folder)
@@ -67,9 +67,13 @@ def _requirement(origin: dict[str, Any]) -> str:
 def _copy(wheel: Path, folder: Path) -> Path:
     version = installed_version()
     if not wheel.name.startswith(f"{NAME.replace('-', '_')}-{version}-"):
-        raise SourceError(f"{wheel} is no wheel of {NAME} {version}, the version that runs this command")
+        raise NewApplicationError(
+            f"{wheel} is no wheel of {NAME} {version}, the version that runs this command"
+        )
     if not wheel.is_file():
-        raise SourceError(f"{wheel} does not exist: name the wheel of {NAME} {version} with --wheel PATH")
+        raise NewApplicationError(
+            f"{wheel} does not exist: name the wheel of {NAME} {version} with --wheel PATH"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(wheel, folder))
 
@@ -82,7 +86,7 @@ def _build(requirement: str, folder: Path) -> Path:
     built = list(folder.glob("*.whl"))
     if done.returncode != 0 or not built:
         reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
-        raise SourceError(
+        raise NewApplicationError(
             f"no wheel can be built from {requirement}: {reason}. Name a wheel with --wheel PATH"
         )
     return built[0]
