@@ -6,13 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip_tools.call.calls import Caller
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
 from mcp_roundtrip_tools.call.fields import read_arguments, split_words
-from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_answers
+from mcp_roundtrip_tools.call.questions import Questions, add_answer_options, given_answers
 from mcp_roundtrip_tools.call.server import McpServer
 from mcp_roundtrip_tools.call.terminal import Terminal, describe_result, describe_tools
 from mcp_roundtrip_tools.client.http import is_trustworthy
@@ -46,10 +45,7 @@ def main(arguments: Sequence[str] | None = None, *, terminal: Terminal | None = 
 def _run(options: argparse.Namespace, terminal: Terminal) -> int:
     if not is_trustworthy(options.url):
         raise usage_error(f"{options.url} is no https URL, and no URL of this computer.")
-    given = GivenAnswers(
-        parse_answers(options.answers) if options.answers else {}, options.sample, options.root
-    )
-    questions = Questions(options.tool or "The task", terminal, given)
+    questions = Questions(options.tool or "The task", terminal, given_answers(options))
     with McpServer(
         options.url,
         lambda line: terminal.show(line, "dim"),
@@ -104,9 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", default=URL, help=f"the MCP endpoint (default: {URL})")
     add("--user", help="sign in as this user at the local issuer of make run")
     add("--scopes", help="the scopes to sign in with, separated by spaces")
-    add("--answers", metavar="JSON", help='answers by the key of the question, as in \'{"place": "Tokyo"}\'')
-    add("--sample", metavar="TEXT", help="the reply to each prompt for the client's model")
-    add("--root", type=Path, action="append", default=[], metavar="FOLDER", help="a root of the client")
+    add_answer_options(parser)
     add("--task", metavar="ID", help="follow this task instead of calling a tool")
     add("--json", action="store_true", help="print the result, or the list of the tools, as JSON")
     return parser

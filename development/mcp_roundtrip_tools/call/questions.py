@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,20 @@ class GivenAnswers:
         if method == "roots/list" and self.roots:
             return roots_result(self.roots)
         return None
+
+
+def add_answer_options(parser: ArgumentParser) -> None:
+    """Add --answers, --sample and --root, which `given_answers` reads."""
+    add = parser.add_argument
+    add("--answers", metavar="JSON", help='answers by the key of the question, as in \'{"place": "Tokyo"}\'')
+    add("--sample", metavar="TEXT", help="the reply to each prompt for the client's model")
+    add("--root", type=Path, action="append", default=[], metavar="FOLDER", help="a root of the client")
+
+
+def given_answers(options: Namespace) -> GivenAnswers:
+    """Return the answers of the command line. Raises CallFailed."""
+    answers = parse_answers(options.answers) if options.answers else {}
+    return GivenAnswers(answers, options.sample, options.root)
 
 
 def parse_answers(text: str) -> Mapping[str, Any]:

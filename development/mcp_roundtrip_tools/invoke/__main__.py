@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
-from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions, parse_answers
+from mcp_roundtrip_tools.call.questions import Questions, add_answer_options, given_answers
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.http import LOOPBACK, Unreachable, member, request
 from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
@@ -28,12 +28,12 @@ from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,
-    assumed_parameters,
     read_port,
     read_variables,
 )
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 Show = Callable[[str], None]
 """Receives the lines of the log."""
@@ -190,13 +190,12 @@ def _invoke(options: argparse.Namespace, event: str) -> Invoked:
         invoked = invoke_in_run(options.port, options.template, options.function, event, show)
         if invoked is not None:
             return invoked
-    parameters = dict(options.parameter)
     return invoke_once(
         options.template,
         options.function,
         event,
         show,
-        parameters={**assumed_parameters(options.template, parameters), **parameters},
+        parameters=with_auth_mode(options.template, dict(options.parameter)),
         variables=read_variables(options.env),
     )
 
@@ -214,8 +213,7 @@ def _event(options: argparse.Namespace, terminal: Terminal) -> str:
     if "-" == options.round == options.event:
         raise usage_error("Only one of the event and the response can come from standard input.")
     response = _parse(options.round, _read(options.round))
-    answers = parse_answers(options.answers) if options.answers else {}
-    questions = Questions(called_name(event), terminal, GivenAnswers(answers, options.sample, options.root))
+    questions = Questions(called_name(event), terminal, given_answers(options))
     return json.dumps(next_event(event, response, questions.answer), ensure_ascii=False)
 
 
@@ -270,9 +268,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("-e", "--event", metavar="FILE", help="the event in JSON; -: standard input")
     add("--round", metavar="FILE", help="the last response: answer its questions, and pass on its state")
-    add("--answers", metavar="JSON", help='answers by the key of the question, as in \'{"place": "Tokyo"}\'')
-    add("--sample", metavar="TEXT", help="the reply to each prompt for the client's model")
-    add("--root", type=Path, action="append", default=[], metavar="FOLDER", help="a root of the client")
+    add_answer_options(parser)
     add("--port", type=read_port, default=DEFAULT_PORT, help="the port of make run (default: %(default)s)")
     add_template_options(parser)
     return parser

@@ -22,12 +22,12 @@ from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,
-    assumed_parameters,
     read_port,
     read_variables,
 )
 from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal, banner, mcp_url
 from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
+from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip run") -> int:
@@ -55,7 +55,7 @@ def _serve(options: argparse.Namespace) -> None:
     """Serve the template until a signal. Raises TemplateError, and OSError if the port is in use."""
     given = dict(options.parameter)
     users = read_users(options.user, options.scopes, given)
-    assumed = {} if users else assumed_parameters(options.template, given)
+    parameters = given if users else with_auth_mode(options.template, given)
     styles = Styles(wants_colours(sys.stdout, os.environ))
     put = partial(_print, sys.stdout)
     json_lines = JsonLines(put)
@@ -65,7 +65,7 @@ def _serve(options: argparse.Namespace) -> None:
             options.template,
             port=options.port,
             fresh=options.fresh,
-            parameters={**assumed, **given},
+            parameters=parameters,
             variables=read_variables(options.env),
             debug=options.debug,
             retry_delay_scale=options.retry_delay_scale,
@@ -79,7 +79,8 @@ def _serve(options: argparse.Namespace) -> None:
             started = {"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)}
             json_lines.put({**started, "leftOut": describe_left_out(app.current())})
         else:
-            put(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
+            is_anonymous = parameters != given
+            put(banner(app, styles, anonymous=is_anonymous, fresh=options.fresh, debug=options.debug))
         _wait_for_parent()
 
 

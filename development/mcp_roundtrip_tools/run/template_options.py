@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.parameters import ASSUMED_PARAMETERS, parameters_without_default
 
 DEFAULT_PORT: Final = 3000
 """The port of `make run`, `make call` and `make invoke`, if none is given."""
@@ -35,12 +34,6 @@ def add_template_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[=VALUE]",
         help="set an environment variable of every function; without a value, copy it from this environment",
     )
-
-
-def assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Return values for required parameters that are not given. Raises TemplateError."""
-    missing = parameters_without_default(template) - given.keys()
-    return {name: value for name, value in ASSUMED_PARAMETERS.items() if name in missing}
 
 
 def read_variables(given: Sequence[str]) -> dict[str, str]:

@@ -29,14 +29,11 @@ from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.serving import serve
-from mcp_roundtrip_tools.run.template_options import (
-    add_template_options,
-    assumed_parameters,
-    read_variables,
-)
+from mcp_roundtrip_tools.run.template_options import add_template_options, read_variables
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 AWS: Final = "AWS_ENDPOINT_URL"
 
@@ -145,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    template, parameters = given.template, dict(given.parameter)
+    template = given.template
     # No web page knows the name, so it protects what has no access key (serving, browser_protection).
     host = f"mcp-roundtrip-{secrets.token_hex(8)}"
     is_prepared = threading.Event()
@@ -153,7 +150,7 @@ def _serve(given: argparse.Namespace) -> None:
         template,
         container_host=host,
         log=lambda line: print(line, flush=True) if is_prepared.is_set() else None,
-        parameters={**assumed_parameters(template, parameters), **parameters},
+        parameters=with_auth_mode(template, dict(given.parameter)),
         variables=read_variables(given.env),
         console=False,
     ) as app:

@@ -96,28 +96,29 @@ def stack_id(stack_name: str) -> str:
     return f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack_name}/0"
 
 
-ASSUMED_PARAMETERS = {"AuthMode": "none"}
-"""Values for required parameters that matter only in a deployment."""
+def required_parameters(declared: Mapping[str, Any]) -> list[str]:
+    """Return the names of the parameters without a default."""
+    return [name for name, parameter in declared.items() if "Default" not in parameter]
 
 
 def placeholder_parameters(path: Path) -> dict[str, str]:
-    """Return values for the parameters without a default: assumed ones, the first allowed one, or the name.
+    """Return values for the parameters without a default: AuthMode none, the first allowed one, or the name.
 
     They tell which settings have a value. Raises TemplateError.
     """
     declared = load(path).get("Parameters") or {}
-    return {
-        name: ASSUMED_PARAMETERS.get(name) or str([*parameter.get("AllowedValues", []), name][0])
-        for name, parameter in declared.items()
-        if "Default" not in parameter
-    }
+    names = required_parameters(declared)
+    found = {name: str([*declared[name].get("AllowedValues", []), name][0]) for name in names}
+    return {**found, **with_auth_mode(path, {})}
 
 
-def parameters_without_default(path: Path) -> set[str]:
-    """Return the names of the parameters without a default. Raises TemplateError."""
-    return {
-        name for name, parameter in load(path).get("Parameters", {}).items() if "Default" not in parameter
-    }
+def with_auth_mode(path: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters with AuthMode none, if the template requires that one and it is not given.
+
+    Raises TemplateError.
+    """
+    required = required_parameters(load(path).get("Parameters") or {})
+    return {"AuthMode": "none", **given} if "AuthMode" in required else dict(given)
 
 
 def default_value(name: str, declared: Mapping[str, Any]) -> str | Unresolvable:

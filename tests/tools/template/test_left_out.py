@@ -216,7 +216,7 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
       """.strip()
     log: list[str] = []
     with serve(write(tmp_path, "Runtime: nodejs22.x", rest), log=log.append) as app:
-        text = banner(app, {})
+        text = banner(app)
         for path, reason in (
             ("/bad", "Bad.Runtime: nodejs22.x is not Python"),
             ("/away", "Proxy.IntegrationType: only Lambda functions are run"),

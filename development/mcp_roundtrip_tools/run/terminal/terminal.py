@@ -31,7 +31,6 @@ from mcp_roundtrip_tools.run.observation.records import (
 from mcp_roundtrip_tools.run.template_options import DEFAULT_PORT
 from mcp_roundtrip_tools.run.terminal.summary import final_event, summarize
 from mcp_roundtrip_tools.template.model import describe_left_out, short_name
-from mcp_roundtrip_tools.template.parameters import how_to_set
 
 _KIND: Final = 14
 _COLUMNS: Final = 37
@@ -193,13 +192,16 @@ GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
 
 def banner(
     app: LocalApp,
-    assumed: Mapping[str, str],
+    styles: Styles = Styles(),  # noqa: B008 - it is immutable
     *,
+    anonymous: bool = False,
     fresh: bool = False,
     debug: bool = False,
-    styles: Styles = Styles(),  # noqa: B008 - it is immutable
 ) -> str:
-    """Return the URLs of the console and of the endpoint, and what is special about this run."""
+    """Return the URLs of the console and of the endpoint, and what is special about this run.
+
+    `anonymous`: AuthMode is none because no other one is given.
+    """
     mcp, url = mcp_url(app), console_url(app)
     config = json.dumps({"type": "http", "url": mcp})
     rows = [
@@ -212,7 +214,7 @@ def banner(
         f"  {name:8}  {styles.paint('bold', where)}{' ' * (width - len(where))}  {text}"
         for name, where, text in rows
     ]
-    notes = [*_describe_left_out(app), *_describe_parameters(app, assumed)]
+    notes = [*_describe_left_out(app), *_describe_callers(app, anonymous=anonymous)]
     notes += _describe_processes(fresh, debug)
     notes.append("Changed sources are reloaded. Press Ctrl+C to stop.")
     return "\n".join(["", *lines, "", *(f"  {note}" for note in notes), ""])
@@ -245,8 +247,12 @@ def _describe_left_out(app: LocalApp) -> list[str]:
     return ["Not served here:", *(f"  {line}" for line in lines)] if lines else []
 
 
-def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]:
-    lines = [_describe_assumed(*parameter) for parameter in assumed.items()]
+def _describe_callers(app: LocalApp, *, anonymous: bool) -> list[str]:
+    lines = []
+    if anonymous:
+        lines.append(
+            "Callers are anonymous (AuthMode none). With make run USER=ada (--user ada) they sign in."
+        )
     if app.issuer is not None:
         lines += describe_issuer(app.issuer).splitlines()
     modes = {app.settings(name).get("MCP_AUTH_MODE") for name in app.functions()}
@@ -256,12 +262,6 @@ def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]
             'here. Use make run PARAMETERS="AuthMode=none", or bearer.'
         )
     return lines
-
-
-def _describe_assumed(name: str, value: str) -> str:
-    if (name, value) == ("AuthMode", "none"):
-        return "Callers are anonymous (AuthMode none). With make run USER=ada (--user ada) they sign in."
-    return f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}"
 
 
 def _describe_processes(fresh: bool, debug: bool) -> list[str]:
