@@ -29,6 +29,7 @@ def test_everything_the_server_offers_is_listed(console):
         ("texts", ".sidebar .name"),
         ("texts", "main h1"),
         ("texts", ".home .rows li > code:first-child"),
+        ("texts", ".left-out li"),
         ("evaluate", "document.title"),
         ("open", "#/tools/no_such_tool"),
         ("texts", "main h1"),
@@ -39,13 +40,14 @@ def test_everything_the_server_offers_is_listed(console):
         ("texts", ".sidebar [aria-current=page]"),
         ("evaluate", "document.activeElement.tagName"),
     )
-    groups, names, *others = seen
+    groups, names, heading, functions, left_out, *others = seen
     assert groups == ["Tools9", "Prompts1", "Resources1", "Resource templates1", "Runner"]
     assert names[:2] == ["new_database", "every_type"]
     assert names[-3:] == ["greet", "index", "Notes"]
-    assert others[:3] == [["Console tests"], ["FrontDoor", "Tools"], "Console tests · console-tests"]
-    assert others[3:5] == [["No such tool"], ["There is no such page"]]
-    assert others[5:] == ["large · console-tests", ["large"], "H1"]
+    assert (heading, functions) == (["Console tests"], ["FrontDoor", "Tools"])
+    assert left_out == ["Node.Runtime: nodejs22.x is not Python (GET /node)"]
+    assert others[:3] == ["Console tests · console-tests", ["No such tool"], ["There is no such page"]]
+    assert others[3:] == ["large · console-tests", ["large"], "H1"]
 
 
 def test_the_list_is_searched_and_walked_with_the_keyboard(console):
