@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from mcp_roundtrip_testing import Player, Round
 from mcp_roundtrip_testing.environments import load_module
-from mcp_roundtrip_tools.catalog.catalog import render_catalog
+from mcp_roundtrip_tools.catalog.catalog import load_function_servers, render_servers
 from support.extension_schemas import assert_valid
 
 APP = Path(__file__).with_name("app.py")
@@ -91,7 +91,7 @@ def test_an_own_schema_is_listed_unchanged():
 
 
 def test_the_front_doors_catalog_is_fresh():
-    fresh = render_catalog(APP.parents[1])
+    fresh = render_servers(load_function_servers(APP.parents[1]))
     command = f"python -m mcp_roundtrip_tools.catalog --functions tests --output {CATALOG}"
     assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from mcp_roundtrip_tools.catalog.edge_routes import logical_id_prefix
 from mcp_roundtrip_tools.growth.change import MAX_NAME
-from mcp_roundtrip_tools.growth.entries import TemplateText, add_function, add_worker, logical_id_prefix
+from mcp_roundtrip_tools.growth.entries import TemplateText, add_function, add_worker
 from mcp_roundtrip_tools.growth.functions import ToolFunction
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT

@@ -7,22 +7,22 @@ whether all files are current.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import (
+    CATALOG,
     FRONT_DOOR,
     FUNCTIONS,
     CatalogError,
-    digest_files,
+    catalog_files,
+    changed,
     load_function_servers,
     load_servers,
     render_servers,
 )
-from mcp_roundtrip_tools.catalog.skill_folders import SkillError, stale_manifests, write_manifests
+from mcp_roundtrip_tools.catalog.skill_folders import SkillError, manifest_files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,40 +47,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     functions = given.functions or (FUNCTIONS if FUNCTIONS.is_dir() else Path())
-    output = given.output or functions / FRONT_DOOR / "catalog.json"
+    output = given.output or functions / FRONT_DOOR / CATALOG
     try:
         sys.path.extend(given.path)
         found = load_servers(dict(given.owner)) if given.owner else load_function_servers(functions)
-        text = render_servers(found)
-        stale = stale_manifests(found.values())
+        files = {output: render_servers(found)} if given.output else catalog_files(functions, found)
+        manifests = manifest_files(found.values())
     except (CatalogError, SkillError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     has_catalog = output.parent.is_dir()
-    if not has_catalog and not any(server.skill_folders for server in found.values()):
+    if not has_catalog and not manifests:
         print(
             f"error: there is nothing to write: {output.parent}, the folder of a front door, does not exist, "
             "and no function serves skills",
             file=sys.stderr,
         )
         return 2
-    files = {output: text} if has_catalog else {}
-    if has_catalog and given.output is None:
-        files |= digest_files(functions, text)
-        files |= edge_routes.changed_files(functions.parent, json.loads(text))
-    if not given.check:
-        write_manifests(stale)
-        for path, content in files.items():
-            path.write_text(content, encoding="utf-8")
-        return 0
-    stale = [*(path for path, content in files.items() if not _has(path, content)), *stale]
-    for path in stale:
-        print(f"{path} is stale: run `make catalog`", file=sys.stderr)
-    return 1 if stale else 0
-
-
-def _has(path: Path, content: str) -> bool:
-    return path.is_file() and path.read_text(encoding="utf-8") == content
+    stale = changed({**files, **manifests} if has_catalog else manifests)
+    for path, text in stale.items():
+        if given.check:
+            print(f"{path} is stale: run `make catalog`", file=sys.stderr)
+        else:
+            path.write_text(text, encoding="utf-8")
+    return 1 if given.check and stale else 0
 
 
 def _owner(text: str) -> tuple[str, Path]:

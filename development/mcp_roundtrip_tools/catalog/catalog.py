@@ -18,11 +18,14 @@ from mcp_roundtrip.server.prompts_and_resources import Resource
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_testing.environments import load_module, servers_in
+from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.skill_folders import skill_rows
 
 FUNCTIONS = Path("functions")
 FRONT_DOOR = "front_door"
 """The folder of the catalog. Its own module registers nothing."""
+
+CATALOG = "catalog.json"
 
 
 class CatalogError(McpRoundtripError):
@@ -165,26 +168,47 @@ def _owner_digests(lists: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str
     return {owner: digest("mcp-rs/v1/catalog", rows[owner], size=12) for owner in sorted(rows)}
 
 
-def digest_files(functions: Path, catalog: str) -> dict[Path, str]:
-    """Return the file with its digest for each owner in a catalog."""
-    digests: dict[str, str] = json.loads(catalog).get("digests", {})
-    return {functions / owner / CATALOG_DIGEST: f"{digest}\n" for owner, digest in digests.items()}
-
-
-def render_catalog(functions: Path) -> str:
-    """Return the text of the catalog. It is deterministic. Raises CatalogError."""
-    return render_servers(load_function_servers(functions))
-
-
-def render_servers(found: Mapping[str, Server]) -> str:
-    """Return the text of the catalog of these servers. Raises CatalogError."""
+def catalog_of(servers: Mapping[str, Server]) -> dict[str, Any]:
+    """Return the catalog of these servers. It is deterministic. Raises CatalogError."""
     catalog: dict[str, Any] = {
-        member: rows for member, rows in catalog_lists(found).items() if rows or member == "tools"
+        member: rows for member, rows in catalog_lists(servers).items() if rows or member == "tools"
     }
     if digests := _owner_digests(catalog):
         catalog["digests"] = digests
-    if implied := merged_scopes(found):
+    if implied := merged_scopes(servers):
         catalog["scopes"] = implied
-    if hides_unauthorized(found):
+    if hides_unauthorized(servers):
         catalog["hideUnauthorized"] = True
+    return catalog
+
+
+def render_servers(servers: Mapping[str, Server]) -> str:
+    """Return the text of the catalog of these servers. Raises CatalogError."""
+    return _text(catalog_of(servers))
+
+
+def _text(catalog: Mapping[str, Any]) -> str:
     return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
+
+
+def catalog_files(functions: Path, servers: Mapping[str, Server]) -> dict[Path, str]:
+    """Return the front door's catalog, its digest for each owner, and the files of platform/edge/.
+
+    Raises CatalogError.
+    """
+    catalog = catalog_of(servers)
+    digests: Mapping[str, str] = catalog.get("digests", {})
+    return {
+        functions / FRONT_DOOR / CATALOG: _text(catalog),
+        **{functions / owner / CATALOG_DIGEST: f"{digest}\n" for owner, digest in digests.items()},
+        **edge_routes.changed_files(functions.parent, catalog),
+    }
+
+
+def changed(files: Mapping[Path, str]) -> dict[Path, str]:
+    """Return the files that do not exist or have another text."""
+    return {
+        path: text
+        for path, text in files.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }

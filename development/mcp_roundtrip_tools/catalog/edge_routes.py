@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
-from mcp_roundtrip_tools.growth.entries import logical_id_prefix
 
 EDGE = Path("platform/edge/template.yaml")
 ROUTES = Path("platform/edge/routes.yaml")
@@ -91,3 +90,8 @@ def render(folders: Iterable[str]) -> str:
     head, resources, route = TEMPLATE.read_text("utf-8").partition("Resources:\n")
     routes = (route.replace("NewTool", logical_id_prefix(each)).replace("new_tool", each) for each in folders)
     return head + resources + "\n".join(routes)
+
+
+def logical_id_prefix(folder: str) -> str:
+    """Return the prefix of the logical ids of a function's resources."""
+    return "".join(part.capitalize() for part in folder.split("_"))

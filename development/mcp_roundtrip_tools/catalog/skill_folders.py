@@ -267,20 +267,11 @@ def skill_rows(folders: Mapping[str, Folders]) -> list[dict[str, Any]]:
     return [row for _, _, row in rows]
 
 
-def stale_manifests(servers: Iterable[Server]) -> list[Path]:
-    """Return the manifests that are missing or not current. Raises SkillError."""
+def manifest_files(servers: Iterable[Server]) -> dict[Path, str]:
+    """Return the manifests of the servers' skills, which are beside their folders. Raises SkillError."""
     folders = [folder for server in servers for folder in server.skill_folders]
-    return [manifest_path(folder) for folder in folders if not _is_current(folder)]
-
-
-def write_manifests(paths: Iterable[Path]) -> None:
-    """Write manifests of the folders beside them. Raises SkillError."""
-    for path in paths:
+    found = {manifest_path(folder): manifest_text(folder) for folder in folders}
+    for path in found:
         if path.exists() and not path.is_file():
             raise SkillError(f"{path} is no regular file; remove it")
-        path.write_text(manifest_text(path.with_suffix("")), encoding="utf-8")
-
-
-def _is_current(folder: Path) -> bool:
-    path = manifest_path(folder)
-    return path.is_file() and path.read_text(encoding="utf-8") == manifest_text(folder)
+    return found

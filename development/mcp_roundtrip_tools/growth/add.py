@@ -7,14 +7,19 @@ CloudFront with a web ACL in front of the endpoint. After an upgrade, --force re
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog import edge_routes
-from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.catalog.catalog import (
+    FRONT_DOOR,
+    FUNCTIONS,
+    catalog_of,
+    load_function_servers,
+)
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.deploy.environments import (
     DEFAULT,
@@ -25,7 +30,7 @@ from mcp_roundtrip_tools.deploy.environments import (
     read_environment,
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.growth.change import CATALOG, Files, GrowthError, catalog_files, run
+from mcp_roundtrip_tools.growth.change import Files, GrowthError, run
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.template.template_tree import (
     TemplateTree,
@@ -98,7 +103,10 @@ def _edge_files(project: Path, tree: TemplateTree) -> Files:
     """Return the files of platform/edge/. With one function no call needs a route, and the table is empty."""
     [template] = _files_of("edge").values()
     has_front_door = (project / FUNCTIONS / FRONT_DOOR).is_dir()
-    catalog = json.loads(catalog_files(project, {})[project / CATALOG]) if has_front_door else {}
+    try:
+        catalog = catalog_of(load_function_servers(project / FUNCTIONS)) if has_front_door else {}
+    except McpRoundtripError as error:
+        raise GrowthError(str(error)) from None
     return edge_routes.edge_files(template, catalog)
 
 

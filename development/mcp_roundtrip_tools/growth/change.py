@@ -18,8 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.catalog import edge_routes
-from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, digest_files, render_catalog
+from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS, catalog_files, changed, load_function_servers
 from mcp_roundtrip_tools.events.of_application import call, post
 from mcp_roundtrip_tools.growth.entries import TemplateText, find_conflict
 from mcp_roundtrip_tools.growth.functions import TEMPLATE
@@ -138,8 +137,6 @@ def render(file: str, name: str = "", *, tasks: bool = False, **values: str) -> 
     return Template(text).substitute(name=name, text=TEXT, after=after, result=result, **values)
 
 
-CATALOG = FUNCTIONS / FRONT_DOOR / "catalog.json"
-
 Files = dict[Path, str]
 """The text of the files that are added or changed, by path."""
 
@@ -173,20 +170,17 @@ def changed_copy(folder: Path, changed: Mapping[Path, str]) -> Iterator[Path]:
         yield copy
 
 
-def catalog_files(project: Path, changed: Mapping[Path, str]) -> Files:
-    """Return the front door's catalog with these changes, and what depends on it. Raises GrowthError."""
+def changed_catalog(project: Path, added: Mapping[Path, str]) -> Files:
+    """Return what these files change in the catalog, and in the files that follow from it.
+
+    Raises GrowthError.
+    """
     functions = project / FUNCTIONS
-    with changed_copy(functions, changed) as copy:
+    with changed_copy(functions, added) as copy:
         try:
-            catalog = render_catalog(copy)
+            return changed(catalog_files(functions, load_function_servers(copy)))
         except McpRoundtripError as error:
             raise GrowthError(str(error).replace(str(copy), str(functions))) from None
-    digests = digest_files(functions, catalog).items()
-    return {
-        project / CATALOG: catalog,
-        **{path: text for path, text in digests if not path.is_file() or path.read_text("utf-8") != text},
-        **edge_routes.changed_files(project, json.loads(catalog)),
-    }
 
 
 def refuse_existing(files: Mapping[Path, str]) -> None:

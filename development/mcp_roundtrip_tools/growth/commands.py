@@ -13,10 +13,11 @@ from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.catalog.edge_routes import logical_id_prefix
 from mcp_roundtrip_tools.growth.change import (
     Files,
     GrowthError,
-    catalog_files,
+    changed_catalog,
     changed_copy,
     check_function_name,
     check_module_name,
@@ -35,7 +36,6 @@ from mcp_roundtrip_tools.growth.entries import (
     add_front_door,
     add_function,
     add_worker,
-    logical_id_prefix,
     name_of,
 )
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, ToolFunction, select_function, tool_functions
@@ -128,7 +128,7 @@ def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: b
         files[project / TEMPLATE] = template.text
     try_registration(app, name, files)
     if (project / FUNCTIONS / FRONT_DOOR).is_dir():
-        files |= catalog_files(project, files)
+        files |= changed_catalog(project, files)
     return files
 
 
@@ -212,7 +212,7 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
     is_second = functions and not (project / FUNCTIONS / FRONT_DOOR).exists()
     if is_second:
         check_owners(project, document, functions)
-    catalog = catalog_files(project, new)
+    catalog = changed_catalog(project, new)
     if is_second:
         new |= front_door_files(project, functions)
         first = next(iter(functions.values())).logical_id

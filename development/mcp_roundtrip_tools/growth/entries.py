@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from mcp_roundtrip_tools.catalog.edge_routes import logical_id_prefix
 from mcp_roundtrip_tools.growth.functions import ToolFunction, functions_of
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import SafeLoader, parse
@@ -119,11 +120,6 @@ METADATA = "  Metadata:\n    BuildMethod: makefile\n    ContextPath: functions\n
 
 NOT_THE_WORKERS = frozenset({"FunctionName", "Handler", "Environment", "Events"})
 """Properties of a function that its worker does not copy."""
-
-
-def logical_id_prefix(name: str) -> str:
-    """Return the prefix of the logical ids of a function's resources."""
-    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def find_conflict(document: Mapping[str, Any], name: str) -> str | None:

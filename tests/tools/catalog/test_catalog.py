@@ -3,11 +3,12 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 from mcp_roundtrip_tools.catalog.__main__ import main
-from mcp_roundtrip_tools.catalog.catalog import CatalogError, render_catalog
+from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_of, load_function_servers
 from support.project import FUNCTIONS
 
 TOOL = """
@@ -28,15 +29,19 @@ def write(functions: Path, **sources: str) -> Path:
     return functions
 
 
+def read_catalog(functions: Path) -> dict[str, Any]:
+    return catalog_of(load_function_servers(functions))
+
+
 def test_the_shipped_catalog_and_edge_are_fresh():
     assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
 
 
 def test_the_catalog_is_equal_in_every_process():
     program = (
-        "import sys; from pathlib import Path;"
-        "from mcp_roundtrip_tools.catalog.catalog import render_catalog;"
-        f"sys.stdout.write(render_catalog(Path({str(FUNCTIONS)!r})))"
+        "import json; from pathlib import Path;"
+        "from mcp_roundtrip_tools.catalog.catalog import catalog_of, load_function_servers;"
+        f"print(json.dumps(catalog_of(load_function_servers(Path({str(FUNCTIONS)!r})))))"
     )
     rendered = {
         subprocess.run(
@@ -48,13 +53,13 @@ def test_the_catalog_is_equal_in_every_process():
         ).stdout
         for seed in ("1", "2")
     }
-    assert rendered == {render_catalog(FUNCTIONS)}
+    assert [json.loads(each) for each in rendered] == [read_catalog(FUNCTIONS)]
 
 
 def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path):
     both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
     functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
-    rows = json.loads(render_catalog(functions))["tools"]
+    rows = read_catalog(functions)["tools"]
     assert [(row["owner"], row["definition"]["name"]) for row in rows] == [
         ("one", "z"),
         ("one", "a"),
@@ -64,19 +69,19 @@ def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_pa
 
 def test_tools_that_every_client_can_call_come_first(tmp_path):
     asks = TOOL.format(name="asks").replace("@server.tool", '@server.tool(requires=["sampling"])')
-    rows = json.loads(render_catalog(write(tmp_path, one=asks, two=TOOL.format(name="plain"))))["tools"]
+    rows = read_catalog(write(tmp_path, one=asks, two=TOOL.format(name="plain")))["tools"]
     assert [row["definition"]["name"] for row in rows] == ["plain", "asks"]
 
 
 def test_modules_without_a_server_and_the_front_door_are_omitted(tmp_path):
     functions = write(tmp_path, other="value = 1", front_door="raise RuntimeError")
-    assert json.loads(render_catalog(functions)) == {"tools": []}
+    assert read_catalog(functions) == {"tools": []}
 
 
 def test_a_tool_registered_by_two_functions_is_refused(tmp_path, capsys):
     functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
     with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
-        render_catalog(functions)
+        read_catalog(functions)
     assert main(["--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
     assert "'same'" in capsys.readouterr().err
     assert not (tmp_path / "catalog.json").exists()
@@ -108,7 +113,7 @@ def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_oth
 def test_a_module_with_two_servers_is_refused(tmp_path):
     functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
     with pytest.raises(CatalogError, match="2 servers"):
-        render_catalog(functions)
+        read_catalog(functions)
 
 
 def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path):
@@ -159,14 +164,14 @@ SCOPED = """
 def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path):
     one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
     two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
-    catalog = json.loads(render_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
+    catalog = read_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c")))
     assert [row.get("scopes") for row in catalog["tools"]] == [["read"], None, ["write"]]
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
 
 
 def test_the_catalog_says_whether_owners_hide_features(tmp_path):
     one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
-    catalog = json.loads(render_catalog(write(tmp_path, one=one, two=TOOL.format(name="b"))))
+    catalog = read_catalog(write(tmp_path, one=one, two=TOOL.format(name="b")))
     assert catalog["hideUnauthorized"] is True
 
 
@@ -176,7 +181,7 @@ def test_the_catalog_says_whether_owners_hide_features(tmp_path):
 def test_owners_whose_scopes_contradict_each_other_are_refused(tmp_path, one, two):
     first, second = (SCOPED.format(name=n, scope="read", hierarchy=h) for n, h in (("a", one), ("b", two)))
     with pytest.raises(CatalogError, match=r"hide_unauthorized|scopes"):
-        render_catalog(write(tmp_path, one=first, two=second))
+        read_catalog(write(tmp_path, one=first, two=second))
 
 
 def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path):

@@ -1,6 +1,5 @@
 """Folders of skills as `make catalog` reads them: entries, limits, names and frontmatter."""
 
-import json
 import os
 from hashlib import sha256
 from pathlib import Path
@@ -8,18 +7,19 @@ from time import process_time
 
 import pytest
 
+from mcp_roundtrip import Server
 from mcp_roundtrip_tools.catalog.__main__ import main
-from mcp_roundtrip_tools.catalog.catalog import render_catalog
+from mcp_roundtrip_tools.catalog.catalog import catalog_of, load_function_servers
 from mcp_roundtrip_tools.catalog.skill_folders import (
     MAX_BYTES,
     MAX_FILES,
     MAX_FRONTMATTER,
     SkillError,
+    manifest_files,
     manifest_text,
     read_frontmatter,
     skill_entries,
     skill_rows,
-    write_manifests,
 )
 from support.skills import skill_file, write_skills
 
@@ -105,9 +105,11 @@ def test_a_pipe_is_named_and_not_read(tmp_path, name):
 
 
 def test_a_manifest_that_is_a_pipe_is_named_and_not_written(tmp_path):
+    server = Server("any")
+    server.skills(write_skills(tmp_path / "skills", {"one/SKILL.md": skill_file("one")}))
     os.mkfifo(tmp_path / "skills.json")
     with pytest.raises(SkillError, match=r"skills\.json is no regular file"):
-        write_manifests([tmp_path / "skills.json"])
+        manifest_files([server])
 
 
 def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path):
@@ -223,7 +225,7 @@ def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, c
     assert "one/skills.json is stale: run `make catalog`" in capsys.readouterr().err
     assert main(command) == main([*command, "--check"]) == 0
     assert (tmp_path / "one" / "skills.json").read_text() == manifest_text(skills)
-    (row,) = json.loads(render_catalog(tmp_path))["skills"]
+    (row,) = catalog_of(load_function_servers(tmp_path))["skills"]
     assert (row["owner"], row["scopes"], row["definition"]) == ("one", ["db:read"], skill_entries(skills)[0])
     write_skills(skills, {"first/SKILL.md": skill_file("first", "Another text.")})
     assert main([*command, "--check"]) == 1
