@@ -14,6 +14,9 @@ from mcp_roundtrip.protocol.constants import (
     HEADER_PROTOCOL_VERSION,
     HEADER_SESSION_ID,
     LEGACY_VERSIONS,
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
     NAME_PARAMETER,
     PROTOCOL_VERSION,
     TOOLS_CALL,
@@ -23,6 +26,15 @@ from mcp_roundtrip.protocol.mirrored_headers import ParameterHeaders, argument_a
 from mcp_roundtrip.server.tools import Tool
 
 ACCEPT: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+def client_meta(client: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that clients add to `_meta`."""
+    return {
+        META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+        META_CLIENT_INFO: client,
+        META_CLIENT_CAPABILITIES: capabilities,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,8 @@ from mcp_roundtrip.protocol.constants import (
     DISCOVER,
     HEADER_SESSION_ID,
     INITIALIZE,
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
     META_LOG_LEVEL,
-    META_PROTOCOL_VERSION,
     PROMPTS_GET,
-    PROTOCOL_VERSION,
     RESOURCES_READ,
     TASKS_EXTENSION,
     TASKS_UPDATE,
@@ -41,7 +37,7 @@ from mcp_roundtrip_testing.environments import (
     check_settings,
     unset_settings,
 )
-from mcp_roundtrip_testing.http_requests import Session, mirrored_headers, post, read_messages
+from mcp_roundtrip_testing.http_requests import Session, client_meta, mirrored_headers, post, read_messages
 from mcp_roundtrip_testing.played_call import NotReplayable, describe_unasked_answers, json_diff
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.ports import (
@@ -262,12 +258,8 @@ class Player:
             sent = {**params, "_meta": {**params.get("_meta", {}), **progress}}
             return post({**body, "params": sent}, self._session.headers, self.authorizer)
         info = {"name": "mcp-roundtrip-testing", "version": "1"}
-        meta: dict[str, Any] = {
-            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-            META_CLIENT_INFO: info if self.profile is None else self.profile.client_info,
-            META_CLIENT_CAPABILITIES: self.capabilities,
-            **progress,
-        }
+        client = info if self.profile is None else self.profile.client_info
+        meta = {**client_meta(client, self.capabilities), **progress}
         if self.log_level is not None:
             meta[META_LOG_LEVEL] = self.log_level
         headers = mirrored_headers(method, params, tools)

@@ -18,10 +18,9 @@ from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.states import entry_row, new_mark, question_row
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, members
-from mcp_roundtrip_tools.run.observation.records import RecordedInvocation as Run
 
 
-def runs_of(app: LocalApp, pk: str) -> list[Run]:
+def runs_of(app: LocalApp, pk: str) -> list[RecordedInvocation]:
     """Return the runs for the task with this partition key, in the order of their start."""
     found = [each for each in app.recorder.background_invocations() if pk in task_keys(each.payload)]
     return sorted(found, key=lambda each: each.started_at_ms)
@@ -62,7 +61,7 @@ def journal_writes(app: LocalApp, pk: str) -> dict[str, JournalWrite]:
 
 
 def run_journals(
-    task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite], runs: Sequence[Run]
+    task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite], runs: Sequence[RecordedInvocation]
 ) -> list[list[dict[str, Any]]]:
     """Return the journal in the items of a task at the end of each run, with its marks."""
     found: list[list[dict[str, Any]]] = [[] for _ in runs]
@@ -90,13 +89,13 @@ def run_journals(
     ]
 
 
-def _run_that_wrote(write: JournalWrite | None, runs: Sequence[Run]) -> int:
+def _run_that_wrote(write: JournalWrite | None, runs: Sequence[RecordedInvocation]) -> int:
     """Return the position of the run that wrote an entry; -1 if it was there before all of them."""
     ids = [run.id for run in runs]
     return ids.index(write.invocation) if write is not None and write.invocation in ids else -1
 
 
-def _run_after(write: JournalWrite | None, runs: Sequence[Run]) -> int:
+def _run_after(write: JournalWrite | None, runs: Sequence[RecordedInvocation]) -> int:
     """Return the position of the first run that found a response; behind the last one if none has yet."""
     at_ms = 0.0 if write is None else write.at_ms
     return next((number for number, run in enumerate(runs) if run.started_at_ms >= at_ms), len(runs))

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.parameters import required_parameters
 from mcp_roundtrip_tools.template.resources import FUNCTION
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, hint_for
@@ -46,8 +47,8 @@ def refusals(tree: TemplateTree, environment: Environment, region: str | None) -
     for name in (each for each in given if each not in tree.declared):
         problem = unknown_parameter(name, tree)
         yield f"{problem} {environment.file_of(name)} sets it: change or delete that line."
-    for name, parameter in tree.declared.items():
-        if name not in given and "Default" not in parameter:
+    for name in required_parameters(tree.declared):
+        if name not in given:
             selected = "" if environment.name == DEFAULT else f" ENV={environment.name}"
             command = f'make deploy{selected} PARAMETERS="{name}=…"'
             yield f"{name} has no value. Set it with {command}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp_roundtrip_tools.deploy.checks import refused_names, stack_of
 from mcp_roundtrip_tools.deploy.environments import Environment, Refused
-from mcp_roundtrip_tools.template.parameters import refused_value
+from mcp_roundtrip_tools.template.parameters import refused_value, required_parameters
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
@@ -56,9 +56,8 @@ class Interview:
         return environment
 
     def _missing(self, values: Mapping[str, str]) -> Iterator[str]:
-        required = (name for name, each in self.tree.declared.items() if "Default" not in each)
         issuer = ("TokenIssuer",) if values.get("AuthMode") in USE_ISSUER else ()
-        names = (*required, *issuer)
+        names = (*required_parameters(self.tree.declared), *issuer)
         return (name for name in names if name in self.tree.declared and name not in values)
 
     def _ask_parameter(self, name: str) -> str:

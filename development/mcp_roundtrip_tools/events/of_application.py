@@ -8,15 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip.protocol.constants import (
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_PROTOCOL_VERSION,
-    PROTOCOL_VERSION,
-    TOOLS_CALL,
-    TOOLS_LIST,
-)
-from mcp_roundtrip_testing.http_requests import mirrored_headers
+from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
@@ -35,11 +28,7 @@ def message(
     method: str, *, number: int = 1, capabilities: Mapping[str, Any] = ASKABLE, **params: Any
 ) -> Event:
     """Return a JSON-RPC request with the id `number`. It is also the event of a direct invocation."""
-    meta = {
-        META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-        META_CLIENT_INFO: {"name": "sample-events", "version": "1.0.0"},
-        META_CLIENT_CAPABILITIES: capabilities,
-    }
+    meta = client_meta({"name": "sample-events", "version": "1.0.0"}, capabilities)
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
 
 

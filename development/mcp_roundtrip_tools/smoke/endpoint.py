@@ -13,14 +13,8 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from mcp_roundtrip.protocol.constants import (
-    DISCOVER,
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_PROTOCOL_VERSION,
-    PROTOCOL_VERSION,
-)
-from mcp_roundtrip_testing.http_requests import ACCEPT, mirrored_headers
+from mcp_roundtrip.protocol.constants import DISCOVER
+from mcp_roundtrip_testing.http_requests import ACCEPT, client_meta, mirrored_headers
 from mcp_roundtrip_tools.client.connection import Connection
 from mcp_roundtrip_tools.client.http import BearerToken, Unreachable, member, request
 from mcp_roundtrip_tools.smoke.findings import Findings
@@ -48,11 +42,7 @@ class Endpoint:
 
     def discover(self, *, anonymous: bool = False) -> httpx2.Response:
         """Send `server/discover`; `anonymous` leaves out the token and the signature. Raises Unreachable."""
-        meta = {
-            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-            META_CLIENT_INFO: {"name": CLIENT, "version": "1.0.0"},
-            META_CLIENT_CAPABILITIES: {},
-        }
+        meta = client_meta({"name": CLIENT, "version": "1.0.0"}, {})
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": DISCOVER, "params": {"_meta": meta}}).encode()
         headers = {**ACCEPT, **mirrored_headers(DISCOVER, {}, tools={})}
         auth = None if anonymous else self.auth

@@ -148,16 +148,14 @@ MAX_CONCURRENCY = 10
 class Pool:
     """The execution environments of one function.
 
-    An invocation starts a process if none is idle, and with `fresh` always. Beyond `limit` processes,
+    An invocation starts a process if none is idle, and with `fresh` always. Beyond MAX_CONCURRENCY processes,
     invocations wait.
     """
 
-    def __init__(
-        self, launch: Callable[[], RecordedEnvironment], *, fresh: bool = False, limit: int = MAX_CONCURRENCY
-    ) -> None:
+    def __init__(self, launch: Callable[[], RecordedEnvironment], *, fresh: bool = False) -> None:
         self._launch = launch
         self._fresh = fresh
-        self._slots = threading.BoundedSemaphore(limit)
+        self._slots = threading.BoundedSemaphore(MAX_CONCURRENCY)
         self._lock = threading.Lock()
         self._idle: list[RecordedEnvironment] = []
         self._busy: set[RecordedEnvironment] = set()

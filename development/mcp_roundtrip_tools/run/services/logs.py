@@ -32,11 +32,9 @@ class FakeLogs:
         self,
         has_group: Callable[[str], bool],
         on_line: Callable[[str, str], None] = lambda group, message: None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._has_group = has_group
         self._on_line = on_line
-        self._clock = clock
         self._lock = threading.Lock()
         self._streams: dict[tuple[str, str], list[str]] = {}
         self.calls: list[str] = []
@@ -77,7 +75,7 @@ class FakeLogs:
         if not events or times != sorted(times) or size > MAX_BATCH:
             text = f"a batch has events in the order of their times, and at most {MAX_BATCH} bytes"
             raise ServiceFault("InvalidParameterException", text)
-        now_ms = self._clock() * 1000
+        now_ms = time.time() * 1000
         if times[-1] > now_ms + TOO_NEW_MS:
             return {"rejectedLogEventsInfo": {"tooNewLogEventStartIndex": 0}}
         if times[0] < now_ms - TOO_OLD_MS:

@@ -169,7 +169,7 @@ def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping
         return _shorten(f"{_words(str(kind))}: {_text_of(result)}")
     if (exchange.status or 0) >= 400:
         failed = [each for each in walk(exchange) if each.failed]
-        reason = _reason(failed[-1]) if failed else str(member(response_message(exchange), "message") or "")
+        reason = _reason(failed[-1]) if failed else str(member(response, "message") or "")
         return _shorten(f"{exchange.status} {message_of(reason)}")
     return None
 
