@@ -23,7 +23,7 @@ from mcp_roundtrip_tools.new.package_source import (
     package_files,
     put_wheel,
 )
-from mcp_roundtrip_tools.template.functions import RUNTIMES
+from mcp_roundtrip_tools.template.model import RUNTIMES
 
 ARCHITECTURES = ("arm64", "x86_64")
 

@@ -15,6 +15,7 @@ from mcp_roundtrip.deployment.settings import PREFIX, SHARED, VARIABLES, load_se
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import (
+    RUNTIMES,
     Application,
     Function,
     LeftOut,
@@ -23,9 +24,6 @@ from mcp_roundtrip_tools.template.model import (
     short_name,
 )
 from mcp_roundtrip_tools.template.resources import FUNCTION, TemplateResource
-
-RUNTIMES: Final = ("python3.12", "python3.13", "python3.14")
-"""Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""
 
 _SETTINGS: Final = (SHARED, *VARIABLES)
 

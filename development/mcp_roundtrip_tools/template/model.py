@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.errors import McpRoundtripError
 
@@ -15,6 +15,9 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 STACK_NAME = "local"
 LATEST = "$LATEST"
+
+RUNTIMES: Final = ("python3.12", "python3.13", "python3.14")
+"""Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""
 
 
 class TemplateError(McpRoundtripError):

@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.new import __main__ as new
 from mcp_roundtrip_tools.new import package_source
 from mcp_roundtrip_tools.new.__main__ import MAX_NAME, main, render
 from mcp_roundtrip_tools.new.package_source import APPLICATION, package_files
-from mcp_roundtrip_tools.template.functions import RUNTIMES
+from mcp_roundtrip_tools.template.model import RUNTIMES
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 
