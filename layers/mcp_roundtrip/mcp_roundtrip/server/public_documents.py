@@ -93,9 +93,9 @@ class PublicDocuments(Struct, frozen=True):
             return None
         if not is_at(request, self.ports.settings.required("audience"), "questions"):
             return None
-        from mcp_roundtrip.server import question_page  # browsers need it
+        from mcp_roundtrip.server.question_page import QuestionPage  # browsers need it
 
-        return question_page.respond(request, self.ports, self._name, operation)
+        return QuestionPage(self.ports, self._name, operation).respond(request)
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.settings.server_card

@@ -61,26 +61,94 @@ class _Outcome(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def respond(
-    request: HttpRequest, ports: Ports, server: str, operation: Operation | None = None
-) -> HttpResponse:
-    """Respond to a request for the page, and log its end. `server` is the name that the page shows.
+class QuestionPage(Struct, frozen=True):
+    """The question page of an endpoint.
 
-    `operation` is the audited operation, if there are audit records.
+    `server`: the name that the page shows. `operation`: the audited operation, if there are audit records.
     """
-    try:
-        outcome = _respond(request, ports, server, operation)
-        body, status = _body(outcome)
-    except Exception as error:  # the visitor of the page is a person, not an MCP client
-        outcome = _Outcome(_notice_for(error, ports.observer))
-        body, status = _body(outcome)
-    if payload_size(body) > request.max_response_bytes:
-        outcome = _Outcome("unshowable")
-        body, status = _body(outcome)
-    end = RequestEnd("request_completed", {"outcome": f"question_page_{outcome.name}", "status": status})
-    ports.observer.record(end.event, **end.fields)
-    headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}
-    return HttpResponse(status, "" if request.method == "HEAD" else body, headers, end=end)
+
+    ports: Ports
+    server: str
+    operation: Operation | None
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        """Respond to a request for the page, and log its end."""
+        observer = self.ports.observer
+        try:
+            outcome = self._handle(request)
+            body, status = _body(outcome)
+        except Exception as error:  # the visitor of the page is a person, not an MCP client
+            outcome = _Outcome(_notice_for(error, observer))
+            body, status = _body(outcome)
+        if payload_size(body) > request.max_response_bytes:
+            outcome = _Outcome("unshowable")
+            body, status = _body(outcome)
+        end = RequestEnd("request_completed", {"outcome": f"question_page_{outcome.name}", "status": status})
+        observer.record(end.event, **end.fields)
+        headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}
+        return HttpResponse(status, "" if request.method == "HEAD" else body, headers, end=end)
+
+    def _handle(self, request: HttpRequest) -> _Outcome:
+        if request.method in ("GET", "HEAD"):
+            return self._show_form(request.query.get(TOKEN, ""))
+        if request.method != "POST":
+            return _Outcome("method")
+        if _is_foreign(request.headers, self.ports.settings.required("audience")):
+            return _Outcome("foreign")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+            return _Outcome("media_type")
+        if request.body is None:
+            return _Outcome("malformed")
+        if not body_within_limit(request.body, MAX_BODY_BYTES):
+            return _Outcome("too_large")
+        posted = parse_form(request.body)
+        self.ports.observer.redact(lambda: [value for values in posted.values() for value in values])
+        return self._take_answers(posted)
+
+    def _show_form(self, token: str) -> _Outcome:
+        found = QuestionLinks(self.ports.tasks()).find(token)
+        if found.state != "open":
+            return _Outcome(found.state)
+        return _Outcome("shown", form=self._form(found, token))
+
+    def _form(self, found: LinkedQuestions, token: str) -> FormPage:
+        questions = make_questions(found.requests)
+        version = questions_version(found.requests)
+        return FormPage(self.server, found.tool, token, version, questions, initial_values(questions))
+
+    def _take_answers(self, posted: Values) -> _Outcome:
+        """Store the answers. A form that is not stored is shown again with what the user typed.
+
+        The form of questions that have been answered gets the reply of the first one if its answers are the
+        same.
+        """
+        token, links = only_value(posted, TOKEN), QuestionLinks(self.ports.tasks())
+        found = links.find(token)
+        if found.state not in ("open", "answered"):
+            return _Outcome(found.state)
+        is_open = found.state == "open"
+        form = replace(self._form(found, token), values=posted)
+        if only_value(posted, VERSION) != form.version:
+            return _Outcome("changed" if is_open else "late")
+        answers = read_answers(form.questions, posted)
+        if answers.errors and not is_open:
+            return _Outcome("late")
+        if answers.errors:
+            return _Outcome("invalid", 422, replace(form, errors=answers.errors))
+        try:
+            if self.operation is not None and found.task is not None and is_open:
+                self.operation.begin_answers(found.tool, found.task, answers.responses)
+            stored = links.answer(found, answers.responses)
+        except (StoreError, ProtocolError) as error:
+            if isinstance(error, StoreError):  # otherwise no audit record can be stored, which is logged
+                self.ports.observer.record_failure("task_table_unavailable", error)
+            return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
+        except ItemTooLarge:
+            return _Outcome("too_large", 413, replace(form, problem=NOTICES["too_large"].text))
+        if stored == "stored":
+            # A redirect, so that reloading the page does not post again.
+            return _Outcome("answered", 303, headers={"location": f"?{TOKEN}={token}"})
+        return _Outcome({"answered": "late", "incomplete": "changed"}.get(stored, stored))
 
 
 def _notice_for(error: Exception, observer: Observer) -> str:
@@ -101,65 +169,6 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
         return "", outcome.status
     notice = NOTICES[outcome.name]
     return render_notice(notice.title, notice.text), notice.status
-
-
-def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
-    if request.method in ("GET", "HEAD"):
-        token = request.query.get(TOKEN, "")
-        found = QuestionLinks(ports.tasks()).find(token)
-        if found.state != "open":
-            return _Outcome(found.state)
-        return _Outcome("shown", form=_form(found, token, server))
-    if request.method != "POST":
-        return _Outcome("method")
-    if _is_foreign(request.headers, ports.settings.required("audience")):
-        return _Outcome("foreign")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
-        return _Outcome("media_type")
-    if request.body is None:
-        return _Outcome("malformed")
-    if not body_within_limit(request.body, MAX_BODY_BYTES):
-        return _Outcome("too_large")
-    posted = parse_form(request.body)
-    ports.observer.redact(lambda: [value for values in posted.values() for value in values])
-    return _take_answers(posted, ports, server, operation)
-
-
-def _form(found: LinkedQuestions, token: str, server: str) -> FormPage:
-    questions = make_questions(found.requests)
-    version = questions_version(found.requests)
-    return FormPage(server, found.tool, token, version, questions, initial_values(questions))
-
-
-def _take_answers(posted: Values, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
-    """Store the answers. A form that is not stored is shown again with what the user typed.
-
-    The form of questions that have been answered gets the reply of the first one if its answers are the same.
-    """
-    token, links = only_value(posted, TOKEN), QuestionLinks(ports.tasks())
-    found = links.find(token)
-    if found.state not in ("open", "answered"):
-        return _Outcome(found.state)
-    form, is_open = replace(_form(found, token, server), values=posted), found.state == "open"
-    if only_value(posted, VERSION) != form.version:
-        return _Outcome("changed" if is_open else "late")
-    answers = read_answers(form.questions, posted)
-    if answers.errors:
-        return _Outcome("invalid", 422, replace(form, errors=answers.errors)) if is_open else _Outcome("late")
-    try:
-        if operation is not None and found.task is not None and is_open:
-            operation.begin_answers(found.tool, found.task, answers.responses)
-        stored = links.answer(found, answers.responses)
-    except (StoreError, ProtocolError) as error:
-        if isinstance(error, StoreError):  # otherwise no audit record can be stored, which is logged
-            ports.observer.record_failure("task_table_unavailable", error)
-        return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
-    except ItemTooLarge:
-        return _Outcome("too_large", 413, replace(form, problem=NOTICES["too_large"].text))
-    if stored == "stored":
-        # A redirect, so that reloading the page does not post again.
-        return _Outcome("answered", 303, headers={"location": f"?{TOKEN}={token}"})
-    return _Outcome({"answered": "late", "incomplete": "changed"}.get(stored, stored))
 
 
 def _is_foreign(headers: Mapping[str, str], audience: str) -> bool:
