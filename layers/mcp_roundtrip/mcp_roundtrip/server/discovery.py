@@ -137,13 +137,17 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         return self.options.legacy_tasks is not None and self.features.has_tasks
 
     def _list_legacy_tools(self, context: RequestContext) -> Reply:
-        knows_tasks = self._has_dialect and has_tasks(context.request.meta.protocol_version)
-        return self._legacy_tool_lists[knows_tasks](context)
+        if self._has_dialect and has_tasks(context.request.meta.protocol_version):
+            return self._legacy_tools_with_tasks(context)
+        return self._legacy_tools(context)
 
     @cached_property
-    def _legacy_tool_lists(self) -> tuple[ToolList, ToolList]:
-        tools = self.features.tools
-        return _LegacyToolList(tools), _LegacyToolList(tools, knows_tasks=True)
+    def _legacy_tools(self) -> ToolList:
+        return _LegacyToolList(self.features.tools)
+
+    @cached_property
+    def _legacy_tools_with_tasks(self) -> ToolList:
+        return _LegacyToolList(self.features.tools, knows_tasks=True)
 
     def _capabilities(self) -> dict[str, Any]:
         features = self.features

@@ -155,7 +155,7 @@ _CODE_SCHEMA: Final[Mapping[str, Any]] = {
     ),
 }
 
-_SCHEMA: Final[Mapping[str, Any]] = {
+_RESPONSES_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "description": (
         "What the user answered to the questions of an earlier call, by their keys. Leave it out until a "
@@ -178,8 +178,10 @@ class ListedTool(Listable, Protocol):
     def view_uri(self) -> str | None: ...
 
 
-def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, Any]) -> dict[str, Any]:
-    return {**schema, "properties": {**schema.get("properties", {}), name: argument}}
+def _add_argument(members: dict[str, Any], name: str, argument: Mapping[str, Any]) -> None:
+    """Add the schema of an argument to a Tool object."""
+    schema = members["inputSchema"]
+    members["inputSchema"] = {**schema, "properties": {**schema.get("properties", {}), name: argument}}
 
 
 def _is_varied(tool: ListedTool, client: ClientAbilities) -> bool:
@@ -221,9 +223,9 @@ class ToolList(Struct):
         if plan.may_end_unfinished:
             members.pop("outputSchema", None)
         if "model" in plan.fallbacks:
-            members["inputSchema"] = _with_argument(members["inputSchema"], INPUT_RESPONSES, _SCHEMA)
+            _add_argument(members, INPUT_RESPONSES, _RESPONSES_SCHEMA)
         if plan.parks and plan.may_end_unfinished and not client.signed_in:
-            members["inputSchema"] = _with_argument(members["inputSchema"], CONTINUATION_CODE, _CODE_SCHEMA)
+            _add_argument(members, CONTINUATION_CODE, _CODE_SCHEMA)
         uri = tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
         if client.apps and uri is not None:
             # Some hosts read the flat member only, which preceded the other.

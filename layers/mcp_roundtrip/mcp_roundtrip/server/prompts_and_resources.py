@@ -211,7 +211,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
     def find_resource(self, context: RequestContext) -> FeatureCall:
         """Return the call that a `resources/read` asks for. Raises ProtocolError or InsufficientScope."""
-        params = CallParams.read({**context.params, "arguments": None})
+        params = CallParams.read({**context.params, "arguments": None})  # which are in the URI
         uri = read_uri(context.params)
         resource, variables = find_by_uri(self._index, uri, context)
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
