@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] |
         print(f"{total} can be deleted ({megabytes:.1f} MB): DELETE=1 deletes them.")
         return 0
     failed = [each for each in unused if not _delete(workers, each)]
-    print(f"{total} were to be deleted ({megabytes:.1f} MB); {len(failed)} failed.")
+    print(f"Deleted {len(unused) - len(failed)} of {len(unused)} unused versions.")
     return 1 if failed else 0
 
 
