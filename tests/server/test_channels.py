@@ -13,7 +13,7 @@ from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_UR
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip.server.plan import Plan, presenter_of_repeated
 from mcp_roundtrip_testing import Player
-from support.client_requests import accepted, text
+from support.client_requests import APPS, accepted, answer_arguments, text
 from support.deployment import Deployment, legacy
 from support.servers import server_of
 
@@ -163,6 +163,30 @@ def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channel
     assert (error["code"], error["data"]["requiredCapabilities"]) == (-32021, {"elicitation": {"form": {}}})
     assert "elicitation.form" in legacy(requiring(channels)).error_text("size")
     assert RAN == []
+
+
+@pytest.mark.parametrize(("fallback", "has_table"), [("page", True), ("app", True), ("app", False)])
+@pytest.mark.parametrize("declared", [{"sampling": {}}, {}], ids=["declared", "undeclared"])
+def test_a_waiting_call_that_cannot_ask_its_client_names_only_missing_capabilities(
+    declared, fallback, has_table
+):
+    def advise(ctx: Context) -> str:
+        ctx.elicit("size", "How large?", int)
+        return ctx.sample("advice", "Advice?", max_tokens=9).text
+
+    capabilities = {**declared, **(APPS if fallback == "app" else {})}
+    made = server_of(advise, channels=(fallback,))
+    client = Deployment(made, capabilities=capabilities, has_table=has_table)
+    asked = client.call("advise")
+    if fallback == "page":
+        client.answer(text(asked), size=3)
+        ended = client.post_call("advise")
+    else:
+        ended = client.post_call("answer_questions", answer_arguments(asked, size=3))
+    if declared:
+        assert ended["result"]["isError"] is True
+    else:
+        assert ended["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
 
 
 ALL = ("app", "page", "model", "default")

@@ -30,7 +30,8 @@ from mcp_roundtrip.internal_errors import (
     StateTooLarge,
 )
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
+from mcp_roundtrip.protocol.capabilities import capability_path, missing_capabilities
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, MissingClientCapability):
         if error.lost:
             call.record("asked_after_steps", asked=sorted(error.questions), after=list(error.lost))
-        if not call.context.takes_rounds:
+        if not call.context.takes_rounds or _is_declared(call, error):
             return unaskable_error(call, error)
     if isinstance(error, ProtocolError):
         if (problem := reason_not_sendable(error)) is None:
@@ -96,6 +97,16 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
+
+
+def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
+    """Return whether the request declares what its questions need, so that -32021 would be untrue.
+
+    The client of a call that waits, or that a view makes, is not asked what only a client can answer.
+    """
+    declared = call.context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES, {})
+    needs = map(capability_path, dotted_capabilities(error.required))
+    return bool(error.questions) and not missing_capabilities(declared, needs)
 
 
 def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
