@@ -82,25 +82,21 @@ def require_room(call: FeatureCall, run: Run) -> None:
 
 def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | StoreError) -> Reply:
     """Build the reply of a call that could not be stored after a pass, and log the error."""
-    return this_round.error_reply(_creation_error(this_round.call, this_round.run, error))
-
-
-def _creation_error(
-    call: FeatureCall, run: Run, error: ItemTooLarge | TooManyOpenTasks | StoreError
-) -> ClientError:
+    call = this_round.call
     if isinstance(error, ItemTooLarge):
         call.record_failure("task_too_large", error)
         if len(compact_json(call.params.arguments)) < error.size // 2:
-            return ClientError(call.context.internal_error)
+            return this_round.error_reply(ClientError(call.context.internal_error))
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
-        return ClientError(ToolError(text), "arguments_too_large")
-    if isinstance(error, TooManyOpenTasks):
-        refused = _too_many_open_tasks(call, run, error)
-        if call.context.takes_rounds:
-            return ClientError(refused)
-        # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
-        return ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)
-    return ClientError(call.context.table_unavailable(error))
+        return this_round.error_reply(ClientError(ToolError(text), "arguments_too_large"))
+    if isinstance(error, StoreError):
+        return this_round.error_reply(ClientError(call.context.table_unavailable(error)))
+    refused = _too_many_open_tasks(call, this_round.run, error)
+    if call.context.takes_rounds:
+        return this_round.error_reply(ClientError(refused))
+    # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
+    failure = ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)
+    return this_round.error_reply(failure)
 
 
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
