@@ -123,7 +123,7 @@ class FrontDoor:
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of the front door."""
-        catalog, options, features = self.catalog, self._options, self._served()
+        catalog, options, features = self.catalog, self._options, self._served_features()
         scopes = options.first_scopes(catalog.required_scopes)
         needs = {
             "task methods": [name for name, each in catalog.tools.items() if each.task],
@@ -132,7 +132,7 @@ class FrontDoor:
         }
         return Endpoint(options, features, scopes, needs, self._owner_response)
 
-    def _served(self) -> Features:
+    def _served_features(self) -> Features:
         catalog = self.catalog
         calls: dict[str, Handler] = {TOOLS_CALL: self._forward_feature}
         if catalog.prompts:

@@ -110,7 +110,7 @@ class Server(Registry):
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of this server, for requests that are no Lambda events."""
-        features = self._served()
+        features = self._served_features()
         required = [scope for feature in self.features for scope in feature.scopes]
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
         needs = {
@@ -121,7 +121,7 @@ class Server(Registry):
         }
         return Endpoint(self.options, features, self.options.first_scopes(required), needs)
 
-    def _served(self) -> Features:
+    def _served_features(self) -> Features:
         calls: dict[str, Handler] = {TOOLS_CALL: self._call_tool}
         static: Mapping[str, Listable] = {}
         templates: Mapping[str, Listable] = {}

@@ -199,7 +199,7 @@ def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[
 
 
 class Round(Struct, frozen=True):
-    """One pass of a call.
+    """One round of a call, which builds its reply from the run of its pass.
 
     `opened`: the state that the client has sent; None if it has none of this flow.
     """
