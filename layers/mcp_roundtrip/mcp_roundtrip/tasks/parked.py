@@ -196,13 +196,15 @@ class ParkedCalls(Struct, frozen=True):
         channels = LINKED if is_form else {each.channel for each in task.requests.values()}
         asked = {key for key, each in task.requests.items() if each.channel in channels}
         given = {key: answers[key] for key in asked & answers.keys()}
-        try:
-            if (len(given) == len(asked) or not is_form) and self.tasks.store_responses(
-                task.pk, given, channels=channels, via=via, is_form=is_form
-            ):
+        if not is_form or given.keys() == asked:
+            try:
+                is_stored = self.tasks.store_responses(
+                    task.pk, given, channels=channels, via=via, is_form=is_form
+                )
+            except UnknownTask:
+                return True  # it expired meanwhile
+            if is_stored:
                 return True
-        except UnknownTask:
-            return True  # it expired meanwhile
         stored = stored_responses(self.tasks.store, task.pk, answers)
         # A member that is null counts as absent, and is not stored.
         sent = {key: without_null_members(answers[key]) for key in stored if isinstance(answers[key], dict)}
