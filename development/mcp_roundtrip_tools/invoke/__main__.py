@@ -208,7 +208,7 @@ def _event(options: argparse.Namespace, terminal: Terminal) -> str:
     event = _parse(options.event, text)
     if options.round is None:
         if options.answers or options.sample or options.root:
-            raise usage_error("Answers need the response that asks: pass its file with --round.")
+            raise usage_error("Answers need the last response: pass its file with --round (ROUND=…).")
         return text
     if "-" == options.round == options.event:
         raise usage_error("Only one of the event and the response can come from standard input.")
