@@ -66,8 +66,6 @@ def is_possible(chosen: Combination) -> bool:
         return False
     if "task" in chosen and "task" in chosen.get("around", "") and task is None:
         return False
-    if "augments" in chosen:
-        return False
     return not (task and table == "no table")
 
 

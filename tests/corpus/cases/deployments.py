@@ -47,11 +47,8 @@ def _per_source() -> Iterator[Case]:
 
 
 def _not_base64(client: Client) -> None:
-    client.function.request({**_event(client), "body": "%", "isBase64Encoded": True}, {"body": "% as Base64"})
-
-
-def _event(client: Client) -> dict[str, Any]:
-    return callers.event_of(client.source, client.mode, client.person, "POST", "/mcp", {}, "")
+    event = callers.event_of(client.source, client.mode, client.person, "POST", "/mcp", {}, "")
+    client.function.request({**event, "body": "%", "isBase64Encoded": True}, {"body": "% as Base64"})
 
 
 def _unknown_event(event: Any, world: World) -> None:

@@ -128,7 +128,7 @@ def _methods() -> Iterator[Case]:
         yield case(f"method {method}", ask(method))
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
         yield case(f"method {method} in pages", ask(method), ask(method, cursor="x"), server={"page_size": 2})
-    yield case("the second page", _follow_cursor("tools/list"), server={"page_size": 2})
+    yield case("the second page", _follow_cursor, server={"page_size": 2})
     yield case("a call", ADD)
     wrong: dict[str, dict[str, Any]] = {
         "a missing argument": {},
@@ -180,12 +180,9 @@ def _methods() -> Iterator[Case]:
         yield case(f"{method} without a table", ask(method, taskId="x" * 32), client="only follows tasks")
 
 
-def _follow_cursor(method: str) -> Step:
-    def step(client: Client) -> None:
-        cursor = client.request(method, {})["result"]["nextCursor"]
-        client.request(method, {"cursor": cursor})
-
-    return step
+def _follow_cursor(client: Client) -> None:
+    cursor = client.request("tools/list", {})["result"]["nextCursor"]
+    client.request("tools/list", {"cursor": cursor})
 
 
 def _per_client() -> Iterator[Case]:
@@ -211,7 +208,7 @@ def _per_client() -> Iterator[Case]:
     for member in ("protocolVersion", "capabilities", "clientInfo"):
         yield case(f"initialize without {member}", _initialize("2025-11-25", member), opens=False)
     yield case("ping of a legacy client", ask("ping"), client=LEGACY)
-    yield case("a foreign session id", _with_session("x"), client=LEGACY)
+    yield case("a foreign session id", _with_foreign_session, client=LEGACY)
     yield case("notification of a legacy client", _initialized, client=LEGACY)
     yield case("unknown tool of a legacy client", call("nothing"), client="2025-06-18, declares nothing")
     step, client = ask("tasks/get", taskId="x"), "2025-06-18, declares nothing"
@@ -232,12 +229,9 @@ def _initialize(version: str, missing: str = "") -> Step:
     return step
 
 
-def _with_session(session: str) -> Step:
-    def step(client: Client) -> None:
-        client.session = session
-        ADD(client)
-
-    return step
+def _with_foreign_session(client: Client) -> None:
+    client.session = "x"
+    ADD(client)
 
 
 def _initialized(client: Client) -> None:
