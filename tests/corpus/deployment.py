@@ -19,17 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from corpus.aws_account import (
-    ACCOUNT,
-    ARN,
-    MAC_KEY,
-    REGION,
-    SIGNING_KEY,
-    TABLE,
-    URL,
-    Account,
-    Connection,
-)
+from corpus.aws_account import ACCOUNT, ARN, MAC_KEY, REGION, SIGNING_KEY, TABLE, URL, Account, Connection
 from corpus.clock import Clock
 from mcp_roundtrip.aws import clients
 from mcp_roundtrip.aws.clients import SignedClient

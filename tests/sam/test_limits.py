@@ -17,12 +17,7 @@ from mcp_roundtrip_tools.growth.entries import TemplateText, add_function, add_w
 from mcp_roundtrip_tools.growth.functions import ToolFunction
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
-from support.transformed_template import (
-    deployed,
-    documented_block,
-    transformed_file,
-    with_blocks,
-)
+from support.transformed_template import deployed, documented_block, transformed_file, with_blocks
 
 MAX_RESOURCES = 500
 MAX_PARAMETERS = 200

@@ -6,16 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from support.forgery import Attack
-from support.tokens import (
-    ALICE,
-    BINDING,
-    DELEGATED,
-    ENCRYPTED,
-    NOW,
-    Configuration,
-    claims_of,
-    sealed,
-)
+from support.tokens import ALICE, BINDING, DELEGATED, ENCRYPTED, NOW, Configuration, claims_of, sealed
 
 TIMES_AND_NUMBERS = ("iat", "nbf", "exp", "rnd", "oiat")
 NOT_TEXTS: tuple[Any, ...] = (5, None, {})
