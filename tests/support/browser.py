@@ -8,9 +8,8 @@ import fcntl
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Timer
@@ -50,73 +49,25 @@ RunProgram = Callable[[Path, Mapping[str, Any]], Any]
 """Run a program that drives the browser (browser.mjs), with JSON as input. Return its value."""
 
 
-@dataclass(frozen=True)
-class Chromium:
-    """How Node.js programs that drive Chromium are started."""
-
-    node: str
-    variables: Mapping[str, str]
-
-    def command(self, text: str) -> list[str]:
-        """Return the command that runs a program; its working directory is FOLDER."""
-        return [self.node, "--input-type=module", "--eval", text]
-
-    def run(self, text: str, given: str = "") -> str:
-        done = subprocess.run(
-            self.command(text),
-            cwd=FOLDER,
-            env=self.variables,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-
 @pytest.fixture(scope="session")
-def chromium() -> Chromium:
-    return find_chromium()
-
-
-def find_chromium() -> Chromium:
-    """Return the installed browser, unpacked. Skips the test where there is none."""
-    node = skips.find_node("Chromium", FOLDER / "node_modules/@sparticuz/chromium")
-    UNPACKED.mkdir(exist_ok=True)
-    fonts = FOLDER / "fonts.conf"
-    fonts.write_text(FONTS)
-    found = Chromium(
-        node,
-        {
-            **os.environ,
-            "TMPDIR": str(UNPACKED),  # the package unpacks into this folder
-            "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # Chromium's libraries
-            "FONTCONFIG_FILE": str(fonts),
-        },
-    )
-    # The package unpacks the browser at its first use. A file that is being written cannot be started.
-    with (UNPACKED / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (UNPACKED / "complete").exists():
-            found.run(UNPACK)
-            (UNPACKED / "complete").touch()
-    return found
-
-
-@pytest.fixture(scope="session")
-def run_in_browser(chromium: Chromium) -> Iterator[RunProgram]:
-    with start_browser(chromium) as run:
+def run_in_browser() -> Iterator[RunProgram]:
+    with start_browser() as run:
         yield run
 
 
 @contextmanager
-def start_browser(chromium: Chromium) -> Iterator[RunProgram]:
-    """Return a function that runs programs in one browser, which takes a second to start."""
+def start_browser() -> Iterator[RunProgram]:
+    """Return a function that runs programs in one browser. Skips the test where it is not installed.
+
+    The browser takes a second to start.
+    """
+    node = skips.find_node("Chromium", FOLDER / "node_modules/@sparticuz/chromium")
+    run_text = [node, "--input-type=module", "--eval"]
+    variables = _unpacked(run_text)
     with subprocess.Popen(
-        chromium.command(PROGRAM.read_text()),
+        [*run_text, PROGRAM.read_text()],
         cwd=FOLDER,
-        env=chromium.variables,
+        env=variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -125,6 +76,26 @@ def start_browser(chromium: Chromium) -> Iterator[RunProgram]:
         assert process.stdin is not None
         process.stdin.close()
         process.wait(TIMEOUT_S)
+
+
+def _unpacked(run_text: Sequence[str]) -> Mapping[str, str]:
+    """Unpack the browser, and return the environment variables of programs that drive it."""
+    UNPACKED.mkdir(exist_ok=True)
+    fonts = FOLDER / "fonts.conf"
+    fonts.write_text(FONTS)
+    variables = {
+        **os.environ,
+        "TMPDIR": str(UNPACKED),  # the package unpacks into this folder
+        "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # Chromium's libraries
+        "FONTCONFIG_FILE": str(fonts),
+    }
+    # The package unpacks the browser at its first use. A file that is being written cannot be started.
+    with (UNPACKED / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (UNPACKED / "complete").exists():
+            subprocess.run([*run_text, UNPACK], cwd=FOLDER, env=variables, timeout=TIMEOUT_S, check=True)
+            (UNPACKED / "complete").touch()
+    return variables
 
 
 def _run(process: subprocess.Popen[str], program: Path, given: Mapping[str, Any]) -> Any:

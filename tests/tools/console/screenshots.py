@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "tests"))
 
 from mcp_roundtrip_tools.run import serve  # noqa: E402 - after the path
-from support.browser import find_chromium, start_browser  # noqa: E402
+from support.browser import start_browser  # noqa: E402
 from support.console_browser import Console, console_of  # noqa: E402
 
 COLOURS = 128
@@ -72,13 +72,13 @@ def main(folder: Path) -> None:
     serve_examples = partial(
         serve, ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=lambda line: None
     )
-    with start_browser(find_chromium()) as ask:
+    with start_browser() as ask:
         for scheme in ("light", "dark"):
             with serve_examples(fresh=True) as app:
                 path = folder.resolve() / f"console-{scheme}.png"
                 take(console_of(ask, f"{app.console_url}"), scheme, path)
 
-    with start_browser(find_chromium()) as ask, serve_examples() as app:
+    with start_browser() as ask, serve_examples() as app:
         os.environ["DATABASES_TAKE_S"] = "4"  # as in make run: the time in which the worker is killed
         take_workers(console_of(ask, f"{app.console_url}"), folder.resolve() / "console-workers-light.png")
 
