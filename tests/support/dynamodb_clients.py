@@ -2,13 +2,13 @@
 
 import json
 import secrets
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -64,16 +64,12 @@ class Wire:
         return reply
 
     def _forwarded(self, target: str, request: Request) -> Response:
-        headers = {"X-Amz-Target": target, "Content-Type": JSON} | {
-            "Authorization": request.header("authorization") or ""
-        }
-        forwarded = urllib.request.Request(self.upstream, request.body, headers)
-        try:
-            with urllib.request.urlopen(forwarded) as response:
-                return _reply(response.status, response.read())
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                return _reply(refusal.code, refusal.read())
+        authorization = request.header("authorization") or ""
+        headers = {"X-Amz-Target": target, "Content-Type": JSON, "Authorization": authorization}
+        with closing(HTTPConnection(urlsplit(self.upstream).netloc)) as connection:
+            connection.request("POST", "/", request.body, headers)
+            answer = connection.getresponse()
+            return _reply(answer.status, answer.read())
 
 
 def _reply(status: int, body: bytes) -> Response:
@@ -83,10 +79,8 @@ def _reply(status: int, body: bytes) -> Response:
 @contextmanager
 def behind(wire: Wire, *, attempts: int = 1, kind: str = DEFAULT_KIND) -> Iterator[Any]:
     """Return a client that reaches DynamoDB through `wire`."""
-    server = HttpServer(wire, max_body=16 * 1024 * 1024).start()
-    connected = client(server.url, attempts=attempts, kind=kind)
-    try:
+    with (
+        closing(HttpServer(wire, max_body=16 * 1024 * 1024).start()) as server,
+        closing(client(server.url, attempts=attempts, kind=kind)) as connected,
+    ):
         yield connected
-    finally:
-        connected.close()
-        server.close()

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,12 +27,8 @@ client: Callable[..., Any] = partial(EmulatedService, "kms")
 
 @contextmanager
 def running(kms: FakeKms, kind: str = DEFAULT_KIND) -> Iterator[Any]:
-    with serve(kms) as server:
-        connected = client(server.url, kind=kind)
-        try:
-            yield connected
-        finally:
-            connected.close()
+    with serve(kms) as server, closing(client(server.url, kind=kind)) as connected:
+        yield connected
 
 
 def signing_key(kms: Any) -> str:

@@ -11,6 +11,7 @@ an alias for a key. Key policies are not enforced. ADD is exact to 28 digits onl
 
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -38,14 +39,12 @@ def ministack() -> Iterator[str]:
 def ministack_kms(ministack: str) -> Iterator[Any]:
     """Return a client of ministack's KMS, without keys."""
     _reset(ministack)
-    connected = kms_clients.client(ministack)
-    yield connected
-    connected.close()
+    with closing(kms_clients.client(ministack)) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="session")
 def ministack_dynamodb(ministack: str) -> Iterator[Any]:
     """Return a client of ministack's DynamoDB. Tables last for one test."""
-    connected = dynamodb_clients.client(ministack)
-    yield connected
-    connected.close()
+    with closing(dynamodb_clients.client(ministack)) as connected:
+        yield connected
