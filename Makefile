@@ -224,7 +224,7 @@ cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds 
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
 
 storm: $(VENV)/.dev  ## lose a worker at every call of a task, in every way, and print how long the task waits
-	$(VENV)/bin/python tests/storm/run.py
+	@PYTHONPATH=tests $(VENV)/bin/python -m storm.run
 
 faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
 	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)

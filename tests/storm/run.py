@@ -2,9 +2,6 @@
 
 import sys
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from storm.outcome import GOAL_S, as_table, assert_laws, run_all, slowest_claims
 from storm.plan import all_cases
