@@ -210,7 +210,7 @@ class ClientRequests:
         return self.links.find(self.token(text)).requests
 
     def answer(self, text: str, **values: Any) -> str:
-        """Answer the questions behind the link in a text by their keys; None declines."""
+        """Answer the questions behind the link in a text by their keys."""
         assert self.asked_by(text).keys() == values.keys()
         return answer_link(self.links, self.token(text), responses(**values))
 
@@ -239,15 +239,12 @@ def accepted(value: Any) -> dict[str, Any]:
     return {"action": "accept", "content": value if isinstance(value, dict) else {"value": value}}
 
 
-def response(value: Any) -> dict[str, Any]:
-    """Return the response of a user; None declines, and a value may be a response itself."""
-    if value is None:
-        return {"action": "decline"}
-    return value if isinstance(value, dict) and "action" in value else accepted(value)
-
-
 def responses(**values: Any) -> dict[str, Any]:
-    return {key: response(value) for key, value in values.items()}
+    """Return the responses of a user by key. A value may be a response itself."""
+    return {
+        key: value if isinstance(value, dict) and "action" in value else accepted(value)
+        for key, value in values.items()
+    }
 
 
 def next_round(asked: Mapping[str, Any], /, **answers: Any) -> dict[str, Any]:

@@ -87,9 +87,7 @@ class User:
         )
 
     async def code(self) -> AuthorizationCodeResult:
-        """Return what the redirect URI received. Raises PermissionError if it is an error."""
-        if "error" in self.query:
-            raise PermissionError(self.query["error"])
+        """Return what the redirect URI received."""
         return AuthorizationCodeResult(**self.query)
 
 

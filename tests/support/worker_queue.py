@@ -11,7 +11,6 @@ from itertools import count
 from typing import Any, Final
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.deployment import Deployment
@@ -39,7 +38,6 @@ class WorkerQueue(RecordingDispatcher):
 
     clock: FakeClock = field(default_factory=FakeClock)
     triggers: bool = True
-    is_refusing: bool = False
     messages: list[Message] = field(default_factory=list)
     deliveries: int = 0
     deployment: Any = None
@@ -65,8 +63,6 @@ class WorkerQueue(RecordingDispatcher):
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
         assert queue == "worker:1"
-        if self.is_refusing:
-            raise StoreError("AccessDenied")
         [message] = [message for message in self.messages if message.id == receipt_handle]
         message.visible_at = self.clock() + duration_s
 
