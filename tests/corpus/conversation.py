@@ -79,14 +79,13 @@ class Conversation:
         meta = result.get("_meta", {})
         self.code = meta.get(PARKED, {}).get("arguments", {})
         if error.get("code") == -32042:
-            if self.world.notes.get("paid"):
-                return None
             self.world.notes["paid"] = True
             return self.call()
         if result.get("resultType") == "input_required":
             return self._next_round(result)
         if "task" in result or result.get("resultType") == "task":
-            return self.follow_task(result.get("task", result)["taskId"])
+            self.follow_task(result.get("task", result)["taskId"])
+            return None
         if QUESTIONS in meta and self.client.kind.capabilities.get("extensions"):
             return self._use_view(meta[QUESTIONS])
         if PARKED in meta:
@@ -134,28 +133,22 @@ class Conversation:
                 handle = {"messageId": f"message-{number}", "receiptHandle": f"receipt-{number}"}
                 worker.work({"Records": [{**handle, "body": body, "eventSourceARN": arn}]})
 
-    def follow_task(self, task_id: str) -> dict[str, Any] | None:
+    def follow_task(self, task_id: str) -> None:
         """Poll a task, answer what it asks, and read its result."""
         if self.client.kind.augments_tasks:
             self._follow_augmented_task(task_id)
-            return None
-        response: dict[str, Any] = {}
+            return
         for _ in range(6):
-            response = self.client.request("tasks/get", {"taskId": task_id})
+            task = self.client.request("tasks/get", {"taskId": task_id}).get("result", {})
             self.work()
-            task = response.get("result", {})
             if task.get("status") == "input_required":
                 answers = self.respond(task["inputRequests"])
                 self.client.request("tasks/update", {"taskId": task_id, "inputResponses": answers})
-                self.work()
-            elif link := re.search(r"https://\S+/questions\?token=[\w-]+", task.get("statusMessage", "")):
-                self.use_page(link[0])
                 self.work()
             elif task.get("status") != "working":
                 break
             else:
                 self.world.clock.sleep(61)
-        return None
 
     def _follow_augmented_task(self, task_id: str) -> None:
         for _ in range(4):

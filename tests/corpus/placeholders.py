@@ -35,7 +35,6 @@ _OPAQUE = (
 _WORD = re.compile(r"[\w-]{12,}")
 
 _ISO = re.compile(r"2026-0[789]-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
-_LOG_TIME = re.compile(r"2026-0[789]-\d\d \d\d:\d\d:\d\d,\d{3}\+0000")
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"1[78]\d{8}(?:\d{3})?")
 _NAMED_BY_CHANCE = frozenset({"mark", "timestamp", "Timestamp"})
@@ -130,7 +129,6 @@ class Placeholders:
         for kind, pattern in _OPAQUE:
             text = pattern.sub(partial(self._replacement, kind), text)
         text = _ISO.sub(_iso_time, text)
-        text = _LOG_TIME.sub(lambda found: _label("log", _log_time(found[0])), text)
         text = _NUMBER.sub(lambda found: str(_time(int(found[0]))), text)
         text = _PLACE.sub("<line>", _STYLE.sub("<style>", _PORT.sub("<endpoint>", text)))
         if len(text) > LONGEST:
@@ -174,7 +172,3 @@ def _iso_time(found: re.Match[str]) -> str:
 
 def _label(form: str, epoch_s: float) -> str:
     return f"<{form} {round(epoch_s - START, 3):+g}>"
-
-
-def _log_time(text: str) -> float:
-    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S,%f%z").timestamp()
