@@ -5,8 +5,9 @@ size. A test compares it with moto.
 """
 
 import json
+import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -15,17 +16,10 @@ from mcp_roundtrip_tools.run.services.faults import ServiceFault
 
 Item = dict[str, Any]
 
-_TOKEN: Final = re.compile(r"\s*(<=|>=|<>|[=<>(),]|[\w#:.]+)")
+_TOKEN: Final = re.compile(r"\s*([=<>(),]|[\w#:.]+)")
 _UPDATE: Final = re.compile(r"(SET|ADD|REMOVE) (.*?)(?= (?:SET|ADD|REMOVE) |$)")
 _CLAUSE: Final = re.compile(r" = | ")
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "=": lambda one, other: one == other,
-    "<>": lambda one, other: one != other,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
-}
+_COMPARE: Final = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
 
 
 class Refusal(ServiceFault):
