@@ -89,7 +89,6 @@ async function takeSteps(page, { steps, width }) {
     elicited: async () => log.values.push(await page.evaluate(() => window.elicited)),
     press: (key, times = 1) => Array.from({ length: times }).reduce((done) => done.then(() => page.keyboard.press(key)), Promise.resolve()),
     type: (text) => page.keyboard.type(text),
-    focus: (label) => field(label).focus(),
     fill: (label, text) => field(label).fill(text),
     check: (label) => field(label).check(),
     select: (label, option) => field(label).selectOption(option),
@@ -108,7 +107,6 @@ async function takeSteps(page, { steps, width }) {
       log.values.push(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]));
     },
     tree: async () => log.values.push(await view.locator("body").ariaSnapshot()),
-    screenshot: (path) => page.screenshot({ path, fullPage: true }),
     fitted: async (path) => {
       const box = await page.locator("iframe").boundingBox();
       await page.setViewportSize({ width: width ?? 688, height: Math.ceil(box.y + box.height + 24) });
