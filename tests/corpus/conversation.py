@@ -11,6 +11,7 @@ from corpus.answers import ANSWERS
 from corpus.client import Client, deployed
 from corpus.client_kinds import KINDS
 from corpus.deployment import WORKER, Function, World
+from corpus.deviations import DEVIATIONS
 from corpus.features import Feature, make_server
 from support.html_form import parse
 
@@ -116,8 +117,6 @@ class Conversation:
         deviation, self.deviation = self.deviation, ""
         if not deviation:
             return None
-        from corpus.deviations import DEVIATIONS
-
         return DEVIATIONS[deviation](self, params)
 
     # -- tasks ------------------------------------------------------------------------------------------

@@ -20,11 +20,9 @@ def all_pairs(
     while open_pairs:
         begun = dict(next(iter(open_pairs)))
         chosen = _completed(begun, dimensions, is_possible, open_pairs)
-        for pair in list(combinations(sorted(begun.items(), key=lambda each: each[0]), 2)):
+        for pair in _pairs_of(chosen or begun):
             open_pairs.pop(pair, None)
         if chosen is not None:
-            for pair in _pairs_of(chosen):
-                open_pairs.pop(pair, None)
             yield {name: chosen[name] for name in dimensions}
 
 
