@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.run.execution.pools import (
     affected_functions,
 )
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
+from mcp_roundtrip_tools.run.execution.runtime_api import Fault, InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
@@ -205,10 +205,10 @@ class LocalApp:
         application, function = self.current(), invocation.function
         if reason := application.left_out.get(function):
             self.recorder.note(f"[{function}] does not run here: {reason}")
-            return _failed_result(reason)
+            return Fault("Runtime.Unknown", reason).result()
         found = application.functions.get(function)
         if found is None:  # the template has just changed
-            return _failed_result("the function was removed from the template")
+            return Fault("Runtime.Unknown", "the function was removed from the template").result()
         try:
             code = self._catalogs.code_folder(found)
             with self._lock:
@@ -216,7 +216,7 @@ class LocalApp:
             return pool.invoke(invocation)
         except OSError as error:  # the code's folder is missing, or out of memory
             self.recorder.note(f"[{function}] no process could be started: {error}")
-            return _failed_result("no process could be started")
+            return Fault("Runtime.Unknown", "no process could be started").result()
 
     def close(self) -> None:
         """Stop every process."""
@@ -281,12 +281,6 @@ class LocalApp:
         """Return the variables of a process of a function."""
         credentials = self.credentials.for_environment(access_key_suffix).variables()
         return process_variables(function, self.endpoints, credentials, self._options.variables)
-
-
-def _failed_result(message: str) -> InvocationResult:
-    return InvocationResult(
-        json.dumps({"errorType": "Runtime.Unknown", "errorMessage": message}).encode(), failed=True
-    )
 
 
 @dataclass(frozen=True, slots=True)

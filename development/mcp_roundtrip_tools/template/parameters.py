@@ -138,13 +138,13 @@ def how_to_set(name: str) -> str:
     return f'--parameter {name}=…, or make run PARAMETERS="{name}=…"'
 
 
-def broken_assertions(document: Mapping[str, Any], names: TemplateNames) -> Iterator[Mapping[str, Any]]:
-    """Yield the assertions in the section Rules that do not hold, as far as values are known."""
+def broken_rules(document: Mapping[str, Any], names: TemplateNames) -> Iterator[str]:
+    """Yield what the assertions in the section Rules say that do not hold, as far as values are known."""
     for name, rule in (document.get("Rules") or {}).items():
         for assertion in rule.get("Assertions", ()):
             applies = _outcome(rule.get("RuleCondition", _ALWAYS), names)
             if applies and _outcome(assertion["Assert"], names) is False:
-                yield {"AssertDescription": f"rule {name} does not hold", **assertion}
+                yield assertion.get("AssertDescription", f"rule {name} does not hold")
 
 
 _ALWAYS = {"Fn::Equals": ["", ""]}

@@ -20,7 +20,7 @@ from mcp_roundtrip_tools.template.local_names import (
 from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, LeftOut, TemplateError
 from mcp_roundtrip_tools.template.nearest import hint
 from mcp_roundtrip_tools.template.parameters import (
-    broken_assertions,
+    broken_rules,
     default_value,
     is_list,
     pseudo_parameters,
@@ -176,8 +176,7 @@ class Stack:
         yield from wrong
         if wrong:
             return  # rules and nested stacks need valid values
-        for assertion in broken_assertions(self.tree.document, self.names):
-            yield f"{assertion['AssertDescription']}."
+        yield from (f"{text}." for text in broken_rules(self.tree.document, self.names))
         for resource in self.resources.values():
             yield from filter(None, [misspelled_type(resource), unsupported_runtime(resource)])
         for each in self.nested.values():

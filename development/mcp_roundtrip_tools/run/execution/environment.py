@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from mcp_roundtrip_tools.run.execution.runtime_api import (
     Report,
     RuntimeApi,
 )
+from mcp_roundtrip_tools.run.observation.records import json_object
 from mcp_roundtrip_tools.template.model import LATEST, REGION, Function
 
 _CAPACITY: Final = 64 * 1024
@@ -280,13 +280,10 @@ def _message(report: InvocationResult | Fault) -> str:
     """Return the message of the error of a function that could not be initialized."""
     if isinstance(report, Fault):
         return report.message
-    with suppress(ValueError, TypeError, KeyError):
-        return str(json.loads(report.payload)["errorMessage"])
-    return "the runtime did not follow the Runtime API"
+    return str(json_object(report.payload).get("errorMessage", "the runtime did not follow the Runtime API"))
 
 
 def _result(report: InvocationResult | Fault, request_id: str) -> InvocationResult:
     if isinstance(report, InvocationResult):
         return report
-    error = {"errorType": report.type, "errorMessage": f"RequestId: {request_id} Error: {report.message}"}
-    return InvocationResult(json.dumps(error).encode(), failed=True)
+    return Fault(report.type, f"RequestId: {request_id} Error: {report.message}").result()

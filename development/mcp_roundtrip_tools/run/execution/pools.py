@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
+from mcp_roundtrip_tools.run.execution.runtime_api import Fault, InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, json_object
 from mcp_roundtrip_tools.template.model import Function, short_name
@@ -166,9 +166,7 @@ class Pool:
         with self._slots:
             environment = self._acquire()
             if environment is None:
-                return InvocationResult(
-                    b'{"errorMessage":"stopped","errorType":"Runtime.ExitError"}', failed=True
-                )
+                return Fault("Runtime.ExitError", "stopped").result()
             try:
                 return environment.invoke(invocation)
             finally:

@@ -53,6 +53,11 @@ class Fault:
     type: str
     message: str
 
+    def result(self) -> InvocationResult:
+        """Return the result that the caller gets."""
+        error = {"errorType": self.type, "errorMessage": self.message}
+        return InvocationResult(json.dumps(error).encode(), failed=True)
+
 
 Report = Ready | InvocationResult | Fault
 
