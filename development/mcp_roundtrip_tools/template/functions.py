@@ -165,8 +165,8 @@ def check_settings(function: Function) -> None:
 
 
 def has_settings(environment: Mapping[str, Any]) -> bool:
-    """Return whether a function with these variables is an MCP server."""
-    return any(name.startswith(PREFIX) for name in environment)
+    """Return whether a function with these variables is an MCP server. Others may have MCP_SERVER_URL, say."""
+    return not environment.keys().isdisjoint(_SETTINGS)
 
 
 def find_function(application: Application, reference: str | None) -> Function:

@@ -129,6 +129,7 @@ FUNCTION = "AWS::Serverless::Function"
         (FUNCTION, "python3.11", "MCP_AUTH_MODE", "F.Runtime"),
         (FUNCTION, "python3.14", "MCP_AUTH_MODE", None),
         (FUNCTION, "python3.10", "OTHER", None),
+        (FUNCTION, "python3.10", "MCP_SERVER_URL", None),
         (FUNCTION, "!ImportValue runtime", "MCP_AUTH_MODE", None),
     ],
 )
