@@ -226,6 +226,14 @@ def test_an_application_has_the_variables_of_this_repository(goal):
     assert here - there == ({"TRACES"} if goal == "run" else set())
 
 
+def test_an_application_installs_the_packages_of_its_functions_for_its_tests(tmp_path):
+    for path in ("requirements.txt", "layer/requirements.txt", "functions/server/requirements.txt"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    done = make(tmp_path, "test", f"PYTHON={sys.executable}", makefile=OF_APPLICATION)
+    assert "--requirement requirements.txt --requirement functions/server/requirements.txt" in done.stdout
+
+
 DEPLOYING = ("workflows/deploy.yml", "workflows/rollback.yml", "actions/deploy/action.yml")
 """The files of `mcp-roundtrip add pipeline` that run make."""
 
