@@ -165,7 +165,7 @@ def check_settings(function: Function) -> None:
 
 
 def has_settings(environment: Mapping[str, Any]) -> bool:
-    """Return whether a function with these variables is an MCP server. Others may have MCP_SERVER_URL, say."""
+    """Return whether a function with these variables is an MCP server. Others may have an MCP_SERVER_URL."""
     return not environment.keys().isdisjoint(_SETTINGS)
 
 

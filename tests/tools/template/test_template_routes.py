@@ -8,10 +8,11 @@ import pytest
 
 from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.yaml_reader import parse
 from support import cloudformation
 from support.sam_applications import http, write_application
 from support.served_application import TEMPLATE, serve, with_options
-from support.transformed_template import load_template, of_type, transformed_file
+from support.transformed_template import of_type, transformed_file
 
 NOT_FOUND = (404, {"message": "Not Found"})
 
@@ -82,7 +83,7 @@ APIS = """
 def test_an_event_is_a_route_if_sam_writes_the_definition_of_its_api(tmp_path):
     found = read(tmp_path, APIS, EVENTS)
     keys = sorted(route.key for route in found.routes)
-    stack = load_template(transformed_file(tmp_path / "template.yaml"))
+    stack = parse(transformed_file(tmp_path / "template.yaml"))
     deployed = [
         _key(path, method)
         for each in cloudformation.resources(stack, {}).values()
