@@ -12,7 +12,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.messages import META
-from support.task_tools import run_step
+from support.task_tools import ran, run_step
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 LEGACY = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
@@ -154,6 +154,18 @@ def test_a_header_that_names_another_task_or_method_is_a_mismatch_and_changes_no
     assert deployment.poll(task_id) == before
     for name in (f"=?base64?{b64encode(task_id.encode()).decode()}?=", None):
         assert send(deployment, method, task_id, mcp_name=name).status == 200
+
+
+def test_a_task_fails_at_the_end_of_its_time_to_live_and_not_before(deployment):
+    task_id = deployment.start("job", label="x")
+    deployment.clock.advance(59.999)
+    assert deployment.status(task_id) == "working"
+    deployment.clock.advance(0.001)
+    failed = deployment.poll(task_id)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
+    deployment.run_workers()
+    assert deployment.poll(task_id) == failed
+    assert not ran
 
 
 @pytest.mark.parametrize("method", METHODS)
