@@ -104,7 +104,7 @@ def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
 
     The client of a call that waits, or that a view makes, is not asked what only a client can answer.
     """
-    declared = call.context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES, {})
+    declared = call.context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) or {}
     needs = map(capability_path, dotted_capabilities(error.required))
     return bool(error.questions) and not missing_capabilities(declared, needs)
 
