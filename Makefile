@@ -26,7 +26,8 @@
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
 #   BUILD=0                          for deploy: deploy the artefact of the last make build
 #   DEPLOY_OPTIONS=…                 for deploy and rollback: more options of sam deploy
-#   TOKEN=… CALL='TOOL {…}'          for smoke: an access token, and a tool to call
+#   TOKEN=…                          for call and smoke: an access token
+#   CALL='TOOL {…}'                  for smoke: a tool to call
 #   CLIENT_ID=… CLIENT_SECRET=…      for smoke: the client that gets a token
 #   TOKEN_PARAMETERS='scope=a b'     for smoke: the form of its token request
 #   IAM=1 CA_BUNDLE=…                for smoke: sign requests with the AWS credentials of the environment; certificates to trust
