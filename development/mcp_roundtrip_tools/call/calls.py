@@ -92,7 +92,8 @@ class Caller:
             self.server.request(TASKS_CANCEL, {"taskId": task_id})
             raise CallFailed(Status.INTERRUPTED, f"Task {task_id} is cancelled.")
         raise CallFailed(
-            Status.INTERRUPTED, f"Task {task_id} continues. Follow it with make call TASK={task_id} (--task)."
+            Status.INTERRUPTED,
+            f"Task {task_id} continues. To follow it, pass TASK={task_id} (--task) instead of TOOL.",
         )
 
     def _wants_to_cancel(self) -> bool:
