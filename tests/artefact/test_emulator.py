@@ -42,15 +42,11 @@ from support.sample_events import (
     rounds_of,
     stable_events,
 )
-from support.source_template import functions
-from support.transformed_template import WORKER_OF
+from support.source_template import logical_ids
 
 RUNTIMES = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
 
-LOGICAL_IDS = {
-    folder + ("_worker" if logical_id in WORKER_OF.values() else ""): logical_id
-    for logical_id, folder in functions().items()
-}
+LOGICAL_IDS = logical_ids()
 
 
 def artefact(built: Built, function: str) -> Artefact:

@@ -32,16 +32,14 @@ from support.project import ROOT
 from support.sam_build import SAM, run
 from support.sample_events import ASKS, DONE, EVENTS, STABLE, Outcome, outcome
 from support.setting_examples import UNRESOLVED
-from support.transformed_template import FOLDERS
+from support.source_template import logical_ids
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
 
 HOST = "localhost"
 """In place of the container that leads connections to this computer."""
 
-LOGICAL_IDS = {
-    folder + ("_worker" if name.endswith("WorkerFunction") else ""): name for name, folder in FOLDERS.items()
-}
+LOGICAL_IDS = logical_ids()
 
 WITHOUT_PREPARATION = (
     *("front_door/list.json", "summarize/without_capabilities.json"),

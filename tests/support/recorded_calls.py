@@ -27,7 +27,7 @@ from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, serve_for_alice, with_options
-from support.source_template import function_names
+from support.source_template import logical_ids
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
@@ -195,10 +195,11 @@ async def call(
 def calls_in(lines: Iterable[str]) -> dict[str, set[Call]]:
     """Return the calls in the output of functions, with the names of resources in the template."""
     calls = defaultdict(set)
-    logical_ids = {f"{LOCAL}_{name}": logical_id for logical_id, name in function_names().items()}
+    ids = logical_ids()
     for line in lines:
         if logged := LINE.fullmatch(line):
-            calls[logical_ids[logged[1]]].add(to_call(*json.loads(logged[2])))
+            name = logged[1].removeprefix(f"{LOCAL}_")
+            calls[ids[name]].add(to_call(*json.loads(logged[2])))
     return dict(calls)
 
 

@@ -6,10 +6,10 @@ from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 
 
-def function_names() -> dict[str, str]:
-    """Return the name of every function without the stack's name, by logical id."""
+def logical_ids() -> dict[str, str]:
+    """Return the logical id of every function, by its name without the stack's name."""
     return {
-        logical_id: folder + ("_worker" if logical_id.endswith("WorkerFunction") else "")
+        folder + ("_worker" if logical_id.endswith("WorkerFunction") else ""): logical_id
         for logical_id, folder in functions().items()
     }
 
