@@ -45,9 +45,6 @@ class _References(dict[str, Any]):
         super().__init__(parameters)
         self._template, self._parameters, self._prefix = template, parameters, prefix
 
-    def __contains__(self, name: object) -> bool:
-        return True
-
     def __missing__(self, name: str) -> Any:
         resource, _, member = name.partition(".")
         match self._template.get("Resources", {}).get(resource), member:
