@@ -1,7 +1,7 @@
 """A user with a browser who opens the link of a question page and answers there."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -30,10 +30,10 @@ def link_in(text: str) -> str:
 
 
 def answer_page(link: str, *answers: str) -> None:
-    """Fill in the fields in their order with what a user reads or types, and send the form."""
+    """Choose what a user reads beside a button of each field, in their order, and send the form."""
     form = _open(link)
     for name, answer in zip(_visible_names(form), answers, strict=True):
-        _fill(form, name, answer)
+        form.choose(name, [_options(form, name)[answer]])
     _post(link, form.body())
 
 
@@ -81,28 +81,18 @@ def _visible_names(form: BrowserForm) -> list[str]:
     return list(dict.fromkeys(each.attributes["name"] or "" for each in shown))
 
 
-def _fill(form: BrowserForm, name: str, answer: str) -> None:
-    controls = form.named(name)
-    options = {text: value for control in controls for text, value in _options(control)}
-    if options:
-        form.choose(name, [options[answer]])
-    else:
-        form.enter(name, answer)
-
-
 def _values(control: Element) -> list[str]:
     """The values of what can be chosen."""
     options = control.find("option") if control.tag == "select" else [control]
     return [each.attributes["value"] or "" for each in options]
 
 
-def _options(control: Element) -> Iterator[tuple[str, str]]:
-    """The texts and values of what can be chosen."""
-    if control.tag == "select":
-        for option in control.find("option"):
-            yield option.text.strip(), option.attributes["value"] or ""
-    elif control.attributes.get("type") in ("radio", "checkbox"):
-        label = control.parent  # the text stands beside the input
+def _options(form: BrowserForm, name: str) -> dict[str, str]:
+    """The values of radio buttons and check boxes by the texts beside them."""
+    values = {}
+    for control in form.named(name):
+        label = control.parent
         assert label is not None
         assert label.tag == "label"
-        yield label.text.strip(), control.attributes["value"] or ""
+        values[label.text.strip()] = control.attributes["value"] or ""
+    return values
