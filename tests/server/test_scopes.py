@@ -99,6 +99,15 @@ def test_a_call_without_its_scopes_is_challenged_with_all_of_them_and_a_broader_
     assert "result" in json.loads(caller("db:admin billing").send(body).body)
 
 
+def test_a_refusal_names_scopes_with_the_prefix_of_the_issuer_as_its_challenge_does():
+    client = caller(NO_SCOPES)
+    prefixed = client.by(replaced_settings={**client.replaced_settings, "scope_prefix": "api://db/"})
+    answer = prefixed.send(call("write"))
+    shown = ["api://db/db:write", "api://db/billing"]
+    assert f'scope="{" ".join(shown)}"' in answer.headers["www-authenticate"]
+    assert ", ".join(shown) in json.loads(answer.body)["error"]["message"]
+
+
 def test_scopes_are_checked_after_the_name_and_before_capabilities():
     without, writer = (caller(scope, capabilities={}) for scope in (NO_SCOPES, WRITER))
     assert without.call_error("nothing")["code"] == -32602

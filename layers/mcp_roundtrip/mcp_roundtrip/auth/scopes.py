@@ -17,6 +17,9 @@ _ALLOWED: Final = r"[\x21\x23-\x5b\x5d-\x7e]{1,256}"
 OFFLINE_ACCESS: Final = "offline_access"
 """Requests a refresh token; no resource requires it (basic/authorization "Refresh Tokens")."""
 
+OPENID_SCOPES: Final = frozenset({"openid", "profile", "email", "address", "phone"})
+"""Scopes of the issuer itself, which have no prefix (OpenID Connect Core 3.1.2.1 and 5.4)."""
+
 
 def validate_scopes(given: Iterable[str]) -> tuple[str, ...]:
     """Return the scopes without duplicates, in their order. Raises DefinitionError if they are invalid."""
@@ -70,6 +73,11 @@ def _reached(direct: Mapping[str, Sequence[str]], start: str) -> frozenset[str]:
             reached.add(scope)
             ahead += direct.get(scope, ())
     return frozenset(reached)
+
+
+def with_prefix(scopes: Iterable[str], prefix: str) -> list[str]:
+    """Return the scopes as clients request them from the issuer, all but OPENID_SCOPES with its prefix."""
+    return [scope if scope in OPENID_SCOPES else prefix + scope for scope in scopes]
 
 
 class PrefixedScopes(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.scopes import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import Refusal
@@ -150,7 +151,8 @@ def _reply_to(error: Exception, ports: Ports, invocation: Invocation) -> Reply:
     """Return the reply to an exception, and log it (basic/authorization "Error Handling")."""
     if isinstance(error, InsufficientScope):
         ports.observer.record("insufficient_scope", scopes=list(error.scopes))
-        text = f"Insufficient scope: sign in with {', '.join(error.scopes)}"
+        scopes = with_prefix(error.scopes, ports.settings.scope_prefix)
+        text = f"Insufficient scope: sign in with {', '.join(scopes)}"
         return Reply(Refusal("insufficient_scope", INVALID_REQUEST, text, http_status=403))
     if isinstance(error, Unauthorized):
         ports.observer.record("unauthorized", reason=error.reason)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
+from mcp_roundtrip.auth.scopes import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
@@ -45,9 +46,6 @@ _CARD_CORS: Final[Mapping[str, str]] = {
 _CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
-
-OPENID_SCOPES: Final = frozenset({"openid", "profile", "email", "address", "phone"})
-"""Scopes of the issuer itself, which have no prefix (OpenID Connect Core 3.1.2.1 and 5.4)."""
 
 METADATA_MAX_AGE_S: Final = 3_600
 """How long clients may cache the resource metadata."""
@@ -197,8 +195,8 @@ class ProtectedResource(Struct, frozen=True):
     """The metadata of a protected resource.
 
     `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should
-    request first; a challenge tells them which others a request needs. Clients are shown scopes after
-    `scope_prefix`, except OPENID_SCOPES.
+    request first; a challenge tells them which others a request needs. Clients are shown scopes
+    `with_prefix`.
     """
 
     resource: str
@@ -220,7 +218,8 @@ class ProtectedResource(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Return the document (RFC 9728 §2)."""
-        optional = {"scopes_supported": self._prefixed(self.scopes), "resource_name": self.name}
+        scopes = with_prefix(self.scopes, self.scope_prefix)
+        optional = {"scopes_supported": scopes, "resource_name": self.name}
         return {
             "resource": self.resource,
             "authorization_servers": list(self.authorization_servers),
@@ -234,12 +233,10 @@ class ProtectedResource(Struct, frozen=True):
         `error` is the code of RFC 6750, None if the request had no token. `scopes` are all that the request
         needs; None means those to request first.
         """
-        scope = " ".join(self._prefixed(self.scopes if scopes is None else scopes))
+        needed = self.scopes if scopes is None else scopes
+        scope = " ".join(with_prefix(needed, self.scope_prefix))
         given = {"error": error, "scope": scope, "resource_metadata": self.url}
         return "Bearer " + ", ".join(f"{name}={_quoted(text)}" for name, text in given.items() if text)
-
-    def _prefixed(self, scopes: Iterable[str]) -> list[str]:
-        return [scope if scope in OPENID_SCOPES else self.scope_prefix + scope for scope in scopes]
 
 
 def _quoted(text: str) -> str:
