@@ -22,10 +22,11 @@ from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.store import Item, item_size
 from mcp_roundtrip_tools.events import of_application as messages
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request as LocalRequest
 from mcp_roundtrip_tools.run.http.messages import Response
+from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.template.model import REGION
 from mcp_roundtrip_tools.template.yaml_reader import load
 from measure import BenchmarkError

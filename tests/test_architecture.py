@@ -137,9 +137,16 @@ def imported_modules(tree: ast.AST, known: frozenset[str]) -> frozenset[str]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    # Importing a module from its package does not import what the package itself imports.
-    packages = {name.rpartition(".")[0] for name in names & known}
-    return (names & known) - packages
+    return frozenset(names & known)
+
+
+def folders_of(module: str) -> set[str]:
+    """Return the folders of a module whose `__init__` Python runs before it.
+
+    That of the package is no part of the graph: it imports its names when they are used.
+    """
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(2, len(parts))}
 
 
 @cache
@@ -153,7 +160,12 @@ def import_graph() -> dict[str, frozenset[str]]:
         if "{{" not in str(path)  # a template of an application
     }
     known = frozenset(paths)
-    return {name: imported_modules(parsed(path), known) for name, path in paths.items()}
+    graph = {}
+    for name, path in paths.items():
+        imported = {each for each in imported_modules(parsed(path), known) if "." in each}
+        folders = set[str]().union(*map(folders_of, imported)) - folders_of(name)
+        graph[name] = frozenset(imported | folders) - {name}
+    return graph
 
 
 def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:

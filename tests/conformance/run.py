@@ -27,7 +27,7 @@ from publication import COUNTS, badge, page
 from suite import NODE, SUITE, Suite, install
 from verdict import Row, judge
 
-from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.serving import serve
 
 CACHE: Final = ROOT / ".cache" / "conformance"
 RESULTS: Final = Path(__file__).with_name("results.json")

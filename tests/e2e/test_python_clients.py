@@ -16,7 +16,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from support.clients import Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
 from support.examples import EXPENSE, HYDERABAD, ORDERS, PRICES, TOKYO_FORECAST

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_roundtrip_tools.console import console as console_server
 from mcp_roundtrip_tools.console.console import CONTENT_TYPES, with_security_headers
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Response
 from support.browser import RunProgram
 from support.served_application import serve

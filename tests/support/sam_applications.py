@@ -12,7 +12,7 @@ from textwrap import dedent
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from support.messages import META, headers, message
 
 FRONT_DOOR = """

@@ -13,9 +13,3 @@
 
 `mcp_roundtrip_tools.template` reads template.yaml, and `mcp_roundtrip_tools.console` is the page at the root.
 """
-
-from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.serving import serve
-from mcp_roundtrip_tools.template.model import FunctionFailed, TemplateError
-
-__all__ = ["FunctionFailed", "LocalApp", "TemplateError", "serve"]

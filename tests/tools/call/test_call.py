@@ -22,7 +22,7 @@ from mcp_roundtrip_tools.call.__main__ import main
 from mcp_roundtrip_tools.call.errors import CallFailed
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.terminal_text import printable_json
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.issuer import User

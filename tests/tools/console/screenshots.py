@@ -15,7 +15,7 @@ from PIL import Image  # pip install pillow
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "tests"))
 
-from mcp_roundtrip_tools.run import serve  # noqa: E402 - after the path
+from mcp_roundtrip_tools.run.serving import serve  # noqa: E402 - after the path
 from support.browser import start_browser  # noqa: E402
 from support.console_browser import Console, console_of  # noqa: E402
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
 from support.client_requests import ASKABLE
 from support.sam_applications import SERVER_WITH_TASKS, http, rpc, wait_until, write_application

@@ -5,9 +5,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.pools import Pool
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
+from mcp_roundtrip_tools.template.model import FunctionFailed
 from support.sam_applications import http, wait_until
 from support.served_application import serve
 

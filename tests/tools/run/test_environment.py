@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.template.model import Function
+from mcp_roundtrip_tools.template.model import Function, FunctionFailed
 from support.sam_applications import http, wait_until
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"

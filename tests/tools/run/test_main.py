@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run import __main__, serve
+from mcp_roundtrip_tools.run import __main__
+from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.terminal.terminal import banner
 from support import skips
 from support.sam_applications import http, write_application

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mcp_roundtrip_tools.run import FunctionFailed
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.aws_endpoint import describe
+from mcp_roundtrip_tools.template.model import FunctionFailed
 from support.sam_applications import http, wait_until
 
 

@@ -4,7 +4,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from mcp_roundtrip_tools.run import TemplateError, serve
+from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.template.model import TemplateError
 from support.sam_applications import ONE_FUNCTION, http, write_application
 
 SOURCE = "import chosen\ndef handler(event, context):\n    return chosen.VALUE\n"

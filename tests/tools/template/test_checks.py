@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run import TemplateError
 from mcp_roundtrip_tools.template.local_names import LocalServices
+from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import read_application
 from support.sam_applications import write_application
 from support.served_application import TEMPLATE

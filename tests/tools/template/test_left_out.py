@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run import FunctionFailed, TemplateError
 from mcp_roundtrip_tools.run.terminal.terminal import banner
-from mcp_roundtrip_tools.template.model import Application, describe_left_out
+from mcp_roundtrip_tools.template.model import Application, FunctionFailed, TemplateError, describe_left_out
 from mcp_roundtrip_tools.template.reader import read_application
 from support.sam_applications import http, write_application
 from support.served_application import serve

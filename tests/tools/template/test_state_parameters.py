@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
 from mcp_roundtrip_tools.template.reader import read_application
 from support.messages import META

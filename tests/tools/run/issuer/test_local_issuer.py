@@ -10,7 +10,7 @@ import pytest
 from mcp.client.auth import oauth2
 from mcp.shared.auth import OAuthToken
 
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from support import oauth_client
 from support.authorized_server import deployed_with_sign_in
