@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip_tools.template import resources as types
+from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
     LATEST,
@@ -49,7 +50,15 @@ def bucket_name(bucket: TemplateResource) -> str:
     return bucket.text("BucketName", f"{STACK_NAME}-{bucket.physical_name.lower()}")
 
 
+KEY_KINDS: Final = {"ECC_NIST_P256": "SIGN_VERIFY", "HMAC_256": "GENERATE_VERIFY_MAC"}
+"""The kinds of KMS keys that can exist on this computer: KeyUsage by KeySpec."""
+
+
 def key_id(key: TemplateResource, services: LocalServices) -> str:
+    """Return the id of a key. Raises TemplateError, and Unresolvable if no such key is emulated."""
+    spec, usage = key.text("KeySpec", "SYMMETRIC_DEFAULT"), key.text("KeyUsage", "ENCRYPT_DECRYPT")
+    if KEY_KINDS.get(spec) != usage:
+        raise Unresolvable(f"the key {key.name} is not emulated: {spec} keys for {usage} are not")
     return f"{key.physical_name}-{services.key_set}"
 
 

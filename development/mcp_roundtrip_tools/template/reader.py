@@ -6,6 +6,7 @@ Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Global
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from mcp_roundtrip_tools.template import resources as types
 from mcp_roundtrip_tools.template.event_sources import RouteReader, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
+from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.local_names import (
     LocalServices,
     bucket_name,
@@ -34,10 +36,6 @@ from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
-
-
-KEY_KINDS = {"ECC_NIST_P256": "SIGN_VERIFY", "HMAC_256": "GENERATE_VERIFY_MAC"}
-"""The kinds of KMS keys that can exist on this computer: KeyUsage by KeySpec."""
 
 
 def read_application(
@@ -93,11 +91,9 @@ def _keys(stacks: Stack, services: LocalServices, left_out: LeftOut) -> tuple[Te
             aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
     found = []
     for key in stacks.of_type(types.KEY):
-        with left_out.noting():
-            spec, usage = key.text("KeySpec", "SYMMETRIC_DEFAULT"), key.text("KeyUsage", "ENCRYPT_DECRYPT")
-            if KEY_KINDS.get(spec) == usage:
-                own = key_id(key, services)
-                found.append(TemplateKey(key.name, own, spec, tuple(aliases.get(own, ()))))
+        with left_out.noting(), suppress(Unresolvable):  # the functions that use it are left out
+            own = key_id(key, services)
+            found.append(TemplateKey(key.name, own, key.text("KeySpec"), tuple(aliases.get(own, ()))))
     return tuple(found)
 
 

@@ -64,6 +64,7 @@ CANNOT_RUN = {
     "an attribute": (variable("!GetAtt Nowhere.Colour"), "Nowhere.Colour"),
     "an output": (variable("!GetAtt Nested.Outputs.Url"), "Nested.Outputs.Url"),
     "a text": (variable("!Sub 'x${NoDefault}'"), "NoDefault"),
+    "a key of a kind that is not emulated": (variable("!GetAtt Key.Arn"), "Key is not emulated"),
     "an unknown function": (variable("!ToJsonString {a: 1}"), "Fn::ToJsonString"),
     "a list": (variable("[1]"), "Bad.Environment.A"),
     "a list of variables": ("Environment: {Variables: [1]}", "Bad.Variables"),
@@ -72,8 +73,11 @@ CANNOT_RUN = {
 
 @pytest.mark.parametrize(("properties", "reason"), CANNOT_RUN.values(), ids=CANNOT_RUN)
 def test_a_function_that_cannot_run_is_left_out_with_its_reason(properties, reason, tmp_path):
-    nested = "Nested: {Type: AWS::Serverless::Application, Properties: {Location: {ApplicationId: a}}}"
-    found = read(write(tmp_path, properties, nested))
+    rest = """
+      Nested: {Type: AWS::Serverless::Application, Properties: {Location: {ApplicationId: a}}}
+      Key: {Type: AWS::KMS::Key}
+      """.strip()
+    found = read(write(tmp_path, properties, rest))
     assert set(found.functions) == {"Good"}
     assert reason in found.left_out["Bad"]
     [line] = [line for line in describe_left_out(found) if "ANY /bad" in line]
