@@ -1,12 +1,14 @@
 """Functions in real runtime processes."""
 
+import json
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.environment import process_variables
+from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function, FunctionFailed
@@ -81,6 +83,31 @@ def test_a_process_that_fails_is_reported_and_replaced(running, function, do, er
     assert text in failed.payload["errorMessage"]
     wait_for(running, text)
     assert (running.app.invoke("Odd", {"do": "pid"})["pid"] == before) is (function != "Odd")
+
+
+DIES = """
+import os
+
+def handler(event, context):
+    os.kill(os.getpid(), event)
+"""
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has real-time signals")
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(9, "SIGKILL"), pytest.param(40, "40", marks=ON_LINUX)], ids=["named", "real-time"]
+)
+def test_the_signal_that_ended_a_process_is_reported(number, name, tmp_path):
+    (tmp_path / "app.py").write_text(DIES)
+    function = Function("F", "app.handler", tmp_path, (), {}, 60, 128)
+    variables = process_variables(function, {}, {})
+    process = ProcessEnvironment(function, variables, python=sys.executable, log=lambda line: None)
+    try:
+        error = json.loads(process.invoke(InvokeRequest("F", str(number).encode())).payload)
+    finally:
+        process.stop()
+    assert error["errorType"] == "Runtime.ExitError"
+    assert error["errorMessage"].endswith(f"signal: {name}")
 
 
 def test_only_the_first_response_to_the_event_that_runs_is_accepted():

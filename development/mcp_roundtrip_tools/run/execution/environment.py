@@ -207,7 +207,7 @@ class ProcessEnvironment:
     def _await_exit(self) -> None:
         status = self._process.wait()
         self._kill_group()  # child processes that still run
-        how = f"exit status {status}" if status >= 0 else f"signal: {signal.Signals(-status).name}"
+        how = f"exit status {status}" if status >= 0 else f"signal: {_signal_name(-status)}"
         self._api.reports.put(Fault("Runtime.ExitError", f"Runtime exited with error: {how}"))
 
     def _kill_group(self) -> None:
@@ -274,6 +274,13 @@ def _log_variables(function: Function) -> dict[str, str]:
     level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""
     found = {"AWS_LAMBDA_LOG_FORMAT": function.log_format, "AWS_LAMBDA_LOG_LEVEL": level.upper()}
     return {name: value for name, value in found.items() if value}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # most real-time signals have no name
+        return str(number)
 
 
 def _message(report: InvocationResult | Fault) -> str:
