@@ -167,16 +167,10 @@ class ClientProcess(Connection):
 
     @contextmanager
     def connected(
-        self,
-        url: str,
-        *,
-        asks: bool = True,
-        tasks: bool = False,
-        initialize: bool = False,
-        apps: bool = False,
+        self, url: str, *, asks: bool = True, tasks: bool = False, initialize: bool = False
     ) -> Iterator[Connection]:
         """Connect until the block ends: with a handler of questions, with tasks, opened by `initialize`."""
-        options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize, "apps": apps}
+        options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize}
         self.run("connect", {**options, "driver": self._driver})
         try:
             yield self

@@ -1,5 +1,5 @@
 // The MCP client of the Vercel AI SDK.
-import { createMCPClient, ElicitationRequestSchema, mcpAppClientCapabilities } from "@ai-sdk/mcp";
+import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
 
 import { ask, called, run } from "./lines.mjs";
 
@@ -10,10 +10,7 @@ await run({
     client = await createMCPClient({
       transport: { type: "http", url: options.url },
       protocolVersionDiscovery: !options.initialize,
-      capabilities: {
-        ...(options.asks ? { elicitation: {} } : {}),
-        ...(options.apps ? mcpAppClientCapabilities : {}),
-      },
+      capabilities: options.asks ? { elicitation: {} } : {},
     });
     if (options.asks) client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => ask(params));
     return { protocol: client.initializeResult.protocolVersion };
