@@ -18,7 +18,7 @@ from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.examples import HYDERABAD, ORDERS, RESOLVE, TOKYO
 from support.page_user import LINK, answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
-from support.real_clients import FOLDER, Called, Connection, RealClient, real_clients
+from support.real_clients import FOLDER, Called, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Exchange, Recorded, recorded
 
 pytest_plugins = ["support.real_clients"]
@@ -226,7 +226,7 @@ class TextReader:
     It knows what its client shows to a model: the listed schema of the tool, and the text of the results.
     """
 
-    def __init__(self, client: Connection, tool: str, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, client: ClientProcess, tool: str, arguments: Mapping[str, Any]) -> None:
         self.client, self.tool = client, tool
         [self.schema] = [each["inputSchema"] for each in client.tools() if each["name"] == tool]
         self.arguments = dict(arguments)

@@ -65,7 +65,7 @@ def inspector_process() -> Iterator[Inspect]:
     """Run all commands of a module in one process (tests/clients/drivers/inspector.mjs)."""
     [client] = [each for each in real_clients() if each.id == "inspector"]
     with running(client.command()) as started:
-        process = ClientProcess(started)
+        process = ClientProcess(client, started)
 
         def inspected(configuration: Any, *arguments: str) -> InspectorOutput:
             done = process.run("command", {"configuration": configuration, "args": arguments})

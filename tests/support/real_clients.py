@@ -110,12 +110,24 @@ class Called:
         return self.text
 
 
-class Connection:
-    """A client with a connection to a server."""
+class ClientProcess:
+    """A client in its process: it connects as often as a test wants, to one server at a time."""
 
-    def __init__(self, process: subprocess.Popen[str], driver: str = "") -> None:
+    def __init__(self, client: RealClient, process: subprocess.Popen[str]) -> None:
         self._process = process
-        self._driver = driver
+        self._driver = Path(client.driver).stem
+
+    @contextmanager
+    def connected(
+        self, url: str, *, asks: bool = True, tasks: bool = False, initialize: bool = False
+    ) -> Iterator[None]:
+        """Connect until the block ends: with a handler of questions, with tasks, opened by `initialize`."""
+        options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize}
+        self.run("connect", {**options, "driver": self._driver})
+        try:
+            yield
+        finally:
+            self.run("close", {})
 
     def tools(self) -> list[dict[str, Any]]:
         return list(self.run("list", {}))
@@ -162,22 +174,6 @@ class Connection:
         return dict(json.loads(line))
 
 
-class ClientProcess(Connection):
-    """A client in its process: it connects as often as a test wants, to one server at a time."""
-
-    @contextmanager
-    def connected(
-        self, url: str, *, asks: bool = True, tasks: bool = False, initialize: bool = False
-    ) -> Iterator[Connection]:
-        """Connect until the block ends: with a handler of questions, with tasks, opened by `initialize`."""
-        options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize}
-        self.run("connect", {**options, "driver": self._driver})
-        try:
-            yield self
-        finally:
-            self.run("close", {})
-
-
 @contextmanager
 def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -208,7 +204,7 @@ def process_of() -> Iterator[Callable[[RealClient], ClientProcess]]:
         def process(command: tuple[str, ...]) -> subprocess.Popen[str]:
             return stack.enter_context(running(command))
 
-        yield lambda client: ClientProcess(process(tuple(client.command())), Path(client.driver).stem)
+        yield lambda client: ClientProcess(client, process(tuple(client.command())))
 
 
 @pytest.fixture
