@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
@@ -49,6 +50,12 @@ def buy(ctx: Context) -> str:
     sure = ctx.elicit("sure", "Really?", bool)
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
     return ctx.step("buy", effect, str(sure))
+
+
+@server.tool
+def sign(ctx: Context) -> str:
+    ctx.elicit("sure", "Really?", bool)
+    return ctx.signed_link("link", "https://x.test")
 
 
 @server.tool(task="optional")
@@ -409,3 +416,15 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
             expected.insert(crash_in, expected[crash_in])
         assert effects == expected, crashed.killed_at
     assert len(kills) == (5, 8, 7)[crash_in], kills
+
+
+def test_a_pass_without_keys_is_an_error_of_its_call_which_continues_when_they_are_back(deployment):
+    def fail():
+        raise KeyServiceError("ThrottlingException")
+
+    deployment.answer(deployment.text("sign"), sure=True)
+    without_keys = deployment.by(replaced_ports={"links": fail})
+    assert without_keys.call_error("sign")["code"] == -32603
+    assert without_keys.failures[-1] == "state_unavailable"
+    deployment.clock.advance(90)
+    assert deployment.text("sign").startswith("https://x.test")
