@@ -253,6 +253,12 @@ def test_an_answer_that_is_too_large_to_be_kept_is_invalid_params_and_stores_not
     assert deployment.poll(task_id)["inputRequests"].keys() == {"size", "name"}
 
 
+def test_arguments_that_no_item_can_hold_are_a_tool_error_that_says_so_and_no_task_is_created(deployment):
+    assert "arguments are too large" in deployment.error_text("job", label="x" * 500_000)
+    assert deployment.outcome == "arguments_too_large"
+    assert not deployment.sent
+
+
 def test_a_task_that_has_ended_acknowledges_answers_and_cancellations_and_never_changes(deployment):
     completed = deployment.run_task("job", label="x")
     failed = deployment.by(capabilities=TASKS).run_task("samples")
