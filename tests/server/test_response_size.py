@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from mcp_roundtrip import Context
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.lambda_invocation import Invocation
-from support.client_requests import refused
+from support.client_requests import TASKS, refused
 from support.deployment import Deployment, legacy
 from support.messages import META, call, headers, message
 from support.servers import server_of
@@ -97,3 +97,20 @@ def test_an_error_over_the_limit_for_a_legacy_client_is_replaced():
         codes.append(refused(answer)[1])
     assert codes == [-32042, -32603]
     assert client.failures == ["result_too_large"]
+
+
+def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_result():
+    server = Server("tasks")
+
+    @server.tool(task="required")
+    def report(ctx: Context) -> str:
+        ctx.run_as_task()
+        return "a" * 5_000
+
+    client = Deployment(server, capabilities=TASKS, user=None)
+    body = client.body("tasks/get", taskId=client.run_task("report"))
+    whole, cut = (limited(client, body, limit) for limit in (20_000, 5_000))
+    assert len(cut.body) <= 5_000
+    full, short = (json.loads(answer.body)["result"] for answer in (whole, cut))
+    assert short["result"]["isError"]
+    assert {**short, "result": full["result"]} == full

@@ -12,7 +12,7 @@ from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import Refusal, ResultTooLarge, SettingsError
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_GET, TOOLS_CALL
 from mcp_roundtrip.protocol.http import (
     JSON_HEADERS,
     HttpRequest,
@@ -112,13 +112,20 @@ def _within_limit(
 
 
 def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
-    """Report a result that Lambda or a load balancer would refuse, without telling the caller the reason."""
+    """Report a result that Lambda or a load balancer would refuse, without telling the caller the reason.
+
+    Raises ProtocolError, except for the result of a tool: clients would poll the task of a JSON-RPC error
+    again.
+    """
     error = ResultTooLarge(limit)
     context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)
-    if context.request.method != TOOLS_CALL:
-        raise ProtocolError(INTERNAL_ERROR, str(error))
     assert not isinstance(reply.body, ProtocolError)
+    has_result_of_task = context.request.method == TASKS_GET and "result" in reply.body
+    if context.request.method != TOOLS_CALL and not has_result_of_task:
+        raise ProtocolError(INTERNAL_ERROR, str(error))
     result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], str(error))
+    if has_result_of_task:
+        result = {**reply.body, "result": result}
     if context.request.is_legacy:
         del result["resultType"]
     return HttpResponse(200, _result_message(context.request.id, result), JSON_HEADERS)
