@@ -97,8 +97,8 @@ FAR = 10**15
 
 def test_only_versions_that_nothing_needs_are_deleted(account, capsys):
     published = [account.publish(WORKER, N=str(n)) for n in range(10)]
-    first, second, third, fourth, fifth, sixth, *_, last = published
-    tool = account.publish(TOOL, MCP_TASK_WORKER=fourth)
+    first, second, third, fourth, fifth, sixth, seventh, *_, last = published
+    tool = account.publish(TOOL, MCP_TASK_WORKER=seventh)
     account.publish(TOOL, MCP_TASK_WORKER=fifth)  # not deployed
     account.send_traffic(TOOL, tool)
     account.send_traffic(WORKER, fourth, **{sixth.rpartition(":")[2]: 0.1})
@@ -112,7 +112,7 @@ def test_only_versions_that_nothing_needs_are_deleted(account, capsys):
     assert main(["--stack", STACK], account.client) == 0
     assert len(account.numbers()) == 10, "without --delete, nothing is deleted"
     assert main(["--stack", STACK, "--delete"], account.client) == 0
-    assert account.numbers() == [each.rpartition(":")[2] for each in (second, fourth, sixth, last)]
+    assert account.numbers() == [each.rpartition(":")[2] for each in (second, fourth, sixth, seventh, last)]
     lines = capsys.readouterr().out.splitlines()
     assert [line.rpartition("  ")[2] for line in lines[:10]] == [
         "unused",
@@ -121,7 +121,8 @@ def test_only_versions_that_nothing_needs_are_deleted(account, capsys):
         "kept: an alias",
         "unused",
         "kept: an alias",
-        *["unused"] * 3,
+        "kept: new tasks of the tool",
+        *["unused"] * 2,
         "kept: the newest version",
     ]
 
