@@ -322,5 +322,8 @@ def test_a_front_door_serves_the_dialect_for_its_owners():
     assert deployment.status(task_id) == "working"
     assert deployment.result("tasks/cancel", taskId=task_id)["status"] == "cancelled"
     assert deployment.error("tasks/result", taskId=task_id)["code"] == -32602
+    deployment.forwarded.clear()
     assert deployment.call_error("echo")["code"] == -32601
+    assert deployment.error("tools/call", name="several", task={})["code"] == -32601
+    assert not deployment.forwarded, "the catalog says which tools can be tasks"
     assert deployment.call_error("nothing")["code"] == -32602
