@@ -96,6 +96,12 @@ def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(unlimited):
     assert len(items) == 3
 
 
+def test_the_task_of_a_parked_call_exists_as_long_as_it_may_run(unlimited):
+    parked = unlimited.park_flow()
+    task = unlimited.start(flow=None, continued=parked, ttl_ms=DAY_S * 1_000)
+    assert task.expires_s >= task.deadline_ms / 1_000 > parked.expires_s
+
+
 def test_a_flow_is_parked_or_becomes_a_task_once(unlimited):
     parked = unlimited.park_flow()
     assert unlimited.tasks.find(unlimited.flow) == parked
