@@ -95,6 +95,14 @@ def test_other_callers_and_other_calls_do_not_find_it(table, other):
     assert table.park_call(other).pk != parked.pk
 
 
+def test_a_view_that_answers_a_part_of_its_questions_stores_nothing(table):
+    asked = dict.fromkeys(("size", "color"), FORM)
+    journal = replace(JOURNAL, outstanding=dict.fromkeys(asked, Fingerprint("m", "f")))
+    parked = table.parked.create(ALICE, CALL, journal, asked, "app")
+    assert table.parked.answer(parked, {"size": YES}, "app") is True
+    assert table.find() == parked
+
+
 def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):
     parked = table.park_call()
     answer_link(table.links, parked.link, {"size": YES})
