@@ -8,7 +8,7 @@ from pydantic import BaseModel, field_validator
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
 from support.client_requests import APPS, FORMS, TASKS, accepted, app_status, next_round, text
@@ -416,6 +416,19 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
             expected.insert(crash_in, expected[crash_in])
         assert effects == expected, crashed.killed_at
     assert len(kills) == (5, 8, 7)[crash_in], kills
+
+
+def test_a_call_that_expires_before_its_answer_is_stored_starts_from_its_beginning(deployment):
+    deployment.text("relayed")
+    reads = count()
+    expiring = FaultyStore(
+        deployment.store,
+        lambda operation: operation.keys[0][1] == TASK and next(reads) == 1,
+        before=lambda operation: deployment.store._items.pop(operation.keys[0]),
+    )
+    asked = deployment.by(store=expiring).text("relayed", input_responses={"number": 3})
+    assert "How many?" in asked
+    assert effects == ["prepared", "prepared"]
 
 
 def test_a_pass_without_keys_is_an_error_of_its_call_which_continues_when_they_are_back(deployment):
