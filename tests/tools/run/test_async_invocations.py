@@ -7,6 +7,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
+from mcp_roundtrip_tools.run.observation.records import current_cause
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import read_application
 from support.manual_timers import START_S, ManualTimers
@@ -26,6 +27,7 @@ class Lambda:
         self.timers = ManualTimers()
         self.failures = failures
         self.attempts: list[tuple[float, str | None]] = []
+        self.triggers: list[str] = []
         self.sent: list[tuple[str, str]] = []
         self.log: list[str] = []
         function = replace(FUNCTION, **options)
@@ -35,6 +37,7 @@ class Lambda:
 
     def _run(self, invocation):
         self.attempts.append((self.timers.now_s() - START_S, invocation.request_id))
+        self.triggers.append(current_cause().trigger)
         return ERROR if len(self.attempts) <= self.failures else SUCCESS
 
     def _send(self, arn, body):
@@ -57,6 +60,7 @@ def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(f
     functions = Lambda(failures, scale)
     request_id = functions.invoke()
     assert functions.attempts == [(time, request_id) for time in times]
+    assert functions.triggers == ["async", "retry", "retry"][: len(times)]
     assert functions.invoke() != request_id
 
 

@@ -20,8 +20,8 @@ def begin_request(recorder, name):
     return exchange
 
 
-def begin_worker(recorder):
-    with caused_by("async", None):
+def begin_worker(recorder, trigger="async", caller=None):
+    with caused_by(trigger, caller):
         return recorder.begin_invocation("F", b"{}", "worker", environment_id="F-1", is_new_environment=True)
 
 
@@ -65,6 +65,14 @@ def test_a_repeated_invocation_has_an_id_of_its_own(recorder):
     repeated = [begin_worker(recorder) for _ in range(3)]
     assert [each.id for each in repeated] == ["worker", "worker#2", "worker#3"]
     assert {each.request_id for each in repeated} == {"worker"}
+
+
+@pytest.mark.parametrize("trigger", ["async", "retry", "queue"])
+def test_an_invocation_for_which_nothing_waits_is_none_of_its_caller_s(recorder, trigger):
+    request = begin_request(recorder, "a")
+    worker = begin_worker(recorder, trigger, request.id)
+    assert request.invocations == []
+    assert recorder.background_invocations() == (worker,)
 
 
 def test_an_invocation_keeps_its_newest_lines(recorder):
