@@ -312,6 +312,10 @@ def test_unknown_names_are_not_found(console, path, body, method):
     assert console.api(path, body, method).status == 404
 
 
+def test_a_name_in_a_path_may_be_percent_encoded(console):
+    assert console.read("sources/%53erver") == console.read("sources/Server")
+
+
 @pytest.mark.parametrize(
     "body",
     [
