@@ -92,6 +92,23 @@ def test_a_step_checkpoints_before_it_runs_when_little_time_is_left():
     assert call() == Done(["a", "b", "c"])
 
 
+def test_an_answer_that_is_sent_again_is_no_unasked_one_if_a_checkpoint_comes_before_its_question():
+    def old(ctx: Context) -> None:
+        ctx.elicit("q", "?", bool)
+        ctx.elicit("r", "?", bool)
+
+    def new(ctx: Context) -> None:
+        ctx.step("inserted", int)
+        ctx.checkpoint(needs_ms=1e9)
+        old(ctx)
+
+    call = Passes(old).begun()
+    call(q=accept(True))
+    upgraded = call.on(new)
+    assert isinstance(upgraded(q=accept(True), unasked=accept(True)), Checkpointed)
+    assert upgraded.run.unasked_responses() == ["unasked"]
+
+
 def test_a_round_without_progress_never_checkpoints():
     assert Passes(long_work("a"), remaining_ms=0)() == Done(["a"])
 

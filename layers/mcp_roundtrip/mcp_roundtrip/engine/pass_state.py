@@ -274,9 +274,14 @@ class Run:
         return {key: changed for key, changed in changes.items() if changed}
 
     def unasked_responses(self) -> list[str]:
-        """Return the keys of this request's responses that answer no question of this call."""
-        asked = self.history.journal.outstanding
-        return [key for key in self.inputs.responses if key not in asked and not self.history.is_used(key)]
+        """Return the keys of this request's responses that answer no question of this call.
+
+        A pass that ends early may not reach a question that has its answer: a client may send that again.
+        """
+        history = self.history
+        asked = history.journal.outstanding
+        unused = (key for key in self.inputs.responses if key not in asked and not history.is_used(key))
+        return [key for key in unused if history.entry(key) is None]
 
     def to_journal(self) -> Journal:
         """Return the journal for the next pass.
