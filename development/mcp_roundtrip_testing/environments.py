@@ -170,16 +170,17 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
     A function and its worker have one file. The file lacks what one of them lacks.
     """
     try:
+        from mcp_roundtrip_tools.template.functions import has_settings
         from mcp_roundtrip_tools.template.model import TemplateError
         from mcp_roundtrip_tools.template.parameters import placeholder_parameters
-        from mcp_roundtrip_tools.template.reader import read_application
+        from mcp_roundtrip_tools.template.reader import Template
     except ModuleNotFoundError:
         return {}
     placeholders = placeholder_parameters(template)
-    application = read_application(template, placeholders, checks_values=False)
+    application = Template(template, placeholders).application(checks_values=False)
     found: dict[Path, frozenset[str]] = {}
     for function in application.functions.values():
-        if any(name.startswith("MCP_") for name in function.environment):
+        if has_settings(function.environment):
             try:
                 unset = find_unset_settings(load_settings(function.environment))
             except SettingsError as error:

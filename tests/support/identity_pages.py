@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from mcp_roundtrip.deployment.settings import Settings, load_settings
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.project import ROOT
 from support.served_application import with_options
 
@@ -82,7 +82,6 @@ def first_settings(provider: str) -> Settings:
 
 def settings(parameters: dict[str, str], endpoint: str) -> Settings:
     """Return the settings of the front door in a deployment with these parameters. Raises TemplateError."""
-    application = read_application(
-        ROOT / "template.yaml", with_options({**parameters, "EndpointUri": endpoint})
-    )
+    given = with_options({**parameters, "EndpointUri": endpoint})
+    application = Template(ROOT / "template.yaml", given).application()
     return load_settings(next(iter(application.functions.values())).environment)

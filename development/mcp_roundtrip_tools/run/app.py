@@ -38,7 +38,7 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.run.services.template_keys import DEVELOPMENT_KEYS, KeySet
 from mcp_roundtrip_tools.template.functions import has_settings
-from mcp_roundtrip_tools.template.local_names import LocalServices, key_name
+from mcp_roundtrip_tools.template.local_names import key_name
 from mcp_roundtrip_tools.template.model import (
     REGION,
     Application,
@@ -49,7 +49,7 @@ from mcp_roundtrip_tools.template.model import (
     TemplateError,
     short_name,
 )
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 
 
 class LocalApp:
@@ -79,7 +79,6 @@ class LocalApp:
     def open(self, addresses: Addresses) -> None:
         """Read the template, whose functions get these addresses. Raises TemplateError."""
         self.addresses = addresses
-        self._services = LocalServices(addresses.url, addresses.aws_url, self._keys.name)
         self._project = Project(self._read, self._options.watch_interval_s, self.recorder.note, self.edited)
         self._catalogs.build(self._project.application)
 
@@ -152,7 +151,7 @@ class LocalApp:
 
     def key_name(self, key_id: str) -> str:
         """Return the name of a KMS key of the template."""
-        return key_name(key_id, self._services)
+        return key_name(key_id, self._keys.name)
 
     def url(self, path: str = "/mcp") -> str:
         """Return the URL of a path of the HTTP API."""
@@ -251,7 +250,10 @@ class LocalApp:
         parameters, issuer = self._options.parameters, self.addresses.issuer
         if issuer is not None:
             parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": issuer.url}
-        found = read_application(self.template, parameters, self._services, self._options.variables)
+        template, addresses = Template(self.template, parameters), self.addresses
+        found = template.application(
+            self._options.variables, addresses.url, addresses.aws_url, self._keys.name
+        )
         self._keys.create(self.kms, found.keys)
         python, cache = self._options.python, self.folder / ".cache/requirements"
         functions, left_out = dict[str, Function](), dict(found.left_out)

@@ -25,6 +25,9 @@ IMPLICIT_REST_API: Final = "ServerlessRestApi"
 """The APIs that SAM creates for events without an ApiId or a RestApiId."""
 
 
+LOCAL_URL: Final = "http://127.0.0.1"
+
+
 @dataclass(frozen=True, slots=True)
 class LocalServices:
     """What a template has on this computer: the URLs of its API and of SQS, and a part of its keys' ids.
@@ -32,9 +35,9 @@ class LocalServices:
     `key_set` tells the keys of one run from those of another one.
     """
 
-    api_url: str = "http://127.0.0.1"
-    sqs_url: str = "http://127.0.0.1"
-    key_set: str = "local"
+    api_url: str
+    sqs_url: str
+    key_set: str
 
 
 def layer_arn(layer: TemplateResource) -> str:
@@ -62,9 +65,9 @@ def key_id(key: TemplateResource, services: LocalServices) -> str:
     return f"{key.physical_name}-{services.key_set}"
 
 
-def key_name(key: str, services: LocalServices) -> str:
+def key_name(key: str, key_set: str) -> str:
     """Return the name of a key by its ARN or id; another text as it is. Logical ids have no hyphens."""
-    name, end, _ = key.rpartition("/")[2].rpartition(f"-{services.key_set}")
+    name, end, _ = key.rpartition("/")[2].rpartition(f"-{key_set}")
     return name.replace("-", ".") if end else key
 
 

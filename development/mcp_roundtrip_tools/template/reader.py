@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +17,7 @@ from mcp_roundtrip_tools.template.event_sources import RouteReader, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.local_names import (
+    LOCAL_URL,
     LocalServices,
     bucket_name,
     key_id,
@@ -38,40 +40,53 @@ from mcp_roundtrip_tools.template.template_tree import check_given, check_platfo
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
-def read_application(
-    path: Path,
-    parameters: Mapping[str, str],
-    services: LocalServices = LocalServices(),  # noqa: B008 - it is immutable
-    variables: Mapping[str, str] = MappingProxyType({}),
-    *,
-    checks_values: bool = True,
-) -> Application:
-    """Read a template and its nested stacks with their parameters: `NAME`, and `Platform.NAME`.
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A SAM template and its nested stacks, with the values of parameters: `NAME`, and `Platform.NAME`."""
 
-    `variables` are the variables of every function, which replace those of the template. Parts that cannot
-    run here are left out. Without `checks_values`, values may be placeholders. Raises TemplateError if a
-    template cannot be read, if a parameter is not allowed, and for a setting that the layer refuses.
-    """
-    tree = read_tree(path)
-    check_platform(tree)
-    check_given(parameters, tree)
-    stacks = Stack(tree, parameters, services)
-    for problem in stacks.problems(checks_values=checks_values):
-        raise TemplateError(problem.removesuffix("."))
+    path: Path
+    parameters: Mapping[str, str]
+
+    def application(
+        self,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        api_url: str = LOCAL_URL,
+        sqs_url: str = LOCAL_URL,
+        key_set: str = "local",
+        *,
+        checks_values: bool = True,
+    ) -> Application:
+        """Read what can run here; parts that cannot are left out.
+
+        `variables` are the variables of every function, which replace those of the template. `key_set` is in
+        the ids of the keys. Without `checks_values`, values may be placeholders. Raises TemplateError if a
+        template cannot be read, if a parameter is not allowed, and for a setting that the layer refuses.
+        """
+        tree = read_tree(self.path)
+        check_platform(tree)
+        check_given(self.parameters, tree)
+        services = LocalServices(api_url, sqs_url, key_set)
+        stacks = Stack(tree, self.parameters, services)
+        for problem in stacks.problems(checks_values=checks_values):
+            raise TemplateError(problem.removesuffix("."))
+        application = _application(stacks, services, variables)
+        for function in application.functions.values() if checks_values else ():
+            check_settings(function)
+        return application
+
+
+def _application(stacks: Stack, services: LocalServices, variables: Mapping[str, str]) -> Application:
     left_out = stacks.left_out()
     reader = FunctionReader(_layers(stacks, left_out), services.api_url, variables, left_out)
     resources = [*stacks.of_type(types.FUNCTION)]
     read = _functions(stacks, resources, reader, left_out)
-    for function in read if checks_values else ():
-        check_settings(function)
-    functions = {each.name: each for each in read}
     of_names = {each.name: name_of_function(each) for each in resources}
     routes = RouteReader(stacks, of_names, left_out).read(resources)
     queues, mappings = (stacks.of_type(kind) for kind in (types.QUEUE, types.EVENT_SOURCE))
-    templates = tuple(dict.fromkeys(tree.files()))
+    templates = tuple(dict.fromkeys(stacks.tree.files()))
     code = dict.fromkeys([each.code for each in read] + [path for each in read for path in each.layers])
     return Application(
-        functions,
+        {each.name: each for each in read},
         read_queues(queues, mappings, resources, left_out),
         routes,
         (*templates, *code),

@@ -9,7 +9,7 @@ from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.observation.records import current_cause
 from mcp_roundtrip_tools.template.model import Function
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import START_S, ManualTimers
 from support.sam_applications import wait_until, write_application
 from support.served_application import serve
@@ -122,7 +122,7 @@ APP = """
 
 def test_the_dead_letter_queue_and_the_retries_of_a_function_are_read(tmp_path):
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
-    functions = read_application(path, {}).functions
+    functions = Template(path, {}).application().functions
     assert (functions["Worker"].dead_letter, functions["Worker"].max_retries) == (None, 2)
     assert (functions["Other"].dead_letter, functions["Other"].max_retries) == (QUEUE_ARN, 0)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.template.local_names import LocalServices
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 from support.served_application import TEMPLATE
 
@@ -16,7 +15,7 @@ LOCAL = {"Platform.EndpointUri": "http://127.0.0.1:3000/mcp"}
 
 
 def application(path: Path = TEMPLATE, **parameters: str) -> Any:
-    return read_application(path, parameters, LocalServices("http://127.0.0.1:3000"))
+    return Template(path, parameters).application(api_url="http://127.0.0.1:3000")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ RULE = """
 def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path, condition, value, is_broken):
     path = write_application(tmp_path, RULE.format(condition=condition, value=value), {})
     with pytest.raises(TemplateError, match="rule One") if is_broken else nullcontext():
-        read_application(path, {})
+        Template(path, {}).application()
 
 
 RESOURCE = """
@@ -136,4 +135,4 @@ FUNCTION = "AWS::Serverless::Function"
 def test_a_misspelled_type_or_a_runtime_without_a_layer_is_refused(kind, runtime, name, problem, tmp_path):
     path = write_application(tmp_path, RESOURCE.format(kind=kind, runtime=runtime, name=name), {})
     with nullcontext() if problem is None else pytest.raises(TemplateError, match=problem):
-        read_application(path, {})
+        Template(path, {}).application()

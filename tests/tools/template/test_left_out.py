@@ -11,7 +11,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.terminal.terminal import banner
 from mcp_roundtrip_tools.template.model import Application, FunctionFailed, TemplateError, describe_left_out
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import http, write_application
 from support.served_application import serve
 
@@ -40,7 +40,7 @@ def write(folder: Path, properties: str = "", rest: str = "", attributes: str = 
 
 
 def read(path: Path, variables: dict[str, str] | None = None, **parameters: str) -> Application:
-    return read_application(path, parameters, variables=variables or {})
+    return Template(path, parameters).application(variables or {})
 
 
 def variable(value: str) -> str:

@@ -13,7 +13,6 @@ import pytest
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_tool
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.template.local_names import LocalServices
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
     REGION,
@@ -23,7 +22,7 @@ from mcp_roundtrip_tools.template.model import (
     TemplateError,
     describe_left_out,
 )
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 from support.served_application import serve
 
@@ -64,7 +63,7 @@ def edit(project: Path, name: str, old: str, new: str) -> Path:
 
 def read(project: Path, parameters: Mapping[str, str] | None = None) -> Application:
     given = {"AuthMode": "none", **(parameters or {})}
-    return read_application(project / ROOT, given, LocalServices(API, SQS))
+    return Template(project / ROOT, given).application(api_url=API, sqs_url=SQS)
 
 
 def settings(application: Application) -> dict[str, str]:

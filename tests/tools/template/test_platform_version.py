@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform
 
 
@@ -36,4 +36,4 @@ def test_make_run_refuses_a_platform_of_another_version(tmp_path):
     nested = "{Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}"
     (tmp_path / "template.yaml").write_text(f"Resources: {{Platform: {nested}}}\n")
     with pytest.raises(TemplateError, match=r"platform\.yaml is that of mcp-roundtrip 0\.0\.1"):
-        read_application(tmp_path / "template.yaml", {})
+        Template(tmp_path / "template.yaml", {}).application()

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.messages import META
 from support.sam_applications import http, rpc
 from support.served_application import TEMPLATE, serve, with_options
@@ -76,7 +76,7 @@ def answer(app: LocalApp, state: str) -> Any:
     ],
 )
 def test_only_keys_whose_condition_holds_are_created(parameters, keys):
-    assert read_application(TEMPLATE, with_options({"AuthMode": "none", **parameters})).keys == keys
+    assert Template(TEMPLATE, with_options({"AuthMode": "none", **parameters})).application().keys == keys
 
 
 @pytest.mark.parametrize(

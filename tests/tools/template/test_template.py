@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.template.local_names import LocalServices
 from mcp_roundtrip_tools.template.model import Application, Queue, TemplateError
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 
 TEMPLATE = """
@@ -71,8 +70,8 @@ KEY_ARN = "arn:aws:kms:us-east-1:000000000000:key/Key-k"
 
 def application(folder: Path, template: str = TEMPLATE, **parameters: str) -> Application:
     path = write_application(folder, template, SOURCES)
-    return read_application(
-        path, {"Stage": "dev", **parameters}, LocalServices("http://127.0.0.1:1", key_set="k")
+    return Template(path, {"Stage": "dev", **parameters}).application(
+        api_url="http://127.0.0.1:1", key_set="k"
     )
 
 
@@ -131,7 +130,7 @@ def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path):
 def test_an_invalid_or_missing_template_is_refused(tmp_path, text):
     for path in (write_application(tmp_path, text, {}), tmp_path / "nowhere.yaml"):
         with pytest.raises(TemplateError):
-            read_application(path, {})
+            Template(path, {}).application()
 
 
 QUEUE_TEMPLATE = """
@@ -157,7 +156,7 @@ QUEUE_TEMPLATE = """
 
 def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores(tmp_path):
     path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
-    read = read_application(path, {}, LocalServices(sqs_url="http://127.0.0.1:2"))
+    read = Template(path, {}).application(sqs_url="http://127.0.0.1:2")
     jobs = Queue("local_tasks", "worker", visibility_timeout_s=60, max_receives=4, dead_letter="Lost")
     assert read.queues == {"Lost": Queue("Lost"), "local_tasks": jobs}
     worker = read.functions["worker"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.template.model import Route
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support import cloudformation
 from support.sam_applications import http, write_application
@@ -31,7 +31,7 @@ NOT_FOUND = (404, {"message": "Not Found"})
     ids=lambda parameters: ",".join(parameters),
 )
 def test_the_routes_of_the_example_are_those_of_its_deployment(parameters):
-    local = read_application(TEMPLATE, with_options(parameters))
+    local = Template(TEMPLATE, with_options(parameters)).application()
     deployed = of_type("AWS::ApiGatewayV2::Route", **parameters).values()
     assert sorted(route.key for route in local.routes) == sorted(route["RouteKey"] for route in deployed)
     assert not local.left_out
@@ -64,7 +64,7 @@ URI = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/fu
 def read(folder: Path, resources: str, events: str = "") -> Any:
     text = "\n    Resources:" + FUNCTION.format(name="F", events=events) + resources
     path = write_application(folder, text, {"f/app.py": ""})
-    return read_application(path, {})
+    return Template(path, {}).application()
 
 
 EVENTS = """
@@ -131,12 +131,12 @@ def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path):
     )
     apis = "".join(f"\n      {api}: {{Type: AWS::Serverless::HttpApi}}" for api in "AB")
     path = write_application(tmp_path, text + apis + "\n", {"f/app.py": ""})
-    found = read_application(path, {})
+    found = Template(path, {}).application()
     assert found.routes[0] == Route("POST", "/mcp", "F")
     [note] = found.notes
     assert note.startswith("POST /mcp leads to F and not to G")
     path.write_text(path.read_text().replace("ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other"))
-    assert not read_application(path, {}).notes
+    assert not Template(path, {}).application().notes
 
 
 def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path):
@@ -145,12 +145,12 @@ def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path)
         "CodeUri: f", f"CodeUri: f\n          {url}"
     )
     path = write_application(tmp_path, text, {"f/app.py": ""})
-    assert read_application(path, {}).routes == (Route("ANY", "$default", "F"),)
+    assert Template(path, {}).application().routes == (Route("ANY", "$default", "F"),)
     path.write_text(
         path.read_text().replace(
             "Events: {}", "Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}"
         )
     )
-    found = read_application(path, {})
+    found = Template(path, {}).application()
     assert found.routes == (Route("GET", "/f", "F"),)
     assert "F.FunctionUrlConfig" in found.notes[0]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.reader import read_application
+from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 from support.transformed_template import transformed_file
 
@@ -71,7 +71,7 @@ def template(folder: Path, value: str, default: str = "", key: str = "") -> Path
 
 
 def variables(path: Path, **parameters: str) -> Any:
-    return read_application(path, parameters).functions["F"].environment
+    return Template(path, parameters).application().functions["F"].environment
 
 
 def expected(text: str) -> dict[str, str]:
@@ -109,10 +109,10 @@ def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value, tmp_p
     declared = f"P: {{Type: String, Default: a, AllowedValues: [a, {value}]}}"
     path = write_application(tmp_path, f"Parameters: {{{declared}}}\nResources: {{}}\n", {})
     with pytest.raises(TemplateError, match="P"):
-        read_application(path, {})
+        Template(path, {}).application()
     path.write_text(path.read_text().replace("Default: a", f"Default: {value}"))
     with pytest.raises(TemplateError, match="P"):
-        read_application(path, {})
+        Template(path, {}).application()
 
 
 def test_a_name_is_a_string(tmp_path):
@@ -121,4 +121,4 @@ def test_a_name_is_a_string(tmp_path):
     assert variables(path)["MAPPED"] == "123456789012"
     path.write_text("Resources: {[a]: {Type: X}}\n")
     with pytest.raises(TemplateError):
-        read_application(path, {})
+        Template(path, {}).application()
