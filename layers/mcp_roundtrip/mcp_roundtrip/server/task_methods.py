@@ -67,10 +67,11 @@ def _get(context: RequestContext) -> Reply:
 
 
 def _update(context: RequestContext) -> Reply:
-    with _task_of_caller(context) as (tasks, caller, task_id):
-        responses = context.params.get("inputResponses")
-        if not isinstance(responses, dict):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+    require_capabilities(context, [TASKS])
+    responses = context.params.get("inputResponses")
+    if not isinstance(responses, dict):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+    with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
         tasks.update(caller, task_id, responses)
     return Reply(results.complete(context.options.server_info))
 
