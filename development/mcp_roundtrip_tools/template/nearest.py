@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+
+
+def meant_name(name: str, known: Collection[str], *, cutoff: float) -> str | None:
+    """Return the known name that an unknown one nearly is; None for a known one, and if none is near.
+
+    `cutoff`: how near, from 0 to 1 (see `difflib.get_close_matches`).
+    """
+    found = [] if name in known else get_close_matches(name, known, 1, cutoff)
+    return found[0] if found else None
 
 
 def hint(name: str, known: Mapping[str, str] | Iterable[str], listed: Iterable[str] | None = None) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic, resolve
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.nearest import meant_name
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 
@@ -133,10 +133,10 @@ _SAM_TYPES: Final = (
 
 def misspelled_type(resource: TemplateResource) -> str | None:
     """Return a sentence for a type that is nearly one of SAM's, which would be left out; otherwise None."""
-    nearest = get_close_matches(resource.kind, _SAM_TYPES, 1, cutoff=0.9)
-    if not nearest or resource.kind in _SAM_TYPES:
+    meant = meant_name(resource.kind, _SAM_TYPES, cutoff=0.9)
+    if meant is None:
         return None
-    return f"{resource.name}.Type: {resource.kind} does not exist; did you mean {nearest[0]}?"
+    return f"{resource.name}.Type: {resource.kind} does not exist; did you mean {meant}?"
 
 
 def read_resources(
