@@ -25,7 +25,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import TASKS, shows_forms_in_apps
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.errors import ClientError, unaskable_error
+from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
@@ -232,9 +232,7 @@ def _refuse_to_follow(this_round: Round, parked: Task) -> Reply | None:
     try:
         require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
     except MissingClientCapability as error:
-        if call.context.takes_rounds:
-            raise
-        return this_round.error_reply(unaskable_error(call, error))
+        return this_round.reply_without(error)
     return None
 
 

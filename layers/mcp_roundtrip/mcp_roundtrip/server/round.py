@@ -16,10 +16,10 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.errors import DefinitionError, ProtocolError
+from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server.errors import ClientError, client_error
+from mcp_roundtrip.server.errors import ClientError, client_error, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
 from mcp_roundtrip.server.lambda_invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
@@ -255,6 +255,12 @@ class Round(Struct, frozen=True):
 
     def reply_for_exception(self, error: BaseException) -> Reply:
         return self.error_reply(client_error(self.call, error))
+
+    def reply_without(self, error: MissingClientCapability) -> Reply:
+        """Build the reply to a client without a capability. Raises the error for one that knows its code."""
+        if self.call.context.takes_rounds:
+            raise error
+        return self.error_reply(unaskable_error(self.call, error))
 
     def error_reply(self, failure: ClientError) -> Reply:
         """Build the reply that reports an error, in a result where the feature's results can."""

@@ -40,7 +40,6 @@ from mcp_roundtrip.server.errors import (
     invalid_state,
     out_of_time_error,
     too_many_rounds,
-    unaskable_error,
 )
 from mcp_roundtrip.server.plan import Carrier, carrier_of_questions
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
@@ -92,9 +91,7 @@ def _adapt(call: FeatureCall) -> FeatureCall | Reply:
         try:
             _check_required_capabilities(call)
         except MissingClientCapability as error:
-            if call.context.takes_rounds:
-                raise
-            return _first_round(call).error_reply(unaskable_error(call, error))
+            return _first_round(call).reply_without(error)
     if "model" in call.feature.channels and "model" in call.plan.fallbacks:  # most calls need no plan
         try:
             call = replace(call, params=take_responses(call.params))
