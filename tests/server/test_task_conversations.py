@@ -1,6 +1,6 @@
 """Random conversations of several clients of one user, whose calls wait, become tasks, and are lost.
 
-Every response keeps the laws of SEP-2663, whatever another client has declared before it.
+Each response depends on what its own request declares, not on other requests (SEP-2663).
 """
 
 import json
