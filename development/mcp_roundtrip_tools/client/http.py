@@ -107,8 +107,8 @@ RENAMED: Final = ("x-amzn-remapped-www-authenticate", "x-mcp-challenge")
 _CORRELATION_HEADERS: Final = ("apigw-requestid", "x-amzn-requestid", "x-amz-apigw-id")
 
 _BY_STATUS: Final = {
-    404: "There is no route at this URL (404). Use the output McpUrl of the stack, which ends in /mcp; with "
-    "DomainName, API Gateway's own host has no routes.",
+    404: "There is no route at this URL (404): its path is wrong, or lacks the stage of the API. Use the "
+    "output McpUrl of the stack, which ends in /mcp; with DomainName, API Gateway's own host has no routes.",
     405: "This URL does not accept POST (405): it is not the MCP endpoint.",
     413: "The endpoint refuses the size of the request (413).",
     429: "The endpoint throttles (429): ThrottlingRate, ThrottlingBurst, a limit at the edge, or open tasks.",
@@ -160,4 +160,5 @@ def explain(response: httpx2.Response, refusal: str = "The server refuses the re
     kind = response.headers.get("content-type", "no content-type")
     text = _BY_STATUS.get(status, f"The URL answers {status} with {kind}: this is not an MCP endpoint.")
     said = f" It says: {message}." if isinstance(message, str) and message else ""
-    return text + said + correlation_of(response)
+    where = "" if status == 404 else correlation_of(response)  # no log has such a request
+    return text + said + where
