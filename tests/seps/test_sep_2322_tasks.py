@@ -16,7 +16,7 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
 )
 from support.client_requests import TASKS, accepted, next_round, text
-from support.deployment import MARGIN_MS, Deployment
+from support.deployment import MARGIN_MS, Deployment, make_front_door
 
 
 class Input(BaseModel):
@@ -322,8 +322,18 @@ def test_a_front_door_serves_the_dialect_for_its_owners():
     assert deployment.status(task_id) == "working"
     assert deployment.result("tasks/cancel", taskId=task_id)["status"] == "cancelled"
     assert deployment.error("tasks/result", taskId=task_id)["code"] == -32602
-    deployment.forwarded.clear()
     assert deployment.call_error("echo")["code"] == -32601
     assert deployment.error("tools/call", name="several", task={})["code"] == -32601
-    assert not deployment.forwarded, "the catalog says which tools can be tasks"
     assert deployment.call_error("nothing")["code"] == -32602
+
+
+def test_the_owner_and_not_a_stale_catalog_says_which_tools_can_be_tasks():
+    before, after = (Server("owner", legacy_tasks="sep-2322") for _ in range(2))
+    for owner in (before, after):
+        owner.tool(task="optional")(at_once)
+    before.tool(echo)
+    after.tool(task="required")(echo)
+    door = make_front_door({"owner": before}, legacy_tasks="sep-2322")
+    deployment = dialect(after, through_door=True, front_door=door)
+    assert deployment.status(as_task(deployment, "echo")["taskId"]) == "working"
+    assert deployment.call_error("echo")["code"] == -32601

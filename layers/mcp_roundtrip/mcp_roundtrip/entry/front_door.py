@@ -149,6 +149,7 @@ class FrontDoor:
             calls=calls,
             read_own_view=self._forward,
             read_skills=self._read_skills if catalog.skills else None,
+            is_catalog=True,
         )
 
     def _read_skills(self) -> SkillMethods:

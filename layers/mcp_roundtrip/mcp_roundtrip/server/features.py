@@ -26,6 +26,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     `calls`: the handlers of the methods that name a feature.
     `read_own_view`: reads the view of a tool.
     `read_skills`: returns what serves the skills; None if there are none.
+    `is_catalog`: they are those in a catalog, which may be stale: the owner of a feature decides about it.
     """
 
     tools: Mapping[str, ListedTool]
@@ -35,6 +36,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     calls: Mapping[str, Handler]
     read_own_view: ReadView
     read_skills: Callable[[], SkillMethods] | None = None
+    is_catalog: bool = False
 
     @cached_property
     def skills(self) -> SkillMethods:
