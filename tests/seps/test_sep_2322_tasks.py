@@ -143,6 +143,23 @@ def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deploy
         assert refused["code"] == -32602
 
 
+@pytest.mark.parametrize("is_dialect_first", [False, True])
+def test_a_call_that_waits_on_the_page_becomes_no_task_of_the_other_dialect(deployment, is_dialect_first):
+    """The same call in the other dialect starts from its beginning: its client could not read that task."""
+    call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}}
+    in_dialect = {**call, "task": {}, "_meta": {META_CLIENT_CAPABILITIES: {}}}
+    modern = deployment.by(version=PROTOCOL_VERSION, capabilities=TASKS)
+    for client in (deployment, modern) if is_dialect_first else (modern, deployment):
+        if client is modern:
+            client.answer(client.text("provision", name="db"), size=4)
+            task_id = client.call("provision", name="db")["taskId"]
+        else:
+            asked = client.result("tools/call", **in_dialect)["task"]
+            client.answer(text(outcome(client, asked["taskId"])), size=4)
+            task_id = client.result("tools/call", **in_dialect)["task"]["taskId"]
+        assert client.status(task_id) == "working"
+
+
 @pytest.mark.parametrize(
     ("asked", "given"),
     [({}, 60_000), ({"ttl": None}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)],

@@ -52,10 +52,11 @@ def parked_caller(call: FeatureCall) -> ParkedCaller:
     principal = caller_binding(call.context.principal)
     identity = replace(call.binding, principal=principal or _ANONYMOUS).identity()
     assert identity is not None
+    dialect = call.context.ports.tasks().dialect
     if principal is not None:
-        return ParkedCaller(principal, principal, identity)
+        return ParkedCaller(principal, principal, identity, dialect=dialect)
     binding, code = canonical_json(["call", identity]).decode(), call.params.continuation_code
-    return ParkedCaller(binding, None, identity, session_caller(call), code)
+    return ParkedCaller(binding, None, identity, session_caller(call), code, dialect)
 
 
 def task_call_of(call: FeatureCall) -> TaskCall:
