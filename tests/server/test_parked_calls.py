@@ -90,6 +90,12 @@ class Account(BaseModel):
 
 
 @server.tool
+def summarize(ctx: Context) -> str:
+    ctx.elicit("sure", "Really?", bool)
+    return ctx.sample("summary", "Summarize.", max_tokens=10).text
+
+
+@server.tool
 async def register_both(ctx: AsyncContext) -> list[str]:
     answers = await ctx.ask(Elicit("first", "First?", Account), Elicit("second", "Second?", Account))
     return [each.name for each in answers]
@@ -225,6 +231,20 @@ def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beg
     assert deployment.outcome == "asked_on_page"
     deployment.answer(asked, sure=False)
     assert deployment.text("confirm") == "tea False 2"
+
+
+@modern
+def test_a_missing_capability_is_repeated_unless_the_request_declares_it(deployment):
+    deployment.answer(deployment.text("summarize"), sure=True)
+    refused = deployment.call_error("summarize")
+    assert (refused["code"], refused["data"]["requiredCapabilities"]) == (-32021, {"sampling": {}})
+    assert deployment.call_error("summarize") == refused
+    client = deployment.by(capabilities={"sampling": {}, **FORMS})
+    asked = client.post_call("summarize", {}, **next_round(client.call("summarize"), sure=True))["result"]
+    assert [*asked["inputRequests"]] == ["summary"]
+    paged = deployment.by(capabilities={"sampling": {}})
+    paged.answer(paged.text("summarize"), sure=True)
+    assert "cannot be asked" in paged.error_text("summarize")
 
 
 def test_anonymous_callers_are_told_apart_by_their_sessions():

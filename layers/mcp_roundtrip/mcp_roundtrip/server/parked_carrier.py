@@ -61,7 +61,8 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
 
     @cached_property
     def _calls(self) -> ParkedCalls:
-        return ParkedCalls.of(self.call.context.ports.tasks())
+        context = self.call.context
+        return ParkedCalls.of(context.ports.tasks(), context.request.meta.capabilities)
 
     @cached_property
     def _caller(self) -> ParkedCaller:

@@ -24,8 +24,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, dotted_capabilities
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol.capabilities import capability_path, missing_capabilities
 from mcp_roundtrip.protocol.jsonrpc import without_null_members
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
@@ -88,13 +90,17 @@ class ParkedCaller(Struct, frozen=True):
 
 
 class ParkedCalls(Struct, frozen=True):
-    """Finds and creates parked calls. `tasks` has their dialect."""
+    """Finds and creates parked calls. `tasks` has their dialect.
+
+    `declared` are the capabilities of the client that makes the call now.
+    """
 
     tasks: Tasks
+    declared: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
-    def of(cls, tasks: Tasks) -> ParkedCalls:
-        return cls(replace(tasks, dialect=DIALECT))
+    def of(cls, tasks: Tasks, declared: Mapping[str, Any] = MappingProxyType({})) -> ParkedCalls:
+        return cls(replace(tasks, dialect=DIALECT), declared)
 
     def find(self, caller: ParkedCaller) -> Task | None:
         """Return the task of the caller's call; None if there is none to continue. Raises StoreError."""
@@ -250,7 +256,14 @@ class ParkedCalls(Struct, frozen=True):
     def _is_current(self, task: Task) -> bool:
         now_ms = self.tasks.clock_ms()
         if task.is_terminal:
-            return now_ms < task.updated_at_ms + RESULT_TTL_MS
+            return now_ms < task.updated_at_ms + RESULT_TTL_MS and not self._declares_what_lacked(task)
         # A request that began in time may still run the call.
         is_leased = task.lease_until_ms is not None and now_ms < task.lease_until_ms
         return now_ms < task.deadline_ms or is_leased
+
+    def _declares_what_lacked(self, task: Task) -> bool:
+        """Return whether a call has ended with -32021 for capabilities that the client declares now."""
+        if task.error is None or task.error["code"] != MISSING_REQUIRED_CLIENT_CAPABILITY:
+            return False
+        required = dotted_capabilities(task.error["data"]["requiredCapabilities"])
+        return not missing_capabilities(self.declared, map(capability_path, required))
