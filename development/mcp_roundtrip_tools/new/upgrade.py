@@ -1,11 +1,13 @@
 """Replace the files in platform/ by those of the installed package, and print which.
 
-Edited files and a platform that is newer than the package are refused.
+Edited files and a platform that is newer than the package are refused. A Makefile is not replaced, because it
+may have commands of the author: it is compared with that of a new application.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.package_source import (
+    APPLICATION,
     CHECKSUMS,
     PLATFORM,
     checksums,
@@ -36,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         for line in upgrade(given.project, package_files(), force=given.force):
+            print(line)
+        for line in differing_makefiles(given.project):
             print(line)
     except (UpgradeError, TemplateError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -71,6 +76,14 @@ def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> 
     write({**{platform / name: text for name, text in files.items()}, platform / CHECKSUMS: checksums(files)})
     yield f"{PLATFORM}/: version {old} -> {new}"
     yield from (f"  {PLATFORM / name}" for name in changed)
+
+
+def differing_makefiles(project: Path) -> Iterator[str]:
+    """Yield a line for each Makefile that is not that of a new application. Raises OSError."""
+    for name in ("Makefile", "layer/Makefile"):
+        if _text(project / name) not in (None, _text(APPLICATION / name)):
+            new = shlex.quote(str(APPLICATION / name))
+            yield f"{name} is not replaced. This shows what is new in this version: diff {name} {new}"
 
 
 def _text(path: Path) -> str | None:

@@ -1,6 +1,7 @@
 """``mcp-roundtrip upgrade``: what it writes, what it says, and what it refuses."""
 
 import re
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.package_source import checksums, package_files
-from mcp_roundtrip_tools.new.upgrade import UpgradeError, main, upgrade
+from mcp_roundtrip_tools.new.upgrade import UpgradeError, differing_makefiles, main, upgrade
 from mcp_roundtrip_tools.template.template_tree import platform_version
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents
@@ -50,6 +51,21 @@ def test_a_newer_version_is_written_and_its_files_are_named(project):
     ]
     assert {name: (project / "platform" / name).read_text() for name in files} == files
     assert list(upgrade(project, files)) == [f"platform/ is that of version {NEWER} already."]
+
+
+@pytest.mark.parametrize("name", ["Makefile", "layer/Makefile"])
+def test_a_makefile_of_another_version_is_kept_and_compared_with_that_of_this_one(project, capsys, name):
+    makefile = project / name
+    current = makefile.read_text()
+    makefile.write_text(current + "mine:\n")
+    assert main(["--project", str(project)]) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{name} is not replaced")
+    *_, own, new = shlex.split(line)
+    assert (own, Path(new).read_text()) == (name, current)
+    assert makefile.read_text() == current + "mine:\n"
+    makefile.unlink()
+    assert list(differing_makefiles(project)) == []
 
 
 def test_an_edited_file_is_kept_unless_the_user_insists(project, capsys):
