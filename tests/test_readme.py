@@ -1,4 +1,4 @@
-"""The examples of the README, of the guide to an own project and of writing tools work as shown."""
+"""The examples of the README, of adding a tool and of writing tools work as shown."""
 
 import re
 import subprocess
@@ -17,9 +17,9 @@ from mcp_roundtrip_tools.new.__main__ import render
 from support.documents import code_blocks, read_document, run_blocks
 from support.project import ROOT
 
-OWN_PROJECT = "docs/guides/your-own-project.md"
+ADDING = "docs/guides/adding-a-tool.md"
 TOOL, TEST = code_blocks("README.md", "python")
-OWN_TOOL, OWN_TEST = code_blocks(OWN_PROJECT, "python")
+OWN_TOOL, OWN_TEST = code_blocks(ADDING, "python")
 RESULT = {"address": "orders.db.internal", "vcpus": 4, "price": 60}
 
 
@@ -66,7 +66,7 @@ def test_the_test_shown_passes(project):
 
 def test_the_own_tool_shown_passes_its_test(tmp_path):
     write({tmp_path / path: text for path, text in render("shop", "python3.13", "arm64").items()})
-    [name] = re.findall(r"make new-tool NAME=(\w+) TASKS=1", read_document(OWN_PROJECT))
+    [name] = re.findall(r"make new-tool NAME=(\w+) TASKS=1", read_document(ADDING))
     write(plan_tool(tmp_path, name, tasks=True))
     for path, text in (f"functions/server/{name}.py", OWN_TOOL), (f"tests/test_{name}.py", OWN_TEST):
         assert (tmp_path / path).is_file()

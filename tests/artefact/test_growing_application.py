@@ -1,6 +1,6 @@
 """An application of `mcp-roundtrip new` that grows. Each step is deployed over the one before.
 
-A step is a command or a parameter of docs/guides/your-own-project.md and docs/reference/options.md, and then
+A step is a command or a parameter of docs/guides/adding-a-tool.md and docs/reference/options.md, and then
 `make deploy`. tests/tools/growth/test_growing.py runs the tests of the application.
 
 support/aws_account.py describes the account. It cannot show what AWS adds to an update: the time until all of

@@ -1,7 +1,7 @@
 """A new application, as a stranger makes one from a wheel: run, tested, built and deployed.
 
-The commands are those of docs/guides/your-own-project.md, and the deployed tool is that of the tutorial. The
-package comes from the source distribution.
+The commands are those of docs/guides/your-own-project.md and adding-a-tool.md, and the deployed tool is that
+of the tutorial. The package comes from the source distribution.
 """
 
 import json
@@ -36,8 +36,8 @@ from support.sam_build import NATIVE_RUNTIME, SAM, environment, require_deployed
 from support.transformed_template import stack as stack_of_this_application
 from support.transformed_template import transformed_file
 
-PAGE = "docs/guides/your-own-project.md"
-NEW, RUN, NEW_TOOL, TEST, *GROW, DEPLOY, UPGRADE, SAM_INIT = code_blocks(PAGE, "sh")
+NEW, RUN, DEPLOY, UPGRADE, SAM_INIT = code_blocks("docs/guides/your-own-project.md", "sh")
+NEW_TOOL, TEST, *GROW = code_blocks("docs/guides/adding-a-tool.md", "sh")
 TUTORIAL, *_ = code_blocks("docs/tutorial/index.md", "python")
 
 PACKAGES = [
@@ -359,7 +359,7 @@ def test_a_deployment_that_cannot_work_is_refused_before_the_build(given, senten
 
 @pytest.fixture(scope="module")
 def grown(application, tmp_path_factory):
-    """Return the application with tools with tasks in two functions, as the page adds them."""
+    """Return the application with tools with tasks in two functions, as the guide adds them."""
     folder = tmp_path_factory.mktemp("grown")
     copytree(application, folder, ignore=ignore_patterns(".venv*", ".aws-sam"), dirs_exist_ok=True)
     for command in GROW:
