@@ -79,7 +79,7 @@ ajv_NPM       := ajv@8.20.0 ajv-formats@3.0.1
 # cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
 guard_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
 # AI applications for `make hosts`: 1.2 GB.
-hosts_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
+hosts_NPM     := @anthropic-ai/claude-code@2.1.332 @google/gemini-cli@0.61.0 @openai/codex@0.171.0 opencode-ai@1.18.33
 # The packaged browser is the newest that unpacks on Node.js 20.
 browser_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
 # Without the types of diagrams that need other packages; the pages have none of those.
