@@ -40,7 +40,7 @@ class ClientProfile:
     `answers_questions`: whether its user can answer the input requests that it declares.
     `mounts_apps`: whether it shows the view of a tool (MCP Apps).
     `follows_state_only_rounds`: whether it sends a request again for a `requestState` without questions.
-    `max_rounds`: the rounds after which it gives up; None if it has no limit or cannot follow rounds.
+    `max_rounds`: the rounds that it follows in one call; None if it has no limit or cannot follow rounds.
     `has_model`: whether a model reads the results and calls the tools.
     """
 

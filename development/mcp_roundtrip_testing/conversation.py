@@ -109,7 +109,7 @@ class Conversation:
 
     def _follow_rounds(self, played: Round) -> Round:
         """Send the call again for its state and answers, as far as the client does."""
-        number = 1
+        followed = 0
         while "result" in played.message and played.result.get("resultType") == "input_required":
             responses: Mapping[str, Any] | None = None
             if played.is_checkpoint:
@@ -117,9 +117,9 @@ class Conversation:
                     return played
             elif (responses := self._client_responses(played.asked)) is None:
                 return played
-            if number == self.profile.max_rounds:
+            if followed == self.profile.max_rounds:
                 return played
-            number += 1
+            followed += 1
             played = played.respond(responses)
         return played
 
