@@ -6,12 +6,10 @@ import argparse
 import json
 import math
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -24,7 +22,7 @@ from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wan
 from mcp_roundtrip_tools.invoke.rounds import called_name, next_event, task_of
 from mcp_roundtrip_tools.run.app import Invoked, invoke
 from mcp_roundtrip_tools.run.observation.records import Event, Note, Printed
-from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,
@@ -164,7 +162,7 @@ def main(arguments: Sequence[str] | None = None, *, terminal: Terminal | None = 
     options = _parser().parse_args(arguments)
     terminal = terminal or Terminal()
     try:
-        with _exit_on_signals():
+        with exit_on_signals():
             invoked = _invoke(options, _event(options, terminal))
     except CallFailed as error:
         terminal.show(f"error: {error}", "red")
@@ -172,9 +170,6 @@ def main(arguments: Sequence[str] | None = None, *, terminal: Terminal | None = 
     except TemplateError as error:
         terminal.show(f"error: {error}", "red")
         return Status.USAGE
-    except KeyboardInterrupt:
-        terminal.show()
-        return Status.INTERRUPTED
     print(printable_json(json.loads(invoked.payload)))
     return Status.ERROR if invoked.failed else Status.RESULT
 
@@ -234,22 +229,6 @@ def _parse(file: str, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise usage_error(f"{name} is not JSON: {error}.") from None
-
-
-@contextmanager
-def _exit_on_signals() -> Iterator[None]:
-    """Stop what was started before the process ends, also when a signal ends it."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _parser() -> argparse.ArgumentParser:

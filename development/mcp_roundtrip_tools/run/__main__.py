@@ -6,19 +6,17 @@ import argparse
 import errno
 import math
 import os
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
-from types import FrameType
 from typing import NoReturn, TextIO
 
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.issuer.issuer import read_users
-from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.template_options import (
     DEFAULT_PORT,
     add_template_options,
@@ -33,10 +31,9 @@ from mcp_roundtrip_tools.template.parameters import with_auth_mode
 def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip run") -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     options = _parser(prog).parse_args(arguments)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _exit_on_signal)
     try:
-        _serve(options)
+        with exit_on_signals(0):
+            _serve(options)
     except (TemplateError, SettingsError) as error:
         _print_error(str(error))
     except OSError as error:
@@ -129,11 +126,6 @@ def _positive(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} must be a positive number")
     return number
-
-
-def _exit_on_signal(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
-    raise SystemExit(0)
 
 
 def _wait_for_parent() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import Any, Final
 
 from mcp_roundtrip_tools.console.console import Console
@@ -169,3 +171,26 @@ def _listen_for_clients(
         issuer = stack.enter_context(serve_issuer(users, app.audience, port=port and port + ISSUER_PORT))
         addresses = replace(addresses, issuer=issuer)
     return servers, addresses
+
+
+@contextmanager
+def exit_on_signals(status: int | None = None) -> Iterator[None]:
+    """Raise SystemExit in the block at Ctrl+C, or another signal that asks the process to end.
+
+    `status`: by default 128 and the number of the signal, as in a shell. Further signals are ignored, because
+    they would interrupt the clean-up of the block.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number if status is None else status)
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for each in before:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -14,7 +14,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +27,7 @@ from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
-from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.template_options import add_template_options, read_variables
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
@@ -131,9 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add_template_options(parser)
     given = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with suppress(KeyboardInterrupt):
+        with exit_on_signals(0):
             _serve(given)
     except TemplateError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +24,8 @@ def network(name: str, image: str, ports: Sequence[int]) -> Iterator[None]:
 
     `image` has python3; Docker pulls it if it is missing. Raises TemplateError if Docker cannot be used.
     """
-    _docker("network", "create", name)
     try:
+        _docker("network", "create", name)
         process = _start(name, image, ports)
         try:
             assert process.stdin is not None
@@ -38,7 +38,8 @@ def network(name: str, image: str, ports: Sequence[int]) -> Iterator[None]:
         finally:
             _stop(process)
     finally:
-        subprocess.run(["docker", "network", "rm", name], capture_output=True, check=False)  # noqa: S603, S607
+        with suppress(TemplateError):  # it was not created
+            _docker("network", "rm", name)
 
 
 def _start(name: str, image: str, ports: Sequence[int]) -> subprocess.Popen[bytes]:
@@ -64,7 +65,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _docker(*arguments: str) -> None:
     try:
-        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)  # noqa: S603, S607
+        done = subprocess.run(  # noqa: S603 - the command of the person's own PATH
+            ["docker", *arguments],  # noqa: S607
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,  # Ctrl-C reaches this process only, as below
+        )
     except FileNotFoundError:
         raise TemplateError("docker is not on PATH: install Docker, or use `mcp-roundtrip invoke`") from None
     if done.returncode != 0:

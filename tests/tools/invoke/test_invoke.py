@@ -1,6 +1,9 @@
 """What the command prints, and its exit status."""
 
 import io
+import os
+import signal
+import subprocess
 import sys
 from contextlib import closing
 
@@ -43,6 +46,15 @@ SOURCES = {
 }
 
 
+STAYS = """
+import os, time
+
+def handler(event, context):
+    print("pid", os.getpid())
+    time.sleep(20)
+"""
+
+
 @pytest.fixture
 def event(tmp_path):
     file = tmp_path / "event.json"
@@ -59,6 +71,20 @@ def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke, event):
     assert printed == "echo {'a': '\\x85'}"
     assert end == f"END RequestId: {request_id}"
     assert report.startswith(f"REPORT RequestId: {request_id}\tInit Duration: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_function_and_is_named_by_the_exit_status(number, template, port, event):
+    (template.parent / "functions/echo/app.py").write_text(STAYS)
+    options = ["-e", event, "--port", str(port), "--template", template]
+    program = [sys.executable, "-m", "mcp_roundtrip_tools", "invoke", "Echo", *options]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        pid = next(int(line.split()[1]) for line in process.stderr if line.startswith("pid "))
+        process.send_signal(number)
+        assert process.wait(10) == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 @pytest.mark.parametrize(

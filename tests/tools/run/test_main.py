@@ -42,7 +42,7 @@ def command(folder, *arguments):
     return [sys.executable, "-m", "mcp_roundtrip_tools.run", "--template", template, *arguments]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_command_serves_until_it_is_stopped(tmp_path, number):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     with subprocess.Popen(command(tmp_path, "--port", "0"), stdout=subprocess.PIPE, text=True) as process:
