@@ -8,14 +8,10 @@ from functools import partial
 
 import pytest
 
-from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
 from support.documents import inspector_configuration
 from support.examples import PRICES
-from support.project import FUNCTIONS
 
 pytest_plugins = ["support.inspector"]
-
-CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 
 
 @pytest.fixture
@@ -32,14 +28,14 @@ def test_the_schemas_of_tools_are_portable(run):
     assert run("--method", "tools/list", "--strict").status == 0
 
 
-def test_the_inspector_works_without_a_configured_protocol_version(inspector_process, served):
+def test_the_inspector_works_without_a_configured_protocol_version(inspector_process, served, catalog):
     """By default it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]
     run = partial(inspector_process, configuration)
     assert run("--method", "initialize").result["protocolVersion"] == "2025-11-25"
     listed = run("--method", "tools/list").result["tools"]
-    assert {tool["name"] for tool in listed} == {row["definition"]["name"] for row in CATALOG["tools"]}
+    assert {tool["name"] for tool in listed} == {row["definition"]["name"] for row in catalog["tools"]}
     given = ("--tool-name", "get_weather", "--tool-args-json", json.dumps({"location": "Tokyo"}))
     assert run("--method", "tools/call", *given).status == 0
     assert run("--method", "resources/read", "--uri", PRICES).status == 0
@@ -47,8 +43,8 @@ def test_the_inspector_works_without_a_configured_protocol_version(inspector_pro
     assert run("--method", "prompts/get", *given).status == 0
 
 
-def test_it_verifies_the_digests_of_skills(run):
-    [listed] = CATALOG["skills"]
+def test_it_verifies_the_digests_of_skills(run, catalog):
+    [listed] = catalog["skills"]
     verified = run("--method", "skills/list", "--verify", "--require-digests")
     assert (verified.status, verified.result["outcome"]) == (0, "verified")
     assert {each["uri"]: each["status"] for each in verified.result["files"]} == {

@@ -15,19 +15,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip.server.round import META_PARKED_CALL
-from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
 from mcp_roundtrip_tools.run.app import LocalApp
 from support.clients import Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
 from support.examples import EXPENSE, HYDERABAD, ORDERS, PRICES, TOKYO_FORECAST
 from support.mailbox import Mailbox, decide
 from support.page_user import link_in
-from support.project import FUNCTIONS
 from support.served_application import FRONT_DOOR, TEMPLATE, Served, serve, serve_for_alice
 
 pytestmark = pytest.mark.anyio
 
-CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 FORECAST = "weather://forecast/{place}"
 
 
@@ -58,14 +55,14 @@ def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**about, "uri": uri, "mimeType": "text/markdown"}
 
 
-async def test_all_features_of_the_functions_are_listed(served, connect):
+async def test_all_features_of_the_functions_are_listed(served, connect, catalog):
     async with connect(served.url, Person([])) as client:
         assert client.protocol_version == "2026-07-28"
         lists = await client.lists()
     for member, items in lists.items():
         listed = [each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in items]
-        skills = [skill_resource(row) for row in CATALOG["skills"]] if member == "resources" else []
-        assert listed == [*(row["definition"] for row in CATALOG[member]), *skills]
+        skills = [skill_resource(row) for row in catalog["skills"]] if member == "resources" else []
+        assert listed == [*(row["definition"] for row in catalog[member]), *skills]
         assert listed
     assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
 
@@ -144,14 +141,14 @@ async def test_a_prompt_asks_for_a_missing_argument(served, connect):
     assert len(person.asked) == 1
 
 
-async def test_every_resource_can_be_read(served, connect):
-    uris = [row["definition"]["uri"] for row in CATALOG["resources"]]
+async def test_every_resource_can_be_read(served, connect, catalog):
+    uris = [row["definition"]["uri"] for row in catalog["resources"]]
     async with connect(served.url, Person([])) as client:
         read = {uri: json.loads(await client.read(uri)) for uri in [*uris, TOKYO_FORECAST]}
     assert read[PRICES]["prices"]["small"]["eu-west-1"] == 2628
     assert read[TOKYO_FORECAST]["place"] == "Tokyo, Japan"
     assert len(read[TOKYO_FORECAST]["days"]) == 7
-    assert [row["definition"]["uriTemplate"] for row in CATALOG["templates"]] == [FORECAST]
+    assert [row["definition"]["uriTemplate"] for row in catalog["templates"]] == [FORECAST]
 
 
 @pytest.mark.parametrize("uri", ["weather://nowhere", "weather://forecast/Atlantis"])
