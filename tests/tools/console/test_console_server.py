@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,13 +97,26 @@ class Console:
         raise AssertionError(found)
 
 
-@pytest.fixture(scope="module")
-def console(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("console")
+@contextmanager
+def serve_console(folder):
     gate = folder / "gate"
     template = write_application(folder, SERVER_WITH_TASKS, SOURCES)
     with serve(template, variables={"GATE": str(gate)}) as app:
         yield Console(app, gate)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory):
+    """Return a console whose application no test edits."""
+    with serve_console(tmp_path_factory.mktemp("console")) as console:
+        yield console
+
+
+@pytest.fixture
+def own_console(tmp_path):
+    """Return the console of an application for one test, which edits it."""
+    with serve_console(tmp_path) as console:
+        yield console
 
 
 def marks(rows):
@@ -227,35 +241,31 @@ def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):
     assert console.api("tasks/unknown").status == 404
 
 
-def test_another_version_of_the_code_answers_the_next_round(console):
-    state = console.call().json()["result"]["requestState"]
-    shown = console.read("sources/Server")
+def test_another_version_of_the_code_answers_the_next_round(own_console):
+    state = own_console.call().json()["result"]["requestState"]
+    shown = own_console.read("sources/Server")
     assert [file["name"] for file in shown["files"]] == ["app.py", "notes.md"]
     assert sorted(shown["functions"]) == ["Server", "Worker"]
     text = shown["files"][0]["text"].replace("Which size", "How many")
-    edited = console.read("sources/Server", {"files": {"app.py": text}}, "PUT")
+    edited = own_console.read("sources/Server", {"files": {"app.py": text}}, "PUT")
     assert (edited["isEdited"], edited["edited"]) == (True, ["app.py"])
-    answer = console.call(requestState=state, inputResponses={"size": accept("big")}).json()
+    answer = own_console.call(requestState=state, inputResponses={"size": accept("big")}).json()
     assert "How many" in answer["result"]["inputRequests"]["size"]["params"]["message"]
-    assert console.api("sources/Server", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
-    assert console.read("sources/Server")["isEdited"] is True
-    assert console.read("sources/Server", method="DELETE")["isEdited"] is False
-    assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
-    project = Path(console.app.folder / "server/app.py").read_text()
+    assert own_console.api("sources/Server", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
+    assert own_console.read("sources/Server")["isEdited"] is True
+    assert own_console.read("sources/Server", method="DELETE")["isEdited"] is False
+    assert "Which size" in own_console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
+    project = Path(own_console.app.folder / "server/app.py").read_text()
     assert "How many" not in project
 
 
-def test_a_change_of_the_project_takes_effect_beside_an_edited_file(console):
-    source = console.app.folder / "server/app.py"
-    text = source.read_text()
+def test_a_change_of_the_project_takes_effect_beside_an_edited_file(own_console):
+    source = own_console.app.folder / "server/app.py"
     source.with_name("gone.py").symlink_to("nowhere.py")
-    assert console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
-    source.write_text(text.replace("Which size", "What size"))
-    wait_until(lambda: "What size" in console.call().body.decode())
-    assert console.read("sources/Server")["isEdited"] is True
-    source.write_text(text)
-    console.read("sources/Server", method="DELETE")
-    wait_until(lambda: "Which size" in console.call().body.decode())
+    assert own_console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
+    source.write_text(source.read_text().replace("Which size", "What size"))
+    wait_until(lambda: "What size" in own_console.call().body.decode())
+    assert own_console.read("sources/Server")["isEdited"] is True
 
 
 @pytest.mark.parametrize(
@@ -287,14 +297,14 @@ def test_files_that_cannot_run_and_too_many_are_refused(console, files):
     assert console.read("sources/Server")["isEdited"] is False
 
 
-def test_hidden_large_binary_and_outside_files_are_not_shown(console):
-    code = console.app.folder / "server"
-    (code / "linked.py").symlink_to(console.app.folder / "template.yaml")
-    (code / "folder").symlink_to(console.app.folder)
+def test_hidden_large_binary_and_outside_files_are_not_shown(own_console):
+    code = own_console.app.folder / "server"
+    (code / "linked.py").symlink_to(own_console.app.folder / "template.yaml")
+    (code / "folder").symlink_to(own_console.app.folder)
     (code / ".env.py").write_text("SECRET = 1")
     (code / "large.py").write_text("#" * (MAX_FILE + 1))
     (code / "binary.py").write_bytes(b"\xff\xfe")
-    shown = console.read("sources/Server")["files"]
+    shown = own_console.read("sources/Server")["files"]
     assert [file["name"] for file in shown] == ["app.py", "notes.md"]
 
 
