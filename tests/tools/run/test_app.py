@@ -1,12 +1,12 @@
 import math
+import os
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from unittest.mock import Mock
+from contextlib import suppress
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.pools import Pool
-from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.template.model import FunctionFailed
 from support.sam_applications import http, wait_until
 from support.served_application import serve
@@ -49,6 +49,14 @@ def is_running(pid):
         return False
 
 
+def process_exists(pid):
+    """Return whether there is a process, even one that has ended and is not waited for."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
 def test_a_process_serves_several_requests(template):
     with serve(template) as app:
         pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
@@ -59,13 +67,13 @@ def test_a_process_serves_several_requests(template):
     assert app.processes_started == 1, "after the end, no process is started"
 
 
-def test_a_process_that_has_died_is_replaced():
-    died, other = Mock(alive=True), Mock(alive=True)
-    pool = Pool(iter([died, other]).__next__)
-    pool.invoke(InvokeRequest("F", b"{}"))
-    died.alive = False
-    pool.invoke(InvokeRequest("F", b"{}"))
-    assert (died.invoke.call_count, other.invoke.call_count) == (1, 1)
+def test_a_process_that_has_died_is_replaced(template):
+    with serve(template, python=sys.executable) as app:
+        died = http(app.url("/two")).json()["pid"]
+        os.kill(died, signal.SIGKILL)
+        wait_until(lambda: not process_exists(died))  # the run has noticed its end
+        assert http(app.url("/two")).json()["pid"] != died
+        assert app.processes_started == 2
 
 
 def test_with_fresh_every_request_gets_a_new_process(template):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
+from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, ProcessOutput, process_variables
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function, FunctionFailed
@@ -114,6 +114,21 @@ def test_the_signal_that_ended_a_process_is_reported(number, name, tmp_path):
         process.stop()
     assert error["errorType"] == "Runtime.ExitError"
     assert error["errorMessage"].endswith(f"signal: {name}")
+
+
+def test_a_long_line_is_passed_on_in_parts_while_it_is_printed():
+    """A function that prints without end does not fill the memory of the run."""
+    printed = list[str]()
+    reading, writing = os.pipe()
+    with open(reading, "rb") as pipe, open(writing, "wb", buffering=0) as process:
+        output = ProcessOutput(pipe, printed.append)
+        for _ in range(150):
+            process.write(b"x" * 16 * 1024)
+            output.drain()
+        assert [len(line) for line in printed] == [65 * 16 * 1024] * 2
+        process.write(b"y\nz\n")
+        output.drain()
+    assert [line.lstrip("x") for line in printed] == ["", "", "y", "z"]
 
 
 def test_only_the_first_response_to_the_event_that_runs_is_accepted():
