@@ -22,20 +22,8 @@ from joserfc.errors import SecurityWarning
 from joserfc.jwk import import_key
 from msgspec import structs
 
-from mcp_roundtrip.auth.bearer import (
-    LEEWAY_S,
-    MAX_TOKEN,
-    BearerAuthenticator,
-    bearer_token,
-    canonical_uri,
-)
-from mcp_roundtrip.auth.callers import (
-    AuthMode,
-    Caller,
-    EventAuthenticator,
-    Principal,
-    Unauthorized,
-)
+from mcp_roundtrip.auth.bearer import LEEWAY_S, MAX_TOKEN, BearerAuthenticator, bearer_token, canonical_uri
+from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator, Principal, Unauthorized
 from mcp_roundtrip.auth.issuer_keys import SIGNATURE_ALGORITHMS
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock

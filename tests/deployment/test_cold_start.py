@@ -16,12 +16,7 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.deployment.cold_start import THRESHOLD
-from mcp_roundtrip_tools.run.execution.runtime_api import (
-    InvocationResult,
-    InvokeRequest,
-    Ready,
-    RuntimeApi,
-)
+from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest, Ready, RuntimeApi
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import FUNCTION

@@ -2,12 +2,7 @@
 
 import math
 
-from mcp_roundtrip.engine.deadline import (
-    Deadline,
-    retries_end_at_ms,
-    retries_until,
-    worker_deadline_ms,
-)
+from mcp_roundtrip.engine.deadline import Deadline, retries_end_at_ms, retries_until, worker_deadline_ms
 
 
 def test_a_worker_starts_nothing_in_the_last_tenth_of_its_time():

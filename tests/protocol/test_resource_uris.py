@@ -13,12 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.resource_uris import (
-    UriIndex,
-    UriTemplate,
-    normalize_uri,
-    spelling_key,
-)
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, normalize_uri, spelling_key
 
 VALUES = {
     "var": "value", "hello": "Hello World!", "half": "50%", "dub": "me/too", "who": "fred", "empty": "",

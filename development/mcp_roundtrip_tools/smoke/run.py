@@ -21,12 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.client.connection import Connection, Result
-from mcp_roundtrip_tools.client.http import (
-    Unreachable,
-    error_of,
-    explain,
-    is_trustworthy,
-)
+from mcp_roundtrip_tools.client.http import Unreachable, error_of, explain, is_trustworthy
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.smoke import authorization
 from mcp_roundtrip_tools.smoke.endpoint import AwsSignature, Endpoint, fetch_token

@@ -19,12 +19,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import ClientInputs
-from mcp_roundtrip.internal_errors import (
-    ItemTooLarge,
-    KeyServiceError,
-    SettingsError,
-    StoreError,
-)
+from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import question_results, state_carrier, task_carrier
 from mcp_roundtrip.server.plan import presenter_of_repeated
