@@ -27,6 +27,9 @@ from mcp_roundtrip_tools.template.resources import FUNCTION, TemplateResource
 
 _SETTINGS: Final = (SHARED, *VARIABLES)
 
+_OWN_LAYER: Final = {"Ref": "RoundtripLayer"}
+"""layer/Makefile builds the resource of this name. A parameter of the name is the layer of another stack."""
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionReader:
@@ -133,14 +136,18 @@ def _check_kind(resource: TemplateResource) -> None:
 
 
 def unsupported_runtime(resource: TemplateResource) -> str | None:
-    """Return a sentence if a function has settings, and a runtime for which no layer is built."""
+    """Return a sentence if a server with the layer has a runtime for which none is built; otherwise None."""
     if resource.kind != FUNCTION:
         return None
     try:
         runtime, variables = resource.text("Runtime", ""), dict(resource.members("Environment", "Variables"))
     except TemplateError:  # the function is left out with the reason
         return None
-    if not has_settings(variables) or not runtime.startswith("python") or runtime in RUNTIMES:
+    layers = resource.properties.get("Layers")
+    has_layer = _OWN_LAYER in (layers if isinstance(layers, list) else [layers])
+    if not has_layer or not has_settings(variables):  # other functions may have settings, those of Globals
+        return None
+    if not runtime.startswith("python") or runtime in RUNTIMES:
         return None
     return f"{resource.name}.Runtime: must be {', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}, not {runtime}."
 

@@ -109,10 +109,12 @@ def test_a_rule_applies_if_its_condition_and_its_values_are_known(tmp_path, cond
 
 
 RESOURCE = """
+    Globals:
+      Function: {{Layers: [!Ref RoundtripLayer], Environment: {{Variables: {{{name}: none}}}}}}
     Resources:
       F:
         Type: {kind}
-        Properties: {{Runtime: {runtime}, Environment: {{Variables: {{{name}: none}}}}}}
+        Properties: {{Runtime: {runtime}}}
     """
 FUNCTION = "AWS::Serverless::Function"
 
@@ -136,3 +138,11 @@ def test_a_misspelled_type_or_a_runtime_without_a_layer_is_refused(kind, runtime
     path = write_application(tmp_path, RESOURCE.format(kind=kind, runtime=runtime, name=name), {})
     with nullcontext() if problem is None else pytest.raises(TemplateError, match=problem):
         Template(path, {}).application()
+
+
+@pytest.mark.parametrize("layers", ["[]", '["arn:aws:lambda:eu-west-1:123456789012:layer:other:1"]'])
+def test_a_function_without_the_layer_may_have_any_runtime_and_the_settings_of_globals(layers, tmp_path):
+    text = RESOURCE.format(kind=FUNCTION, runtime="python3.11", name="MCP_AUTH_MODE")
+    helper = f"Type: {FUNCTION}\n        IgnoreGlobals: [Layers]"
+    text = text.replace(f"Type: {FUNCTION}", helper).replace("{Runtime:", f"{{Layers: {layers}, Runtime:")
+    Template(write_application(tmp_path, text, {}), {}).application()
