@@ -78,8 +78,9 @@ typescript_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-t
 ajv_NPM       := ajv@8.20.0 ajv-formats@3.0.1
 # cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
 guard_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
-# AI applications for `make hosts`: 1.2 GB.
-hosts_NPM     := @anthropic-ai/claude-code@2.1.332 @google/gemini-cli@0.61.0 @openai/codex@0.171.0 opencode-ai@1.18.33
+# AI applications for `make hosts`: 1.5 GB.
+hosts_NPM     := @anthropic-ai/claude-code@2.1.332 @google/gemini-cli@0.61.0 @openai/codex@0.171.0 opencode-ai@1.18.33 \
+                 @github/copilot@1.0.102
 # The packaged browser is the newest that unpacks on Node.js 20.
 browser_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
 # Without the types of diagrams that need other packages; the pages have none of those.
@@ -209,7 +210,7 @@ conformance: $(VENV)/.dev  ## run the official MCP conformance suite, and write 
 newest: $(VENV)/.dev $(UV)  ## try newer MCP clients, conformance suites and dependencies than the pinned ones, and report
 	@PYTHONPATH=tests $(VENV)/bin/python -m newest $(if $(filter 1,$(ALL)),--all) $(GROUPS)
 
-hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Gemini CLI and opencode, with a scripted model
+hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Copilot CLI, Gemini CLI and opencode, with a scripted model
 	$(VENV)/bin/python tests/hosts/run.py
 
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers

@@ -85,6 +85,7 @@ def test_the_page_about_connecting_names_the_pinned_applications():
     page = read_document(CONNECTING)
     names = {
         "@anthropic-ai/claude-code": "Claude Code",
+        "@github/copilot": "Copilot CLI",
         "@google/gemini-cli": "Gemini CLI",
         "@openai/codex": "Codex",
         "opencode-ai": "opencode",

@@ -28,11 +28,15 @@ class Start:
 
 @dataclass(frozen=True)
 class Application:
-    """`prepare(home, endpoint, model)` writes the configuration and returns how to start the application."""
+    """`prepare(home, endpoint, model)` writes the configuration and returns how to start the application.
+
+    Without a terminal, an application that `declines` does so with every question that it could show in one.
+    """
 
     name: str
     package: str
     prepare: Callable[[Path, str, str], Start]
+    declines: bool = False
 
     @property
     def version(self) -> str:
@@ -81,6 +85,23 @@ startup_timeout_sec = 60
     return Start([str(program), "exec", *options, PROMPT], {"CODEX_HOME": str(folder), "MODEL_KEY": "none"})
 
 
+def codex_2026_07_28(home: Path, endpoint: str, model: str) -> Start:
+    start = codex(home, endpoint, model)
+    return Start([*start.command, "--enable", "mcp_2026_07_28"], start.variables)
+
+
+def copilot_cli(home: Path, endpoint: str, model: str) -> Start:
+    servers = {"mcpServers": {SERVER: {"type": "http", "url": endpoint}}}
+    [program] = PACKAGES.glob("@github/copilot-*/copilot")
+    options = ("--allow-all-tools", "--additional-mcp-config", json.dumps(servers))
+    variables = {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{model}/v1",
+        "COPILOT_MODEL": MODEL,
+    }
+    return Start([str(program), "--prompt", PROMPT, *options], variables)
+
+
 def gemini_cli(home: Path, endpoint: str, model: str) -> Start:
     settings = {
         "mcpServers": {SERVER: {"httpUrl": endpoint, "trust": True}},
@@ -116,6 +137,8 @@ def opencode(home: Path, endpoint: str, model: str) -> Start:
 APPLICATIONS = (
     Application("Claude Code", "@anthropic-ai/claude-code", claude_code),
     Application("Codex", "@openai/codex", codex),
+    Application("Codex with mcp_2026_07_28", "@openai/codex", codex_2026_07_28, declines=True),
+    Application("Copilot CLI", "@github/copilot", copilot_cli, declines=True),
     Application("Gemini CLI", "@google/gemini-cli", gemini_cli),
     Application("opencode", "opencode-ai", opencode),
 )
