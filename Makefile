@@ -19,7 +19,7 @@
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool and new-function: the name of the tool, such as find_orders; it becomes a task
-#   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
+#   GROUPS="clients layer" ALL=1     for newest: only these of clients, hosts, conformance, layer; also without newer versions
 #   FAULT=… TESTS='file folder …'    for faults: only those with this in their names; the tests to try, to find what catches one
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   ENV=prod                         for build, deploy, rollback, url and prune: an environment of samconfig.toml, instead of default

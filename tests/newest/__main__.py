@@ -2,7 +2,8 @@
 
     python -m newest [--all] [GROUP ...]
 
-The groups are the MCP clients of the test matrix, the conformance suite, and the dependencies of the layer.
+The groups are the MCP clients of the test matrix, the AI applications of `make hosts`, the conformance suite,
+and the dependencies of the layer.
 A group without a newer version is not run, except with `--all`. The exit status is 1 if a newer version
 fails, and 2 if a registry does not answer.
 """

@@ -1,4 +1,4 @@
-"""What can be newer than its pin: MCP clients, the conformance suite, and the dependencies of the layer."""
+"""What can be newer than its pin: clients, applications, the conformance suite, dependencies of the layer."""
 
 import json
 import re
@@ -95,10 +95,19 @@ def clients(project: Path, registries: Registries) -> list[Source]:
     pinned = {name: version for name, version in python_pins(of_tests).items() if name in CLIENTS_OF_TESTS}
     found = registries.installable(without_pins(of_tests, pinned))
     sources.append(Source("pyproject.toml", pinned, found))
-    makefile = (project / "Makefile").read_text("utf-8")
-    pinned = {name: version for each in NODE_CLIENTS for name, version in node_pins(makefile, each).items()}
-    sources.append(Source("Makefile", pinned, {name: registries.latest(name) for name in pinned}))
+    sources.append(_of_makefile(project, registries, *NODE_CLIENTS))
     return sources
+
+
+def hosts(project: Path, registries: Registries) -> list[Source]:
+    """Return the AI applications of `make hosts`."""
+    return [_of_makefile(project, registries, "hosts_NPM")]
+
+
+def _of_makefile(project: Path, registries: Registries, *variables: str) -> Source:
+    makefile = (project / "Makefile").read_text("utf-8")
+    pinned = {name: version for each in variables for name, version in node_pins(makefile, each).items()}
+    return Source("Makefile", pinned, {name: registries.latest(name) for name in pinned})
 
 
 def without_pins(text: str, packages: Mapping[str, str]) -> str:
@@ -148,6 +157,7 @@ GROUPS: Final[Mapping[str, Group]] = {
         ".venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
         "tests/e2e/test_python_clients.py tests/e2e/test_inspector.py",
     ),
+    "hosts": Group(hosts, "make hosts"),
     "conformance": Group(conformance, "make conformance"),
     # The lock has the hashes of the files, too.
     "layer": Group(

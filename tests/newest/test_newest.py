@@ -46,6 +46,8 @@ def test_every_pinned_client_is_compared(sources):
     node = pinned_versions(".cache/typescript") | pinned_versions(".cache/inspector")
     assert compared["Makefile"] == node
     assert compared["pyproject.toml"].keys() == {"mcp", "fastmcp", "fastmcp-tasks"}
+    [applications] = sources["hosts"]
+    assert applications.pinned == pinned_versions(".cache/hosts")
 
 
 def test_the_newer_versions_are_written_into_the_copy(sources, tmp_path):
