@@ -10,7 +10,8 @@ from pydantic import BeforeValidator
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_INFO
+from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from support.client_requests import accepted
@@ -122,6 +123,16 @@ def test_caller_and_client_in_an_exception_are_redacted_in_the_log(capsys):
     said = capsys.readouterr().out
     assert "PermissionError: [redacted] may not, with [redacted]" in said
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
+
+
+def test_the_client_that_a_session_id_describes_is_redacted_in_the_log(capsys):
+    info = {"name": SECRETS["argument"], "version": "1"}
+    session = SessionId.create(LEGACY_VERSION, info, {}, bytes(16))
+    client = Deployment(server, observer=LogObserver(), version=LEGACY_VERSION, session_id=session.encode())
+    assert client.call("raises_with_values")["isError"] is True
+    said = capsys.readouterr().out
+    assert "PermissionError: [redacted] may not, with [redacted]" in said
+    assert SECRETS["argument"] not in said
 
 
 def test_the_caller_in_an_exception_of_a_worker_is_redacted_in_the_log(capsys):

@@ -83,7 +83,9 @@ def admit(
     )
     if not isinstance(checked, ValidRequest):
         return checked
-    ports.observer.redact(lambda: (checked.params, caller.principal and caller.principal.subject))
+    # The client's description of itself is in the params, or in the session id of a client of earlier versions.
+    subject = None if caller.principal is None else caller.principal.subject
+    ports.observer.redact(lambda: (checked.params, checked.meta.info, subject))
     if checked.meta.trace:
         ports.observer.tag(**trace_context(checked.meta.trace).log_fields())
     headers = None if request.is_direct else request.headers
