@@ -150,7 +150,8 @@ def test_the_key_of_the_data_is_only_used_through_dynamodb():
 
 
 def test_the_deployer_cannot_change_its_own_permissions():
-    # An application `mcp` and a pipeline stack `mcp-pipeline`: the names of its roles begin with `mcp-`.
+    # The names of a pipeline stack `mcp-pipeline` and of a boundary `mcp-boundary` begin as those of an
+    # application `mcp`.
     resources = pipeline()["Resources"]
     policy = resources["OwnRolesPolicy"]["Properties"]
     [deny] = policy["PolicyDocument"]["Statement"]
@@ -159,8 +160,11 @@ def test_the_deployer_cannot_change_its_own_permissions():
         for name, each in resources.items()
         if each["Type"] in ("AWS::IAM::Role", "AWS::IAM::ManagedPolicy")
     }
-    named = {each.get("Ref") or each["Fn::GetAtt"][0] for each in deny["Resource"]}
+    *denied, boundary = deny["Resource"]
+    named = {each.get("Ref") or each["Fn::GetAtt"][0] for each in denied}
     assert (deny["Effect"], deny["Action"], named) == ("Deny", "iam:*", own)
+    given, without = {"Ref": "PermissionsBoundaryArn"}, {"Ref": "AWS::NoValue"}
+    assert boundary == {"Fn::If": ["HasPermissionsBoundary", given, without]}
     assert policy["Roles"] == [{"Ref": "ExecutionRole"}]
 
 
