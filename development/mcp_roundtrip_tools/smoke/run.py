@@ -166,7 +166,9 @@ def _check(settings: Settings, findings: Findings) -> None:
     if named is not None and not settings.iam:
         metadata = authorization.check_metadata(endpoint, named, findings)
     server = authorization.check_issuer(endpoint, metadata, findings)
-    if not findings.passed and not (settings.token or settings.client_id or settings.iam):
+    # The client's secret must not go to a server that another issuer's metadata name (RFC 8414 §3.3), nor
+    # a token for another resource to this endpoint (RFC 9728 §3.3).
+    if not findings.passed and not (settings.token or settings.iam):
         return
     if settings.client_id is not None:
         given = settings.token_parameters

@@ -89,6 +89,25 @@ def test_the_secret_of_a_client_is_only_sent_over_https(running, url):
     assert "does not begin with https://" in found["sign-in"].text
 
 
+def test_the_secret_of_a_client_is_not_sent_to_a_server_of_another_issuer(running):
+    with scripted(respond(200, {"access_token": "x"})) as server:
+        document = {"issuer": "https://other.example", "token_endpoint": f"{server.url}/token"}
+        running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
+        found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
+        assert server.requests == []
+    assert list(found)[-1] == "issuer"
+
+
+def test_the_secret_of_a_client_is_not_sent_for_a_token_of_another_resource():
+    with scripted() as server:
+        resource = {"resource": "https://bank.example/mcp", "authorization_servers": [server.url]}
+        issuer = {"issuer": server.url, "token_endpoint": f"{server.url}/token"}
+        server.script += [refusal(), respond(200, resource), respond(200, issuer)]
+        found = findings_of(Settings(f"{server.url}/mcp", client_id="app", client_secret="secret"))
+        assert "/token" not in [each.target for each in server.requests]
+    assert found["metadata"].status == "wrong"
+
+
 def test_a_text_of_a_server_begins_no_line():
     assert len(str(Finding("call", "wrong", "x\n::error::y\r\u2028z")).splitlines()) == 1
 
