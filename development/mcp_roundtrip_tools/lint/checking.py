@@ -58,7 +58,7 @@ def check_file(path: Path) -> list[Finding]:
 
 def check_text(path: Path, text: str) -> list[Finding]:
     """Return the findings of a module in the order of its lines. Raises SyntaxError."""
-    source = Source.parse(path, text)
+    source = Source(path, ast.parse(text, str(path)))
     module = Module(source)
     unused = dict.fromkeys(suppressions(text)) if "MRT" in text else {}
     comments, found = [*unused], []

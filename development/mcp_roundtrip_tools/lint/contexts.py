@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcp_roundtrip_tools.lint.definitions import called_function
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters
+from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, unwrapped
+from mcp_roundtrip_tools.lint.source import FunctionNode, Source, argument, arguments, own_nodes, parameters
 
 QUESTIONS: Final = frozenset({"elicit", "confirm", "elicit_url", "sample", "list_roots", "request", "ask"})
 VALUES: Final = frozenset({"now", "uuid", "random", "signed_link"})
@@ -20,13 +20,13 @@ ENDING: Final = QUESTIONS | {"step", "run_as_task", "sleep", "checkpoint", "gath
 NOTIFICATIONS: Final = frozenset({"progress", "log"})
 RECORDED: Final = ENDING | VALUES
 AWAITABLE: Final = RECORDED | NOTIFICATIONS
-KEYED: Final = (QUESTIONS - {"ask"}) | VALUES | {"step", "sleep"}
+KEYED: Final = (QUESTIONS - {"ask"}) | VALUES | {"step", "sleep", "branch"}
 """Calls whose first argument is a key."""
 
 HELPER: Final = "(helper)"
 """Stands for the method in the call of a function that gets the context."""
 
-QUESTION_CLASSES: Final = frozenset({"Elicit", "ElicitUrl", "Sample", "ListRoots", "NamespacedRequest"})
+QUESTION_CLASSES: Final = frozenset({"Elicit", "ElicitUrl", "Sample", "NamespacedRequest"})
 
 _FEATURES: Final = frozenset({"tool", "prompt", "resource"})
 _CONTEXTS: Final = {"Context": False, "AsyncContext": True}
@@ -57,24 +57,19 @@ class ContextCall:
     @property
     def key(self) -> ast.expr | None:
         """The argument that is the key; None if there is none."""
-        if self.method not in KEYED:
-            return None
-        by_name = [each.value for each in self.node.keywords if each.arg in ("key", "name")]
-        return next(iter([*self.node.args, *by_name]), None)
+        return argument(self.node, 0, "key", "name") if self.method in KEYED else None
 
 
 @dataclass(slots=True)
 class ContextFunction:
     """A function that runs again in every round.
 
-    `names`: the variables that hold its contexts, each with whether that is an `AsyncContext`. `given` are
-    those that it receives; the others are branches.
+    `given`: the variables that hold the contexts it receives, each with whether that is an `AsyncContext`.
     `is_feature`: it is a tool, a prompt or a resource; otherwise another function calls it.
     """
 
     node: FunctionNode
-    names: Mapping[str, bool]
-    given: Collection[str]
+    given: Mapping[str, bool]
     is_feature: bool
     calls: Sequence[ContextCall] = field(default=())
 
@@ -87,9 +82,9 @@ class Module:
         self.functions: list[ContextFunction] = []
         for node in ast.walk(source.tree):
             if isinstance(node, FunctionNode) and (given := self._contexts_of(node)):
-                names = given | dict.fromkeys(_branches(node, given), True)
                 is_feature = any(map(_is_feature_decorator, node.decorator_list))
-                self.functions.append(ContextFunction(node, names, given, is_feature))
+                self.functions.append(ContextFunction(node, given, is_feature))
+        self.by_node: Mapping[ast.AST | None, ContextFunction] = {each.node: each for each in self.functions}
         for function in self.functions:
             function.calls = list(self._calls(function))
         self._leave_out_harmless_helpers()
@@ -122,20 +117,17 @@ class Module:
 
     def _calls(self, function: ContextFunction) -> Iterator[ContextCall]:
         for node in own_nodes(function.node):
-            if isinstance(node, ast.Call):
-                call = self.context_call(node, function.names)
-                if call is not None:
-                    yield call
+            if isinstance(node, ast.Call) and (call := self.context_call(node, function.given)) is not None:
+                yield call
 
-    def context_call(self, node: ast.Call, names: Mapping[str, bool]) -> ContextCall | None:
+    def context_call(self, node: ast.Call, given: Mapping[str, bool]) -> ContextCall | None:
         """Return what a call does with one of these contexts; None if it has nothing to do with them."""
-        match node.func:
-            case ast.Attribute(value=ast.Name(id=name), attr=method) if name in names:
-                return ContextCall(node, method, names[name])
-            case ast.Attribute(value=receiver, attr=method) if _is_branch_call(receiver, names):
-                return ContextCall(node, method, is_async=True)
-        arguments = [*node.args, *(each.value for each in node.keywords)]
-        if not any(_holds_context(each, names) for each in arguments):
+        if (
+            isinstance(node.func, ast.Attribute)
+            and (kind := self.kind_of(node.func.value, given)) is not None
+        ):
+            return ContextCall(node, node.func.attr, kind)
+        if all(self.kind_of(each, given) is None for each in arguments(node)):
             return None
         called = called_function(self.source, node)
         if called is None:
@@ -143,19 +135,27 @@ class Module:
         own = called.node if called.source is self.source else None
         return ContextCall(node, HELPER, is_async=_has_to_be_awaited(called.node), helper=own)
 
+    def kind_of(self, node: ast.AST, given: Mapping[str, bool]) -> bool | None:
+        """Return True for an `AsyncContext` or its branch, False for a `Context`, None for another value."""
+        match definition_of(self.source, node).node:
+            case ast.Name(id=name):
+                return given.get(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="branch")) if name in given:
+                return True
+        return None
+
     def can_end_round(self, helper: ast.AST | None) -> bool:
         """Return whether a function of the module makes a call of its context that can end the round."""
-        calls = (call for each in self.functions if each.node is helper for call in each.calls)
-        return any(call.ends_round for call in calls)
+        function = self.by_node.get(helper)
+        return function is not None and any(call.ends_round for call in function.calls)
 
 
 def context_kind(source: Source, parameter: ast.arg) -> bool | None:
     """Return True for an `AsyncContext`, False for a `Context`, None for another parameter."""
-    annotation = parameter.annotation
-    if isinstance(annotation, ast.Constant):
-        name = str(annotation.value)
-    else:
-        name = "" if annotation is None else source.dotted(annotation) or ""
+    if parameter.annotation is None:
+        function = source.parents[source.parents[parameter]]
+        return isinstance(function, ast.AsyncFunctionDef) if parameter.arg == "ctx" else None
+    name = source.dotted(unwrapped(source, parameter.annotation)) or ""
     # A module of the package may pass the class on.
     is_ours = name.startswith((".", "mcp_roundtrip.")) or "." not in name
     return _CONTEXTS.get(name.rpartition(".")[2]) if is_ours else None
@@ -163,39 +163,14 @@ def context_kind(source: Source, parameter: ast.arg) -> bool | None:
 
 def _is_passed(function: FunctionNode, outer: FunctionNode) -> bool:
     """Return whether an inner function is passed to another call, such as a step."""
-    return any(
-        isinstance(argument, ast.Name) and argument.id == function.name
-        for node in ast.walk(outer)
-        if isinstance(node, ast.Call)
-        for argument in [*node.args, *(each.value for each in node.keywords)]
-    )
+    calls = (each for each in ast.walk(outer) if isinstance(each, ast.Call))
+    given = (each for call in calls for each in arguments(call))
+    return any(isinstance(each, ast.Name) and each.id == function.name for each in given)
 
 
 def _has_to_be_awaited(function: FunctionNode) -> bool:
     is_generator = any(isinstance(each, ast.Yield) for each in own_nodes(function))
     return isinstance(function, ast.AsyncFunctionDef) and not is_generator
-
-
-def _holds_context(node: ast.expr, names: Mapping[str, bool]) -> bool:
-    return (isinstance(node, ast.Name) and node.id in names) or _is_branch_call(node, names)
-
-
-def _is_branch_call(node: ast.AST, names: Mapping[str, bool]) -> bool:
-    """Return whether an expression is ``ctx.branch(…)``."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="branch")):
-            return name in names
-    return False
-
-
-def _branches(function: FunctionNode, names: Mapping[str, bool]) -> Iterator[str]:
-    return (
-        target.id
-        for node in own_nodes(function)
-        if isinstance(node, ast.Assign) and _is_branch_call(node.value, names)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    )
 
 
 def _is_feature_decorator(decorator: ast.expr) -> bool:

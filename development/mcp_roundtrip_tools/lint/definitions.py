@@ -1,52 +1,60 @@
-"""The function, class or value that a name means: in the module, or in one of the same folder or package."""
+"""What a name means: a function, a class or a value, of the module or of its folder or package."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final
 
-from mcp_roundtrip_tools.lint.source import (
-    FunctionNode,
-    Source,
-    assigned_values,
-    is_stored,
-    own_nodes,
-    parameters,
-)
+from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source, is_stored, own_nodes, parameters
 
-_MAX_DEPTH = 5
-"""Packages around a module in which an imported module is looked for."""
+_MAX_NAMES: Final = 20
+"""Names that are followed from one to the next. They may refer to each other."""
 
-Node = TypeVar("Node", bound=ast.AST)
+_TRANSPARENT: Final = frozenset({"typing.Optional", "typing.Annotated", "typing_extensions.Annotated"})
 
 
-@dataclass(frozen=True)
-class Definition(Generic[Node]):
-    """A function, a class or a value, and the module that contains it."""
+def definition_of(source: Source, node: ast.AST) -> Definition[ast.AST]:
+    """Follow a name such as `clients.queue` to the function, the class or the expression that it means.
 
-    source: Source
-    node: Node
+    A parameter, and what is outside of the folder, stays a name.
+    """
+    found = Definition(source, node)
+    for _ in range(_MAX_NAMES):
+        known = found.source.followed
+        if found.node not in known:
+            known[found.node] = None  # while it is followed: attributes may refer to each other
+            known[found.node] = _next_of(found.source, found.node)
+        following = known[found.node]
+        if following is None:
+            break
+        found = following
+    return found
 
 
-def definition_of(source: Source, node: ast.AST) -> Definition[ast.AST] | None:
-    """Return what an expression such as `clients.queue` means on the top level of a module."""
-    name = source.dotted(node)
-    if name is None:
+def _next_of(source: Source, node: ast.AST) -> Definition[ast.AST] | None:
+    if isinstance(node, ast.Name) and (scope := source.scope_of(node)) is not None:
+        value = source.variables[scope][node.id]
+        return None if value is None else Definition(source, value)
+    if not isinstance(node, ast.Name | ast.Attribute):
         return None
-    if name in source.top_level:
-        return Definition(source, source.top_level[name])
-    module, _, own_name = name.rpartition(".")
+    module, _, name = (source.dotted(node) or "").rpartition(".")
     imported = _module(source, module)
-    found = None if imported is None else imported.top_level.get(own_name)
-    return None if imported is None or found is None else Definition(imported, found)
+    if imported is not None and (name in imported.top_level or name in imported.imports):
+        return Definition(imported, ast.Name(name, ast.Load()))
+    return _member(source, node) if isinstance(node, ast.Attribute) else None
 
 
 def class_named(source: Source, node: ast.AST) -> Definition[ast.ClassDef] | None:
     """Return the class of the folder that an expression names, such as `orders.Basket`."""
-    found = definition_of(source, node)
-    return Definition(found.source, found.node) if found and isinstance(found.node, ast.ClassDef) else None
+    source, found = definition_of(source, node)
+    return Definition(source, found) if isinstance(found, ast.ClassDef) else None
+
+
+def called_function(source: Source, call: ast.Call) -> Definition[FunctionNode] | None:
+    """Return the function or method that a call runs; None for a class, and code outside of the folder."""
+    source, found = definition_of(source, call.func)
+    return Definition(source, found) if isinstance(found, FunctionNode) else None
 
 
 def lineage(definition: Definition[ast.ClassDef]) -> list[Definition[ast.ClassDef]]:
@@ -58,71 +66,60 @@ def lineage(definition: Definition[ast.ClassDef]) -> list[Definition[ast.ClassDe
     return found
 
 
-def called_function(source: Source, call: ast.Call) -> Definition[FunctionNode] | None:
-    """Return the function or method that a call runs; None for a class, and code outside of the folder."""
-    if isinstance(call.func, ast.Name) and (inner := _inner_function(source, call.func)) is not None:
-        return Definition(source, inner)
-    found = definition_of(source, call.func)
-    if found is not None and isinstance(found.node, FunctionNode):
-        return Definition(found.source, found.node)
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    receiver = _class_of(source, call.func.value) or class_named(source, call.func.value)
-    for each in [] if receiver is None else lineage(receiver):
-        for node in each.node.body:
-            if isinstance(node, FunctionNode) and node.name == call.func.attr:
-                return Definition(each.source, node)
-    return None
-
-
-def _inner_function(source: Source, name: ast.Name) -> FunctionNode | None:
-    for outer in source.ancestors(name):
-        if isinstance(outer, FunctionNode):
-            for node in own_nodes(outer):
-                if isinstance(node, FunctionNode) and node.name == name.id:
-                    return node
+def _member(source: Source, node: ast.Attribute) -> Definition[ast.AST] | None:
+    """Return the method of an object, or the only value that the class assigns to an attribute."""
+    owner = _class_of(source, node.value)
+    for each in [] if owner is None else lineage(owner):
+        variables = each.source.variables
+        methods = [scope for scope in ast.walk(each.node) if isinstance(scope, FunctionNode)]
+        places = [(each.node, node.attr), *((method, f"self.{node.attr}") for method in methods)]
+        found = [variables[scope][name] for scope, name in places if name in variables[scope]]
+        if len(found) == 1 and found[0] is not None:
+            return Definition(each.source, found[0])
     return None
 
 
 def _class_of(source: Source, node: ast.expr) -> Definition[ast.ClassDef] | None:
-    """Return the class of an object: of `self`, of a parameter, or of what a variable is assigned."""
-    name = node.id if isinstance(node, ast.Name) else ""
-    for function in (each for each in source.ancestors(node) if isinstance(each, FunctionNode)):
-        given = {each.arg: each.annotation for each in parameters(function)}
-        if name in given:
-            annotation, outer = given[name], source.parents[function]
-            if annotation is not None:
-                return class_named(source, annotation)
-            is_bound = isinstance(outer, ast.ClassDef) and name == next(iter(given))
-            return Definition(source, outer) if is_bound and isinstance(outer, ast.ClassDef) else None
-    made = value_of(source, node)
-    return class_named(made.source, made.node.func) if made and isinstance(made.node, ast.Call) else None
-
-
-def value_of(source: Source, node: ast.expr) -> Definition[ast.expr] | None:
-    """Return the expression that makes a value: the node itself, or what the variable is assigned."""
-    if isinstance(node, ast.Name) and (value := only_value(source, node)) is not None:
-        return Definition(source, value)
-    if not isinstance(node, ast.Name | ast.Attribute):
-        return Definition(source, node)
-    found = definition_of(source, node)
-    return Definition(found.source, found.node) if found and isinstance(found.node, ast.expr) else None
-
-
-def only_value(source: Source, name: ast.Name) -> ast.expr | None:
-    """Return what a variable of a function or of the module is assigned, if that is one expression."""
-    for scope in source.ancestors(name):
-        if not isinstance(scope, FunctionNode | ast.Lambda | ast.Module):
-            continue
-        given = [] if isinstance(scope, ast.Module) else parameters(scope)
-        stores = [node for node in own_nodes(scope) if is_stored(node, name.id)]
-        if any(each.arg == name.id for each in given):
-            return None
-        if stores:
-            values = [value for node in own_nodes(scope) for value in assigned_values(node, name.id)]
-            is_only = len(stores) == len(values) == 1 and name not in ast.walk(values[0])
-            return values[0] if is_only else None
+    """Return a class, or that of an object: of `self`, of a parameter, or of what a variable is assigned."""
+    source, made = definition_of(source, node)
+    match made:
+        case ast.ClassDef():
+            return Definition(source, made)
+        case ast.Call(func=function):
+            return class_named(source, function)
+        case ast.Name(id="self" | "cls"):
+            outer = (each for each in source.ancestors(made) if isinstance(each, ast.ClassDef))
+            return next((Definition(source, each) for each in outer), None)
+        case ast.Name() if (annotation := annotation_of(source, made)) is not None:
+            return class_named(source, unwrapped(source, annotation))
     return None
+
+
+def annotation_of(source: Source, node: ast.AST) -> ast.expr | None:
+    """Return the annotation of the parameter that a name means; None if the function assigns it again."""
+    function = source.scope_of(node) if isinstance(node, ast.Name) else None
+    if not isinstance(node, ast.Name) or not isinstance(function, FunctionNode | ast.Lambda):
+        return None
+    if any(is_stored(each, node.id) for each in own_nodes(function)):
+        return None
+    return next((each.annotation for each in parameters(function) if each.arg == node.id), None)
+
+
+def unwrapped(source: Source, annotation: ast.expr) -> ast.expr:
+    """Return the type inside quotes, `Annotated[…]` and `… | None`."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            try:
+                return unwrapped(source, ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return annotation
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return unwrapped(source, left)
+        case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
+            return unwrapped(source, right)
+        case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _TRANSPARENT:
+            return unwrapped(source, inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
+    return annotation
 
 
 def _module(source: Source, name: str) -> Source | None:
@@ -143,6 +140,6 @@ def _folders(folder: Path, *, level: int) -> list[Path]:
     if level:
         return [folder, *folder.parents][level - 1 : level]
     folders = [folder]
-    while (folders[-1] / "__init__.py").is_file() and len(folders) < _MAX_DEPTH:
+    while (folders[-1] / "__init__.py").is_file():
         folders.append(folders[-1].parent)
     return folders

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
+from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function
 from mcp_roundtrip_tools.lint.source import Loop, Source, is_within, own_nodes
+
+_CONDITIONS: Final = (
+    *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+)
+"""What runs only sometimes, or later."""
 
 Outcome = bool | None
 """Whether a call can run; None if the callers of the function decide."""
@@ -37,11 +45,8 @@ def _runs_again_in_callers(module: Module, helper: ContextFunction) -> bool:
 
 
 def _calls(source: Source, node: ast.AST, function: ContextFunction) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name == function.node.name:
-            called = called_function(source, node)
-            return called is not None and called.node is function.node
-    return False
+    called = called_function(source, node) if isinstance(node, ast.Call) else None
+    return called is not None and called.node is function.node
 
 
 def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> Outcome:
@@ -70,6 +75,12 @@ def can_follow(
     found = _Pass({_statement(source, call) for call in calls}, at_end, repeats=repeats)
     found.enter(block, at_end)
     return found.after[own]
+
+
+def is_conditional(source: Source, node: ast.AST, outer: ast.AST) -> bool:
+    """Return whether something inside `outer` decides whether, or when, the node runs."""
+    between = takewhile(lambda each: each is not outer, source.ancestors(node))
+    return any(isinstance(each, _CONDITIONS) for each in between)
 
 
 def _statement(source: Source, node: ast.AST) -> ast.AST:
@@ -127,9 +138,13 @@ class _Pass:
                 return _either(after, *(self.enter(case.body, after) for case in cases))
             case ast.Try() | ast.TryStar():
                 final = self.enter(statement.finalbody, after)
-                for handler in statement.handlers:
-                    self.enter(handler.body, final)
-                return self.enter(statement.body, self.enter(statement.orelse, final))
+                handlers = [(self.enter(each.body, final), each) for each in statement.handlers]
+                caught = _either(*(found for found, each in handlers if not _catches_refusal(each)))
+                found = self.enter(statement.body, self.enter(statement.orelse, final))
+                for each in ast.walk(ast.Module(statement.body, [])):
+                    if each in self.after:
+                        self.after[each] = _either(self.after[each], caught)
+                return _either(found, caught)
             case ast.For() | ast.AsyncFor() | ast.While():
                 return self._enter_loop(statement, after)
         return after
@@ -144,6 +159,14 @@ class _Pass:
             found = _either(at_end, self.enter(loop.body, next_turn))
         self._at_break, self._at_continue = around
         return found
+
+
+def _catches_refusal(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler catches only what questions raise."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return all(
+        each and ast.unparse(each).endswith(("ElicitationDeclined", "ElicitationCancelled")) for each in kinds
+    )
 
 
 def _either(*outcomes: Outcome) -> Outcome:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = FunctionNode | ast.Lambda | ast.ClassDef
@@ -16,19 +18,27 @@ Loop = ast.For | ast.AsyncFor | ast.While
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
+_TypeAlias: Any = getattr(ast, "TypeAlias", ast.NamedExpr)  # from Python 3.12
+
+Node = TypeVar("Node", bound=ast.AST)
+
+_MAX_NAMES = 20
+"""Variables that are followed from one to the next. They may refer to each other."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """A module of an author. Raises SyntaxError where `parse` does."""
+    """A parsed module of an author."""
 
     path: Path
-    text: str
     tree: ast.Module
     loaded: dict[Path, Source | None] = field(default_factory=dict, repr=False, compare=False)
     """The modules that this one and those import from the same folder, read when a rule follows a call."""
 
-    @classmethod
-    def parse(cls, path: Path, text: str) -> Source:
-        return cls(path, text, ast.parse(text, str(path)))
+    followed: dict[ast.AST, Definition[ast.AST] | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What names mean, by `definitions.definition_of`."""
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -57,39 +67,41 @@ class Source:
     def dotted(self, node: ast.AST) -> str | None:
         """Return the full name of an expression such as `datetime.now`; None for other expressions.
 
-        A name that a function binds again, as a parameter or a variable, is no import there.
+        Follows variables that stand for such a name. A parameter that has the name of an import is none.
         """
         parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or self._is_bound_in_function(node):
+        found: ast.AST | None = node
+        for _ in range(_MAX_NAMES):
+            if isinstance(found, ast.Attribute):
+                parts.append(found.attr)
+                found = found.value
+            elif isinstance(found, ast.Name) and (scope := self.scope_of(found)) is not None:
+                found = self.variables[scope][found.id]
+        if not isinstance(found, ast.Name):
             return None
-        root = self.imports.get(node.id, node.id)
-        return ".".join([root, *reversed(parts)])
+        is_known = found.id in self.imports or hasattr(builtins, found.id)
+        is_name = is_known or not parts  # an unknown name has no known attributes
+        return ".".join([self.imports.get(found.id, found.id), *reversed(parts)]) if is_name else None
 
-    def _is_bound_in_function(self, name: ast.Name) -> bool:
-        functions = (each for each in self.ancestors(name) if isinstance(each, FunctionNode | ast.Lambda))
-        return any(name.id in self._bound[function] for function in functions)
+    def scope_of(self, name: ast.Name) -> ast.AST | None:
+        """Return the innermost function that binds a name, or the module; None for an import or a builtin."""
+        for outer in self.ancestors(name):
+            if isinstance(outer, FunctionNode | ast.Lambda) and name.id in self.variables[outer]:
+                return outer
+        return self.tree if name.id in self.top_level and name.id not in self.imports else None
 
     @cached_property
-    def _bound(self) -> dict[ast.AST, frozenset[str]]:
-        functions = (node for node in ast.walk(self.tree) if isinstance(node, FunctionNode | ast.Lambda))
-        return {function: frozenset(_bound_names(function)) for function in functions}
+    def variables(self) -> dict[ast.AST, dict[str, ast.AST | None]]:
+        """What the module and each function and class bind: functions, classes, and the values of variables.
 
-    @cached_property
-    def top_level(self) -> dict[str, ast.AST]:
-        """The functions and classes of the module by name, and the values of variables assigned once."""
-        found: dict[str, ast.AST] = {}
-        values: dict[str, list[ast.expr]] = {}
-        for node in self.tree.body:
-            if isinstance(node, FunctionNode | ast.ClassDef):
-                found[node.name] = node
-            elif isinstance(node, ast.Assign | ast.AnnAssign):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Name) and node.value is not None:
-                        values.setdefault(target.id, []).append(node.value)
-        return found | {name: each[0] for name, each in values.items() if len(each) == 1}
+        The value is None for parameters, and for variables without one certain value.
+        """
+        scopes = (node for node in ast.walk(self.tree) if isinstance(node, Scope | ast.Module))
+        return {scope: _variables_of(scope) for scope in scopes}
+
+    @property
+    def top_level(self) -> dict[str, ast.AST | None]:
+        return self.variables[self.tree]
 
     def load(self, file: Path) -> Source | None:
         """Return another module of the folder; None if it cannot be read."""
@@ -97,19 +109,55 @@ class Source:
             self.loaded[file] = None
             # The error is reported where the file is checked itself.
             with suppress(*UNREADABLE):
-                text = read_module(file)
-                self.loaded[file] = Source(file, text, ast.parse(text), self.loaded)
+                self.loaded[file] = Source(file, ast.parse(read_module(file)), self.loaded)
         return self.loaded[file]
 
 
-def _bound_names(function: FunctionNode | ast.Lambda) -> Iterator[str]:
-    for parameter in parameters(function):
-        yield parameter.arg
-    for node in own_nodes(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, FunctionNode):
-            yield node.name
+class Definition(NamedTuple, Generic[Node]):
+    """A function, a class or an expression, and the module that contains it."""
+
+    source: Source
+    node: Node
+
+
+def _variables_of(scope: ast.AST) -> dict[str, ast.AST | None]:
+    found: dict[str, ast.AST | None] = {}
+    for name, value in _bindings(scope):
+        # Of several functions of a name, such as overloads, the last one counts.
+        found[name] = value if name not in found or isinstance(value, FunctionNode) else None
+    of_module = {name for each in own_nodes(scope) if isinstance(each, ast.Global) for name in each.names}
+    return {name: value for name, value in found.items() if name not in of_module}
+
+
+def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
+    """Yield the names that a scope binds, with their values; `self.x` for an attribute of the object."""
+    if isinstance(scope, FunctionNode | ast.Lambda):
+        yield from ((each.arg, None) for each in parameters(scope))
+    values: dict[ast.AST, ast.AST] = {}
+    for node in own_nodes(scope):
+        values.update(assignments(node))
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name, values.get(node)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                yield f"self.{name}", values.get(node)
+
+
+def assignments(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield what a statement, or an item of a `with`, assigns: each target and its value."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            yield from zip(targets, values, strict=False)
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in targets)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield target, value
+        case ast.NamedExpr(target=target, value=value) | _TypeAlias(name=target, value=value):
+            yield target, value
+        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+            yield target, value
 
 
 def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
@@ -121,21 +169,17 @@ def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function in the order of the text, without those inside inner functions and classes."""
-    for child in body_of(scope):
-        yield from _walk(child)
+    body = getattr(scope, "body", [])
+    for child in body if isinstance(body, list) else [body]:  # a lambda has an expression
+        yield from walk(child)
 
 
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is inside it, without the content of functions and classes."""
     yield node
     if not isinstance(node, Scope):
         for child in ast.iter_child_nodes(node):
-            yield from _walk(child)
-
-
-def body_of(scope: ast.AST) -> list[ast.AST]:
-    """Return the statements of a function, or the expression of a lambda."""
-    body = getattr(scope, "body", [])
-    return list(body) if isinstance(body, list) else [body]
+            yield from walk(child)
 
 
 def is_stored(node: ast.AST, name: str) -> bool:
@@ -143,17 +187,20 @@ def is_stored(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def assigned_values(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    """Yield what one statement, or one item of a `with`, assigns to a variable."""
-    match node:
-        case ast.Assign(targets=targets, value=value) if any(is_stored(each, name) for each in targets):
-            yield value
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if is_stored(target, name):
-            yield value
-        case ast.NamedExpr(target=target, value=value) if is_stored(target, name):
-            yield value
-        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target) if is_stored(target, name):
-            yield value
+def argument(call: ast.Call, place: int | None, *names: str) -> ast.expr | None:
+    """Return an argument of a call, by its place or one of its names; None if there is none."""
+    by_place = [] if place is None else call.args[place : place + 1]
+    return next(iter([*by_place, *(each.value for each in call.keywords if each.arg in names)]), None)
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """Return all arguments of a call."""
+    return [*call.args, *(each.value for each in call.keywords)]
+
+
+def returned(function: FunctionNode) -> list[ast.expr]:
+    """Return the expressions that a function returns."""
+    return [each.value for each in own_nodes(function) if isinstance(each, ast.Return) and each.value]
 
 
 def names_in(node: ast.AST) -> frozenset[str]:

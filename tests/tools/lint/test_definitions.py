@@ -1,5 +1,6 @@
 """Calls of functions in other modules of the folder."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -41,6 +42,7 @@ HELPERS = """
         address: Address
 
     orders = Orders()
+    shown_now = now
     """
 
 
@@ -65,6 +67,7 @@ FOLLOWED = {
     "from helpers import RushOrders as Rush": "Rush().reference()",
     "import helpers as rush": "rush.RushOrders().reference()",
     "import helpers as made": "made.orders.reference()",
+    "from helpers import shown_now": "str(shown_now())",
 }
 
 
@@ -88,6 +91,20 @@ def test_a_function_of_the_package_is_followed(tmp_path, statement):
     text = f"{statement}\n{ASKED.format('str(now())')}"
     found = rules_of(tmp_path / "orders/app.py", text, helpers=HELPERS, __init__="")
     assert found == ["MRT001 ctx.confirm('sure', str(now()))"]
+
+
+def test_a_function_that_another_module_passes_on_is_followed(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/__init__.py").write_text("from .orders import created as now")
+    (tmp_path / "shop/orders.py").write_text("import time\ndef created():\n    return time.time()")
+    text = f"from shop import now\n{ASKED.format('str(now())')}"
+    assert rules_of(tmp_path / "app.py", text) == ["MRT001 ctx.confirm('sure', str(now()))"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="`type` statements are of Python 3.12")
+def test_a_type_statement_is_followed(tmp_path):
+    text = "type Names = list[str]\ndef ask(ctx: Context):\n    ctx.elicit('names', 'Which?', Names)"
+    assert rules_of(tmp_path / "app.py", text) == ["MRT012 ctx.elicit('names', 'Which?', Names)"]
 
 
 @pytest.mark.parametrize("content", ["def (:", "x\0", "from app import *", "import app\nnow = app.ask"])

@@ -66,3 +66,6 @@ def test_a_finding_names_the_place_and_the_remedy():
     [finding] = check_text(Path("functions/x/app.py"), code)
     assert str(finding).startswith("functions/x/app.py:6:25: MRT001 time.time() ")
     assert 'ctx.now("…")' in finding.message
+    code = code.replace("time", "boto3").replace("boto3.boto3()", 'boto3.client("sqs").send_message()')
+    [finding] = check_text(Path("app.py"), code)
+    assert finding.message.startswith("boto3.client('sqs').send_message(…) runs in every round")

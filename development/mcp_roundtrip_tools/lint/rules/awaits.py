@@ -13,7 +13,7 @@ from mcp_roundtrip_tools.lint.contexts import (
     ContextFunction,
     Module,
 )
-from mcp_roundtrip_tools.lint.source import Source, is_stored, own_nodes
+from mcp_roundtrip_tools.lint.source import Source, assignments, is_stored, own_nodes
 
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}
@@ -37,14 +37,10 @@ def _is_misused(source: Source, function: ContextFunction, node: ast.Call) -> bo
         return not is_dropped and _is_misused(source, function, parent)
     if _needs_value(source, function, node):
         return True
-    match parent:
-        case ast.Assign(targets=[ast.Tuple() | ast.List()]):
-            return True
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.NamedExpr(target=ast.Name(id=name)):
-            return _is_misused_name(source, function, name)
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return _is_misused_name(source, function, name)
-    return False
+    targets = [target for target, _ in assignments(parent)]
+    names = [each.id for each in targets if isinstance(each, ast.Name)]
+    is_unpacked = any(isinstance(each, ast.Tuple | ast.List) for each in targets)
+    return is_unpacked or any(_is_misused_name(source, function, name) for name in names)
 
 
 def _is_misused_name(source: Source, function: ContextFunction, name: str) -> bool:

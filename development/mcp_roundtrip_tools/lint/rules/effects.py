@@ -7,16 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import Module, context_kind
-from mcp_roundtrip_tools.lint.definitions import Definition, called_function
-from mcp_roundtrip_tools.lint.reachability import runs_again
+from mcp_roundtrip_tools.lint.definitions import called_function
+from mcp_roundtrip_tools.lint.reachability import is_conditional, runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import can_read, changed_path, effect_of, is_known_path
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters
-
-_CONDITIONS: Final = (
-    *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-)
-"""What runs only sometimes, or later."""
+from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source, own_nodes, parameters
 
 _CHANGING_WORDS: Final = frozenset(
     {
@@ -31,24 +25,19 @@ _CHANGING_WORDS: Final = frozenset(
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find side effects after which a call of the context can end the round."""
     for function in module.functions:
-        context = next(iter(function.names))
         for node in own_nodes(function.node):
             if not isinstance(node, ast.Call):
                 continue
             effect, shown = effect_of(module.source, node), ast.unparse(node.func)
             inner = None if effect else _effect_inside(module.source, node, set())
             if (effect or inner) and runs_again(module, function, node):
-                yield (
-                    node,
-                    _message(context, effect or shown, f"{shown}(…) calls {inner}(…) and" if inner else ""),
+                reason = f"{shown}(…) calls {inner}(…) and" if inner else f"{effect}(…)"
+                step = f'{next(iter(function.given))}.step("…", {effect or shown}, …)'
+                message = (
+                    f"{reason} runs in every round, because a later call ends the round: move it into a "
+                    f"step, as in `{step}`, or behind the last call of the context"
                 )
-
-
-def _message(context: str, shown: str, reason: str) -> str:
-    return (
-        f"{reason} runs in every round, because a later call ends the round: move it into a "
-        f'step, as in `{context}.step("…", {shown}, …)`, or behind the last call of the context'
-    )
+                yield node, message
 
 
 def _effect_inside(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | None:
@@ -86,20 +75,10 @@ def _unconditional_calls(function: Definition[FunctionNode]) -> Iterator[ast.Cal
     """The calls that each call of the function makes: under no condition, and not behind a `return`."""
     for statement in function.node.body:
         nodes = [*ast.walk(statement)]
-        yield from (
-            each for each in nodes if isinstance(each, ast.Call) and not _is_conditional(function, each)
-        )
+        calls = (each for each in nodes if isinstance(each, ast.Call))
+        yield from (each for each in calls if not is_conditional(function.source, each, function.node))
         if any(isinstance(each, ast.Return) for each in nodes):
             return
-
-
-def _is_conditional(function: Definition[FunctionNode], node: ast.AST) -> bool:
-    for outer in function.source.ancestors(node):
-        if outer is function.node:
-            return False
-        if isinstance(outer, _CONDITIONS):
-            return True
-    return True
 
 
 def _only_reads(function: Definition[FunctionNode], call: ast.Call) -> bool:

@@ -5,26 +5,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 
 from mcp_roundtrip_tools.lint.contexts import QUESTION_CLASSES, ContextFunction, Module
-from mcp_roundtrip_tools.lint.reachability import can_follow
-from mcp_roundtrip_tools.lint.source import Comprehension, Loop, Source, names_in
+from mcp_roundtrip_tools.lint.definitions import definition_of
+from mcp_roundtrip_tools.lint.reachability import can_follow, is_conditional
+from mcp_roundtrip_tools.lint.source import Comprehension, Loop, Source, argument, arguments, names_in
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """A key that a call uses; `receiver` is the context or branch, because a branch has its own keys."""
+    """A key that a call uses. `place` is where the call names it; `receiver` is the context or the branch."""
 
-    node: ast.AST
-    key: ast.expr
+    node: ast.Call
+    place: ast.expr
+    key: ast.AST
     receiver: str
 
 
 def check_loops(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find keys inside loops that do not name the item."""
     for function in module.functions:
-        for use in _uses(function):
+        for use in _uses(module, function):
             if use.receiver not in function.given:
                 continue
             loop = _loop_that_repeats(module.source, function, use)
@@ -33,46 +34,61 @@ def check_loops(module: Module) -> Iterator[tuple[ast.AST, str]]:
                     f"the key {ast.unparse(use.key)} is the same in every turn of the loop, and the second "
                     'turn raises DuplicateKey: put the item into the key, as in f"confirm {item.id}"'
                 )
-                yield use.key, message
+                yield use.place, message
 
 
 def check_twice(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find a literal key that two calls on one path use."""
     for function in module.functions:
-        seen: list[_Use] = []
-        for use in _uses(function):
-            if not isinstance(use.key, ast.Constant):
-                continue
-            before = next(
-                (each for each in seen if _are_both_reached(module.source, function, each, use)), None
-            )
-            if before is not None:
-                line = getattr(before.node, "lineno", 0)
+        uses = [each for each in _uses(module, function) if isinstance(each.key, ast.Constant)]
+        for index, use in enumerate(uses):
+            found = (each for each in uses[:index] if _are_both_reached(module.source, function, each, use))
+            if (before := next(found, None)) is not None:
                 message = (
-                    f"the key {ast.unparse(use.key)} is already used in line {line}, and the second use "
-                    "raises DuplicateKey: give each call a key of its own"
+                    f"the key {ast.unparse(use.key)} is already used in line {before.node.lineno}, and the "
+                    "second use raises DuplicateKey: give each call a key of its own"
                 )
-                yield use.key, message
-            seen.append(use)
+                yield use.place, message
 
 
-def _uses(function: ContextFunction) -> Iterator[_Use]:
+def _uses(module: Module, function: ContextFunction) -> list[_Use]:
+    """Return the keys that a function uses, and those that its helpers use in each call."""
+    found = [*_own_uses(module.source, function)]
+    for call in function.calls:
+        helper = module.by_node.get(call.helper)
+        given = (each.id for each in arguments(call.node) if isinstance(each, ast.Name))
+        contexts = [name for name in given if name in function.given]
+        if helper is None or not contexts:
+            continue
+        for use in _own_uses(module.source, helper):
+            is_certain = not is_conditional(module.source, use.node, helper.node)
+            if is_certain and use.receiver in helper.given and isinstance(use.key, ast.Constant):
+                found.append(_Use(call.node, call.node, use.key, contexts[0]))
+    return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
+
+
+def _own_uses(source: Source, function: ContextFunction) -> Iterator[_Use]:
     for call in function.calls:
         if not isinstance(call.node.func, ast.Attribute):
             continue
-        receiver = ast.unparse(call.node.func.value)
-        if call.key is not None:
-            yield _Use(call.node, call.key, receiver)
-        for node in call.node.args if call.method == "ask" else ():
-            match node:
-                case ast.Call(func=ast.Name(id=name)) if name in QUESTION_CLASSES and name != "ListRoots":
-                    keys = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "key")]
-                    yield from (_Use(node, key, receiver) for key in keys[:1])
+        keys = [(call.node, call.key)]
+        if call.method == "ask":
+            questions = (each for each in ast.walk(call.node) if isinstance(each, ast.Call))
+            keys = [(each, _key_of_question(each)) for each in questions]
+        for node, key in keys:
+            if key is not None:
+                yield _Use(node, key, definition_of(source, key).node, ast.unparse(call.node.func.value))
+
+
+def _key_of_question(node: ast.Call) -> ast.expr | None:
+    """Return the key of a question of an `ask`, such as `Elicit`; None for other calls."""
+    is_question = ast.unparse(node.func).rpartition(".")[2] in QUESTION_CLASSES
+    return argument(node, 0, "key") if is_question else None
 
 
 def _loop_that_repeats(source: Source, function: ContextFunction, use: _Use) -> ast.AST | None:
     """Return the innermost loop that can make the call again."""
-    child = use.node
+    child: ast.AST = use.node
     for outer in source.ancestors(use.node):
         if outer is function.node:
             return None
@@ -84,7 +100,7 @@ def _loop_that_repeats(source: Source, function: ContextFunction, use: _Use) -> 
     return None
 
 
-def _is_constant_in(key: ast.expr, loop: ast.AST) -> bool:
+def _is_constant_in(key: ast.AST, loop: ast.AST) -> bool:
     if isinstance(key, ast.Constant):
         return True
     if not isinstance(key, ast.JoinedStr) or any(isinstance(each, ast.Call) for each in ast.walk(key)):
@@ -102,12 +118,6 @@ def _are_both_reached(source: Source, function: ContextFunction, first: _Use, se
     outer = next(each for each in [first.node, *source.ancestors(first.node)] if each in around)
     if isinstance(outer, ast.IfExp | ast.BoolOp):
         return False
-    if _is_conditional(source, first, outer) and _is_conditional(source, second, outer):
+    if is_conditional(source, first.node, outer) and is_conditional(source, second.node, outer):
         return False  # the conditions may exclude each other
     return bool(can_follow(source, function.node.body, [second.node], first.node, repeats=False))
-
-
-def _is_conditional(source: Source, use: _Use, outer: ast.AST) -> bool:
-    """Return whether there is a branch inside `outer` around the call."""
-    between = takewhile(lambda each: each is not outer, source.ancestors(use.node))
-    return any(isinstance(each, ast.If | ast.IfExp | ast.match_case | ast.BoolOp) for each in between)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from mcp_roundtrip_tools.lint.definitions import only_value, value_of
-from mcp_roundtrip_tools.lint.source import Source
+from mcp_roundtrip_tools.lint.definitions import annotation_of, definition_of
+from mcp_roundtrip_tools.lint.source import Definition, Source, argument, returned
 
 _PROCESSES: Final = frozenset(
     {
@@ -82,12 +82,11 @@ def _is_client_call(source: Source, call: ast.Call) -> bool:
     """Return whether a call starts a process, or sends a request that changes something."""
     name = source.dotted(call.func) or ""
     module, _, function = name.rpartition(".")
-    imported = {each.partition(".")[0] for each in source.imports.values()}
     if name in _PROCESSES:
-        return name.partition(".")[0] in imported
+        return True
     if name in _REQUESTS:
         return _sends(call)
-    if module in _HTTP_MODULES & imported:
+    if module in _HTTP_MODULES:
         return _changes_resource(function, call)
     if not isinstance(call.func, ast.Attribute):
         return False
@@ -104,7 +103,7 @@ def changed_path(source: Source, call: ast.Call) -> ast.expr | None:
     """Return the path of the file or folder that a call changes, if it is not in the scratch folder."""
     name = source.dotted(call.func) or ""
     paths: list[ast.expr] = []
-    if name in _FILE_CALLS and name.partition(".")[0] in source.imports:
+    if name in _FILE_CALLS:
         paths = call.args[_FILE_CALLS[name] : 2]
     elif name in ("open", "io.open"):
         paths = call.args[:1] if _writes(call, mode=1) else []
@@ -116,12 +115,11 @@ def changed_path(source: Source, call: ast.Call) -> ast.expr | None:
     return next((each for each in paths if not _is_scratch(source, each)), None)
 
 
-def origin_of(source: Source, node: ast.expr) -> str | None:
-    """Return the function that made an object, such as `boto3.client`."""
+def origin_of(source: Source, node: ast.AST) -> str | None:
+    """Return the function that made an object, such as `boto3.client`, or the type of a parameter."""
     for _ in range(_MAX_PARTS):
+        source, node = definition_of(source, node)
         match node:
-            case ast.Name() | ast.Attribute() if (made := value_of(source, node)) is not None:
-                source, node = made.source, made.node
             case ast.Await(value=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
                 node = inner
             case ast.BinOp(left=left, op=ast.Div()):  # Path("/mnt") / "reports"
@@ -130,6 +128,11 @@ def origin_of(source: Source, node: ast.expr) -> str | None:
                 return name
             case ast.Call(func=function):
                 node = function
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if len(values := returned(node)) == 1:
+                [node] = values
+            case ast.Name() if (annotation := annotation_of(source, node)) is not None:
+                name = source.dotted(annotation)
+                return name if name in _ORIGINS else None
             case _:
                 return None
     return None
@@ -140,49 +143,45 @@ def _changes_resource(method: str, call: ast.Call) -> bool:
 
 
 def _names_changing_method(call: ast.Call, *, place: int | None) -> bool:
-    given = _given(call, "method", place=place)
-    return any(isinstance(each, ast.Constant) and str(each.value).lower() in _HTTP_METHODS for each in given)
-
-
-def _given(call: ast.Call, name: str, *, place: int | None) -> list[ast.expr]:
-    """Return the argument of a call, by its place or its name."""
-    by_place = [] if place is None else call.args[place : place + 1]
-    return [*by_place, *(each.value for each in call.keywords if each.arg == name)]
+    method = argument(call, place, "method")
+    return isinstance(method, ast.Constant) and str(method.value).lower() in _HTTP_METHODS
 
 
 def _sends(call: ast.Call) -> bool:
     """Return whether a request of urllib has a body, or a method that changes something."""
-    data = _given(call, "data", place=1)
-    has_body = any(not (isinstance(each, ast.Constant) and each.value is None) for each in data)
+    data = argument(call, 1, "data")
+    has_body = data is not None and not (isinstance(data, ast.Constant) and data.value is None)
     return has_body or _names_changing_method(call, place=None)
 
 
 def _writes(call: ast.Call, *, mode: int) -> bool:
     """Return whether a call of `open`, whose mode has this place, can change the file."""
-    modes = _given(call, "mode", place=mode)
-    return any(isinstance(each, ast.Constant) and set(str(each.value)) & _WRITING_MODES for each in modes)
+    given = argument(call, mode, "mode")
+    return isinstance(given, ast.Constant) and bool(set(str(given.value)) & _WRITING_MODES)
 
 
 def is_known_path(source: Source, path: ast.AST, given: frozenset[str]) -> bool:
     """Return whether a path is independent of the parameters of its function."""
-    return given.isdisjoint(each.id for each in _with_values(source, path) if isinstance(each, ast.Name))
+    names = (each.node.id for each in _with_values(source, path) if isinstance(each.node, ast.Name))
+    return given.isdisjoint(names)
 
 
 def _is_scratch(source: Source, path: ast.AST) -> bool:
     """Return whether a path begins in Lambda's scratch folder: by its text, its variables, or `tempfile`."""
-    for node in _with_values(source, path):
-        match node:
+    for each in _with_values(source, path):
+        match each.node:
             case ast.Constant(value=str(text)) if text.startswith(_SCRATCH):
                 return True
-            case ast.Call(func=function) if (source.dotted(function) or "").startswith("tempfile."):
+            case ast.Call(func=function) if (each.source.dotted(function) or "").startswith("tempfile."):
                 return True
     return False
 
 
-def _with_values(source: Source, node: ast.AST, variables: int = _MAX_VARIABLES) -> list[ast.AST]:
+def _with_values(source: Source, node: ast.AST, variables: int = _MAX_VARIABLES) -> list[Definition[ast.AST]]:
     """Return the nodes of an expression, and those of what its variables are assigned."""
-    found = [*ast.walk(node)]
+    found = [Definition(source, each) for each in ast.walk(node)]
     for each in [*found] if variables else ():
-        if isinstance(each, ast.Name) and (value := only_value(source, each)) is not None:
-            found += _with_values(source, value, variables - 1)
+        made = definition_of(source, each.node)
+        if isinstance(made.node, ast.expr) and made.node is not each.node:
+            found += _with_values(made.source, made.node, variables - 1)
     return found

@@ -7,29 +7,41 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import Module
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, own_nodes, parameters
+from mcp_roundtrip_tools.lint.definitions import definition_of
+from mcp_roundtrip_tools.lint.source import FunctionNode, Source, assignments, names_in, own_nodes
 
 _CHANGING: Final = frozenset(
-    {"append", "extend", "insert", "add", "update", "pop", "popitem", "remove", "discard", "clear"}
+    {
+        "append",
+        "appendleft",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "pop",
+        "popitem",
+        "remove",
+        "discard",
+        "clear",
+    }
 )
 _CONTAINERS: Final = frozenset(
-    {"list", "dict", "set", "collections.defaultdict", "collections.deque", "collections.OrderedDict"}
+    {
+        *("list", "dict", "set", "collections.defaultdict", "collections.deque", "collections.OrderedDict"),
+        "collections.Counter",
+    }
 )
 
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
-    """Find assignments to global variables, and changes of lists, dicts and sets of the module."""
-    containers = {
-        name for name, value in module.source.top_level.items() if _is_container(module.source, value)
-    }
+    """Find assignments to global variables, and changes of lists, dicts and sets of a module."""
     for function in module.functions:
-        nodes = [*own_nodes(function.node)]
-        assigned = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-        own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        own |= {each.arg for each in parameters(function.node)}
-        for node in nodes:
-            name = _changed(node, assigned, containers - (own - assigned))
-            if name is not None and not _is_cache(module.source, function.node, node, name):
+        for node in own_nodes(function.node):
+            changed = _changed(node)
+            if changed is None or not _is_of_module(module.source, changed):
+                continue
+            name = ast.unparse(changed)
+            if not _is_cache(module.source, function.node, node, name):
                 message = (
                     f"{name} is a variable of the module: another round may run in another environment, "
                     "which has its own. Keep the value in a step's result, or in a store"
@@ -37,21 +49,33 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
                 yield node, message
 
 
-def _is_container(source: Source, value: ast.AST) -> bool:
-    is_call = isinstance(value, ast.Call) and source.dotted(value.func) in _CONTAINERS
-    return is_call or isinstance(value, ast.List | ast.Dict | ast.Set)
-
-
-def _changed(node: ast.AST, assigned: set[str], containers: set[str]) -> str | None:
-    """Return the variable of the module that a statement or a call changes."""
+def _changed(node: ast.AST) -> ast.expr | None:
+    """Return the variable that a statement assigns, or whose list, dict or set it changes."""
     match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            return name if name in assigned else None
-        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-            return name if name in containers else None
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
-            return name if name in containers else None
+        case ast.Name(ctx=ast.Store() | ast.Del()):
+            return node
+        case ast.Subscript(value=changed, ctx=ast.Store() | ast.Del()):
+            return _outermost(changed)
+        case ast.Call(func=ast.Attribute(value=changed, attr=method)) if method in _CHANGING:
+            return _outermost(changed)
     return None
+
+
+def _outermost(container: ast.expr) -> ast.expr:
+    match container:
+        case ast.Subscript(value=outer) | ast.Call(func=ast.Attribute(value=outer, attr="setdefault")):
+            return _outermost(outer)
+    return container
+
+
+def _is_of_module(source: Source, changed: ast.expr) -> bool:
+    """Return whether a variable is declared `global`, or has a container that a module makes."""
+    if isinstance(changed, ast.Name) and not isinstance(changed.ctx, ast.Load):
+        return source.scope_of(changed) is source.tree
+    made = definition_of(source, changed)
+    is_call = isinstance(made.node, ast.Call) and made.source.dotted(made.node.func) in _CONTAINERS
+    is_container = is_call or isinstance(made.node, ast.List | ast.Dict | ast.Set)
+    return is_container and made.node in made.source.top_level.values()
 
 
 def _is_cache(source: Source, function: FunctionNode, node: ast.AST, name: str) -> bool:
@@ -65,6 +89,9 @@ def _is_cache(source: Source, function: FunctionNode, node: ast.AST, name: str) 
         if isinstance(outer, ast.ExceptHandler):
             tried = source.parents[outer]
             tests = list(tried.body) if isinstance(tried, ast.Try) else []
-        if any(isinstance(each, ast.Name) and each.id == name for test in tests for each in ast.walk(test)):
+        read = frozenset().union(*map(names_in, tests))
+        pairs = (pair for each in own_nodes(function) for pair in assignments(each))
+        values = (value for target, value in pairs if not read.isdisjoint(names_in(target)))
+        if name in read or any(name in names_in(value) for value in values):
             return True
     return False

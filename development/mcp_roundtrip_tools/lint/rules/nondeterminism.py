@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import called_function, only_value
+from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import GENERATORS, origin_of
-from mcp_roundtrip_tools.lint.source import Source, own_nodes
+from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, own_nodes, returned
 
 _TIME: Final = 'write `ctx.now("…")`, which is recorded'
 _UUID: Final = 'write `ctx.uuid("…")`, which is recorded'
@@ -51,7 +51,7 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
             if remedy is None or _is_only_logged(module.source, function, node):
                 continue
             if runs_again(module, function, node):
-                remedy = remedy.replace("ctx", next(iter(function.names)))
+                remedy = remedy.replace("ctx", next(iter(function.given)))
                 yield node, f"{ast.unparse(node.func)}() has another value in every round: {remedy}"
 
 
@@ -61,8 +61,6 @@ def changing_call(source: Source, call: ast.Call) -> str | None:
         is_of_module = isinstance(call.func.value, ast.Name) and call.func.value.id in source.top_level
         return _RANDOM if is_of_module else None  # no round resets its state
     name = source.dotted(call.func) or ""
-    if name.partition(".")[0] not in {each.partition(".")[0] for each in source.imports.values()}:
-        return None
     if name in _GIVEN_TIME:
         return None if len(call.args) > _GIVEN_TIME[name] else _TIME
     is_given = name in _SEEDED and (call.args or call.keywords)
@@ -75,16 +73,17 @@ def _returned_by(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | No
     called = called_function(source, call)
     if called is None:
         return None
-    returned = [node.value for node in own_nodes(called.node) if isinstance(node, ast.Return) and node.value]
-    return next((remedy for each in returned if (remedy := _carried(called.source, each, seen))), None)
+    values = returned(called.node)
+    return next((remedy for each in values if (remedy := _carried(called.source, each, seen))), None)
 
 
-def _carried(source: Source, node: ast.expr, seen: set[ast.AST]) -> str | None:
+def _carried(source: Source, node: ast.AST, seen: set[ast.AST]) -> str | None:
     """Return the remedy if such a value is the value of an expression, or a part of it.
 
     `seen`: the expressions that are followed, because functions may call each other.
     """
-    if node in seen:
+    source, node = definition_of(source, node)
+    if node in seen or not isinstance(node, ast.expr):
         return None
     seen.add(node)
     remedy = None
@@ -97,15 +96,12 @@ def _carried(source: Source, node: ast.expr, seen: set[ast.AST]) -> str | None:
 def _parts(source: Source, node: ast.expr) -> list[ast.expr]:
     """Return the expressions whose values the value of an expression contains."""
     match node:
-        case ast.Name():
-            value = only_value(source, node)
-            return [] if value is None else [value]
         case ast.Call(func=ast.Attribute(value=ast.Call() as receiver)):  # datetime.now().isoformat()
             return [receiver]
-        case ast.Call(func=function, args=arguments):
+        case ast.Call(func=function):
             is_text_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant)
             keeps = is_text_method or source.dotted(function) in _KEEPING
-            return [*arguments, *(each.value for each in node.keywords)] if keeps else []
+            return arguments(node) if keeps else []
         case ast.Compare() | ast.Lambda():
             return []
         case ast.IfExp(body=body, orelse=orelse):
@@ -130,27 +126,21 @@ def _is_only_logged(source: Source, function: ContextFunction, node: ast.expr) -
     return True
 
 
-def _variable_of(source: Source, node: ast.expr) -> str | None:
+def _variable_of(source: Source, node: ast.AST) -> str | None:
     """Return the variable to which a statement assigns the value, or what it computes from the value."""
     outer = source.parents[node]
-    while isinstance(outer, ast.BinOp | ast.UnaryOp | ast.JoinedStr | ast.FormattedValue) or _converts(outer):
-        outer = source.parents[outer]
-    match outer:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return name
-        case ast.NamedExpr(target=ast.Name(id=name)):
-            return name
-    return None
-
-
-def _converts(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS
+    is_converted = isinstance(outer, ast.Call) and source.dotted(outer.func) in _CONVERSIONS
+    if is_converted or isinstance(outer, ast.BinOp | ast.UnaryOp | ast.JoinedStr | ast.FormattedValue):
+        return _variable_of(source, outer)
+    return next((target.id for target, _ in assignments(outer) if isinstance(target, ast.Name)), None)
 
 
 def _is_in_log_line(source: Source, node: ast.AST) -> bool:
-    match next(each for each in source.ancestors(node) if isinstance(each, ast.stmt)):
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method))):
+    statement = next(each for each in source.ancestors(node) if isinstance(each, ast.stmt))
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    match call.value if isinstance(call, ast.Await) else call:
+        case ast.Call(func=ast.Attribute(attr=method)):
             return method in _LOG_METHODS
-        case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+        case ast.Call(func=ast.Name(id="print")):
             return True
     return False

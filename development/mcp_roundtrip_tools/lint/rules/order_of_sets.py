@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import QUESTIONS, ContextCall, ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import called_function, only_value
+from mcp_roundtrip_tools.lint.definitions import annotation_of, called_function, definition_of
 from mcp_roundtrip_tools.lint.rules.known_effects import PATH, origin_of
 from mcp_roundtrip_tools.lint.source import (
     Comprehension,
-    FunctionNode,
     Source,
-    is_stored,
     own_nodes,
-    parameters,
 )
 
 _SETS: Final = frozenset({"set", "frozenset"})
@@ -35,98 +32,89 @@ _KEEPS_ORDER: Final = frozenset(
 _IGNORES_ORDER: Final = frozenset({"sorted", "len", "sum", "min", "max", "any", "all"})
 
 
-class Values:
-    """Which expressions of a function have an order that another process does not repeat."""
+def is_unordered(source: Source, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Return whether iterating over a value depends on an order that another process does not repeat.
 
-    def __init__(self, source: Source, function: FunctionNode) -> None:
-        self._source = source
-        self._function = function
-        self._seen: set[ast.AST] = set()
-
-    def is_unordered(self, node: ast.AST) -> bool:
-        """Return whether iterating over the value depends on that order."""
-        match node:
-            case ast.Set() | ast.SetComp():
-                return True
-            case ast.Name():
-                return self._is_unordered_name(node)
-            case ast.BinOp(left=left, right=right, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor()):
-                return self.is_unordered(left) or self.is_unordered(right)
-            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
-                return any(self.is_unordered(each.iter) for each in node.generators)
-            case ast.JoinedStr(values=values):
-                return any(isinstance(v, ast.FormattedValue) and self.is_unordered(v.value) for v in values)
-            case ast.Starred(value=value):
-                return self.is_unordered(value)
-            case ast.Call():
-                return self._is_unordered_call(node)
+    `seen`: the expressions that are followed, because variables may refer to each other.
+    """
+    if isinstance(node, ast.Name) and _is_sorted_in_place(source, node):
         return False
-
-    def _is_unordered_name(self, name: ast.Name) -> bool:
-        value = only_value(self._source, name)
-        if value is not None:
-            if value in self._seen or self._is_sorted_in_place(name.id):
-                return False
-            self._seen.add(value)
-            found = self.is_unordered(value)
-            self._seen.discard(value)
-            return found
-        annotations = [each.annotation for each in parameters(self._function) if each.arg == name.id]
-        is_stored_again = any(is_stored(node, name.id) for node in own_nodes(self._function))
-        return any(map(_is_set_annotation, annotations)) and not is_stored_again
-
-    def _is_sorted_in_place(self, name: str) -> bool:
-        for node in own_nodes(self._function):
-            match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=sorted_name), attr="sort")):
-                    if sorted_name == name:
-                        return True
+    made = definition_of(source, node)
+    if made.node in seen:
         return False
+    parts = [*_grown_from(source, node), *_parts(made.source, made.node)]
+    return _has_no_order(made.source, made.node) or any(
+        is_unordered(made.source, part, seen | {made.node}) for part in parts
+    )
 
-    def _is_unordered_call(self, call: ast.Call) -> bool:
-        name = self._source.dotted(call.func) or ""
-        if name in _SETS or name in _FILES:
+
+def _has_no_order(source: Source, node: ast.AST) -> bool:
+    """Return whether a value is a set, or the files of a folder."""
+    match node:
+        case ast.Set() | ast.SetComp():
             return True
-        if name in _KEEPS_ORDER:
-            return any(map(self.is_unordered, call.args[:1] if name == "dict.fromkeys" else call.args))
-        called = called_function(self._source, call)
-        if called is not None:
-            return _is_set_annotation(called.node.returns)
-        match call.func:
-            case ast.Attribute(attr=method) if method in _FILE_METHODS:
-                return True
-            case ast.Attribute(attr="glob", value=receiver):
-                return self._is_path(receiver)  # other objects may sort what their `glob` returns
-            case ast.Attribute(attr="join"):
-                return any(map(self.is_unordered, call.args))
-            case ast.Attribute(attr=method, value=receiver):
-                is_first = method == "pop" and not call.args
-                return (is_first or method in _SET_METHODS) and self.is_unordered(receiver)
-        return False
+        case ast.Name():
+            return _is_set_annotation(annotation_of(source, node))
+        case ast.Call(func=function):
+            called = called_function(source, node)
+            if called is not None:
+                return _is_set_annotation(called.node.returns)
+            if isinstance(function, ast.Attribute) and function.attr == "glob":
+                return origin_of(source, function.value) == PATH  # other objects may sort their files
+            is_method = isinstance(function, ast.Attribute) and function.attr in _FILE_METHODS
+            return is_method or source.dotted(function) in _SETS | _FILES
+    return False
 
-    def _is_path(self, node: ast.expr) -> bool:
-        annotations = [
-            each.annotation
-            for each in parameters(self._function)
-            if isinstance(node, ast.Name) and each.arg == node.id and each.annotation is not None
-        ]
-        is_annotated = any(self._source.dotted(each) == PATH for each in annotations)
-        return is_annotated or origin_of(self._source, node) == PATH
 
-    def unordered_parts(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The outermost unordered expressions whose order an argument shows."""
-        match node:
-            case ast.Lambda() | ast.Compare():  # membership, equality
-                return
-            case ast.Call(func=ast.Name(id=name)) if name in _IGNORES_ORDER:
-                return
-            case ast.JoinedStr():
-                pass
-            case _ if self.is_unordered(node):
-                yield node
-                return
-        for child in ast.iter_child_nodes(node):
-            yield from self.unordered_parts(child)
+def _parts(source: Source, node: ast.AST) -> list[ast.expr]:
+    """Return the expressions whose order the value of an expression has."""
+    match node:
+        case ast.BinOp(left=left, right=right, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor()):
+            return [left, right]
+        case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+            return [each.iter for each in node.generators]
+        case ast.JoinedStr(values=values):
+            return [each.value for each in values if isinstance(each, ast.FormattedValue)]
+        case ast.Starred(value=value):
+            return [value]
+        case ast.Call(func=ast.Attribute(attr="join"), args=arguments):
+            return arguments
+        case ast.Call(func=function, args=arguments) if (name := source.dotted(function)) in _KEEPS_ORDER:
+            return arguments[:1] if name == "dict.fromkeys" else arguments
+        case ast.Call(func=ast.Attribute(attr=method, value=receiver), args=arguments):
+            is_first = method == "pop" and not arguments
+            return [receiver] if is_first or method in _SET_METHODS else []
+    return []
+
+
+def _grown_from(source: Source, node: ast.AST) -> list[ast.expr]:
+    """Return what the loops iterate over whose every turn appends to a variable."""
+    scope = source.scope_of(node) if isinstance(node, ast.Name) else None
+    loops = (each for each in own_nodes(scope) if isinstance(each, ast.For)) if scope else ()
+    appends = f"{ast.unparse(node)}.append("
+    return [loop.iter for loop in loops if any(ast.unparse(each).startswith(appends) for each in loop.body)]
+
+
+def _is_sorted_in_place(source: Source, name: ast.Name) -> bool:
+    scope = source.scope_of(name)
+    nodes = own_nodes(scope) if scope else ()
+    return any(isinstance(each, ast.Call) and ast.unparse(each.func) == f"{name.id}.sort" for each in nodes)
+
+
+def unordered_parts(source: Source, node: ast.AST) -> Iterator[ast.AST]:
+    """The outermost unordered expressions whose order an argument shows."""
+    match node:
+        case ast.Lambda() | ast.Compare():  # membership, equality
+            return
+        case ast.Call(func=ast.Name(id=name)) if name in _IGNORES_ORDER:
+            return
+        case ast.JoinedStr():
+            pass
+        case _ if is_unordered(source, node):
+            yield node
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from unordered_parts(source, child)
 
 
 def _is_set_annotation(annotation: ast.expr | None) -> bool:
@@ -138,10 +126,13 @@ def _is_set_annotation(annotation: ast.expr | None) -> bool:
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find calls of the context whose key, text or order of calls depends on such an order."""
     for function in module.functions:
-        values = Values(module.source, function.node)
         for loop in own_nodes(function.node):
             iterable = _iterable(loop)
-            if iterable is None or not values.is_unordered(iterable) or not _is_called_inside(function, loop):
+            if (
+                iterable is None
+                or not is_unordered(module.source, iterable)
+                or not _is_called_inside(function, loop)
+            ):
                 continue
             message = (
                 f"the order of {_shown(iterable)} differs between rounds, and so "
@@ -149,7 +140,9 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
             )
             yield iterable, message
         for call in function.calls:
-            for node in (part for each in _shown_arguments(call) for part in values.unordered_parts(each)):
+            for node in (
+                part for each in _shown_arguments(call) for part in unordered_parts(module.source, each)
+            ):
                 message = (
                     f"the order of {_shown(node)} differs between rounds, so the "
                     "question would change: sort the values first, with `sorted(…)`"

@@ -7,9 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import called_function
+from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
 from mcp_roundtrip_tools.lint.reachability import runs_again
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, is_within, own_nodes, parameters
+from mcp_roundtrip_tools.lint.source import (
+    FunctionNode,
+    Source,
+    argument,
+    is_within,
+    own_nodes,
+    parameters,
+    walk,
+)
 
 
 def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -17,39 +25,36 @@ def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:
     for function in module.functions:
         for call in function.calls:
             is_step = call.method == "step"
-            done = [each.value for each in call.node.keywords if each.arg == "done"]
-            for argument in call.node.args[1:2] if is_step else done:
-                used = _use_inside(module, function, argument)
-                if used is not None:
-                    shown = (
-                        f"{ast.unparse(used.func)}(…)" if isinstance(used, ast.Call) else ast.unparse(used)
-                    )
-                    message = (
-                        f"{shown} runs inside {'the function of a step' if is_step else 'done='}, where the "
-                        "context cannot be used: call it before, and pass what it returns"
-                    )
-                    yield used, message
-            if is_step and len(call.node.args) > 1:
+            called = argument(call.node, 1) if is_step else argument(call.node, None, "done")
+            used = None if called is None else _use_inside(module, function, called)
+            if used is not None:
+                shown = f"{ast.unparse(used.func)}(…)" if isinstance(used, ast.Call) else ast.unparse(used)
+                message = (
+                    f"{shown} runs inside {'the function of a step' if is_step else 'done='}, where the "
+                    "context cannot be used: call it before, and pass what it returns"
+                )
+                yield used, message
+            if is_step and called is not None:
                 yield from _passed_context(module, function, call.node)
 
 
-def _use_inside(module: Module, function: ContextFunction, argument: ast.expr) -> ast.AST | None:
+def _use_inside(module: Module, function: ContextFunction, called: ast.expr) -> ast.AST | None:
     """Return the first use of the context inside a lambda, an inner function, or a partial."""
-    body: ast.AST | None = argument
-    match argument:
-        case ast.Attribute(value=ast.Name(id=name), attr=method):  # ctx.step("size", ctx.elicit, …)
-            return argument if name in function.names and method in RECORDED else None
-        case ast.Call(func=called, args=[first, *rest]):
-            as_call = ast.Call(func=first, args=rest, keywords=argument.keywords)
-            is_partial = module.source.dotted(called) == "functools.partial"
-            return argument if is_partial and _asks(module, as_call, function.names) else None
-        case ast.Name(id=name):
-            inner = (each for each in own_nodes(function.node) if isinstance(each, FunctionNode))
-            body = next((each for each in inner if each.name == name), None)
-    if not isinstance(body, FunctionNode | ast.Lambda):
+    match called:
+        case ast.Attribute(value=receiver, attr=method) if (
+            module.kind_of(receiver, function.given) is not None
+        ):
+            return called if method in RECORDED else None  # ctx.step("size", ctx.elicit, …)
+        case ast.Call(func=outer, args=[first, *rest]):
+            as_call = ast.Call(func=first, args=rest, keywords=called.keywords)
+            is_partial = module.source.dotted(outer) == "functools.partial"
+            return called if is_partial and _asks(module, as_call, function.given) else None
+    made = definition_of(module.source, called)
+    body = made.node
+    if made.source is not module.source or not isinstance(body, FunctionNode | ast.Lambda):
         return None
     hidden = {each.arg for each in parameters(body)}
-    names = {name: kind for name, kind in function.names.items() if name not in hidden}
+    names = {name: kind for name, kind in function.given.items() if name not in hidden}
     calls = (each for each in own_nodes(body) if isinstance(each, ast.Call))
     return next((each for each in calls if _asks(module, each, names)), None)
 
@@ -69,12 +74,12 @@ def _passed_context(
     """Find a context among the arguments of a step whose function asks: one of this module."""
     _, called, *more = step.args
     given = [*more, *(each.value for each in step.keywords)]
-    contexts = [each for each in given if isinstance(each, ast.Name) and each.id in function.names]
-    helper = module.source.top_level.get(called.id) if isinstance(called, ast.Name) else None
-    if contexts and isinstance(called, ast.Name) and module.can_end_round(helper):
+    contexts = [each for each in given if module.kind_of(each, function.given) is not None]
+    if contexts and module.can_end_round(definition_of(module.source, called).node):
+        shown = ast.unparse(called)
         message = (
-            f"{called.id} calls the context, and a step's function cannot: call "
-            f"{called.id}({contexts[0].id}, …) directly, with steps for its side effects"
+            f"{shown} calls the context, and a step's function cannot: call "
+            f"{shown}({ast.unparse(contexts[0])}, …) directly, with steps for its side effects"
         )
         yield contexts[0], message
 
@@ -120,13 +125,11 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
 
 
 def _final_jumps(node: ast.Try | ast.TryStar) -> Iterator[tuple[ast.AST, str]]:
-    for statement in node.finalbody:
-        if isinstance(statement, ast.Return | ast.Break | ast.Continue):
-            word = type(statement).__name__.lower()
-            yield (
-                statement,
-                f"`{word}` in a finally block drops the end of the round: move it behind the block",
-            )
+    for each in [each for statement in node.finalbody for each in walk(statement)]:
+        is_jump = isinstance(each, ast.Break | ast.Continue) and each in node.finalbody
+        if is_jump or isinstance(each, ast.Return):
+            word = type(each).__name__.lower()
+            yield each, f"`{word}` in a finally block drops the end of the round: move it behind the block"
 
 
 def _suppressed(module: Module, node: ast.With | ast.AsyncWith) -> Iterator[tuple[ast.AST, str]]:
@@ -166,10 +169,9 @@ def _is_race(source: Source, call: ast.Call) -> bool:
         return True
     if name != "asyncio.wait":
         return False
-    given = {each.arg: each.value for each in call.keywords}
-    when = given.get("return_when")
+    when = argument(call, None, "return_when")
     waits_for_all = when is None or (source.dotted(when) or "").endswith("ALL_COMPLETED")
-    return not waits_for_all or "timeout" in given
+    return not waits_for_all or argument(call, None, "timeout") is not None
 
 
 def _runs_calls(source: Source, function: ContextFunction) -> bool:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from mcp_roundtrip.server.definition_lint import exceeded_limits
 from mcp_roundtrip_tools.lint.contexts import Module
-from mcp_roundtrip_tools.lint.definitions import Definition, class_named, definition_of, lineage, value_of
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, parameters
+from mcp_roundtrip_tools.lint.definitions import class_named, definition_of, lineage, unwrapped
+from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source, argument, parameters
 
 _FIELD_BASES: Final = frozenset(
     {"pydantic.BaseModel", "typing.TypedDict", "typing_extensions.TypedDict", "typing.NamedTuple"}
@@ -21,44 +21,36 @@ _LISTS: Final = frozenset(
     for name in ("list", "set", "frozenset", "tuple", "List", "Set", "Tuple", "Sequence", "Iterable")
 )
 _DICTS: Final = frozenset({"dict", "typing.Dict", "collections.abc.Mapping", "typing.Mapping"})
-_TRANSPARENT: Final = frozenset({"typing.Optional", "typing.Annotated", "typing_extensions.Annotated"})
 _FREE: Final = frozenset(
     {"str", "int", "float", "bool", "datetime.date", "datetime.datetime", "decimal.Decimal"}
 )
 
 _OBJECT: Final = "is a nested object, and a form is flat: put its fields into the model itself"
 _LIST_OF_OBJECTS: Final = "is a list of objects, and a form is flat: ask for one after the other"
+_UNION: Final = "is a union, and a field of a form has one type: use one type, or a field for each"
 _FREE_LIST: Final = "is a list of free values, and a form needs choices: write list[Literal[…]]"
 _DICT: Final = "is a dict, and a form has fixed fields: write a field of the model for each entry"
 
 
 def check_forms(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find the models of questions whose fields a form cannot hold."""
-    for node in ast.walk(module.source.tree):
-        if isinstance(node, ast.Call) and (model := _model_of(module, node)) is not None:
-            definition = class_named(module.source, model)
-            if definition is None or not _has_fields(definition):
-                reason = _problem(module.source, model)
-                if reason is not None:
-                    yield model, f"the answer {reason}"
-                continue
+    for model in filter(None, (argument(each, 2, "model") for each in _forms(module))):
+        definition = class_named(module.source, model)
+        if definition is not None and _has_fields(definition):
             for source, field in _fields_of(definition):
-                reason = _problem(source, field.annotation)
-                if reason is not None:
-                    yield model, f"field {ast.unparse(field.target)!r} of {definition.node.name} {reason}"
+                if problem := _problem(source, field.annotation):
+                    yield model, f"field {ast.unparse(field.target)!r} of {definition.node.name} {problem}"
+        elif problem := _problem(module.source, model):
+            yield model, f"the answer {problem}"
 
 
-def _model_of(module: Module, call: ast.Call) -> ast.expr | None:
-    """Return the type of a form's answer: the third argument of `ctx.elicit` and `Elicit`."""
-    is_question = module.source.dotted(call.func) in ("mcp_roundtrip.Elicit", "Elicit") or any(
-        each.node is call and each.method == "elicit"
-        for function in module.functions
-        for each in function.calls
+def _forms(module: Module) -> Iterator[ast.Call]:
+    for function in module.functions:
+        yield from (call.node for call in function.calls if call.method == "elicit")
+    calls = (each for each in ast.walk(module.source.tree) if isinstance(each, ast.Call))
+    yield from (
+        each for each in calls if module.source.dotted(each.func) in ("mcp_roundtrip.Elicit", "Elicit")
     )
-    if not is_question:
-        return None
-    by_name = (each.value for each in call.keywords if each.arg == "model")
-    return call.args[2] if len(call.args) > 2 else next(by_name, None)
 
 
 def _has_fields(definition: Definition[ast.ClassDef]) -> bool:
@@ -76,113 +68,78 @@ def _fields_of(definition: Definition[ast.ClassDef]) -> Iterator[tuple[Source, a
     """Yield the fields of a class, those of its bases first, each with the module that contains it."""
     for each in reversed(lineage(definition)):
         for node in each.node.body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if isinstance(node, ast.AnnAssign) and not ast.unparse(node.target).startswith("_"):
                 yield each.source, node
 
 
 def _problem(source: Source, annotation: ast.expr) -> str | None:
-    annotation = _inner(source, annotation)
-    if isinstance(annotation, ast.Subscript):
-        name = source.dotted(annotation.value)
-        if name in _LISTS:
-            first = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
-            item = _inner(source, first)
-            if _is_object(source, item):
-                return _LIST_OF_OBJECTS
-            return _FREE_LIST if source.dotted(item) in _FREE else None
-        return _DICT if name in _DICTS else None
-    return _OBJECT if _is_object(source, annotation) else None
+    """Return why a form cannot hold a type; None if it can, or if that is not known."""
+    made = definition_of(source, unwrapped(source, annotation))
+    source = made.source
+    match made.node:
+        case ast.ClassDef() as node:
+            return _OBJECT if _has_fields(Definition(source, node)) else None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _UNION if any(_is_free(source, each) for each in (left, right)) else None
+        case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _LISTS:
+            item = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+            is_object = _problem(source, item) == _OBJECT
+            return _LIST_OF_OBJECTS if is_object else _FREE_LIST if _is_free(source, item) else None
+        case ast.Subscript(value=outer) | (ast.Name() as outer) if source.dotted(outer) in _DICTS:
+            return _DICT
+    return None
 
 
-def _is_object(source: Source, annotation: ast.expr) -> bool:
-    definition = class_named(source, annotation)
-    return definition is not None and _has_fields(definition)
-
-
-def _inner(source: Source, annotation: ast.expr) -> ast.expr:
-    """Return the type inside quotes, `Annotated[…]` and `… | None`."""
-    match annotation:
-        case ast.Constant(value=str(text)):
-            try:
-                return _inner(source, ast.parse(text, mode="eval").body)
-            except SyntaxError:
-                return annotation
-        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
-            return _inner(source, left)
-        case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
-            return _inner(source, right)
-        case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _TRANSPARENT:
-            return _inner(source, inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
-    return annotation
+def _is_free(source: Source, annotation: ast.expr) -> bool:
+    is_plain = source.dotted(unwrapped(source, annotation)) in _FREE
+    return is_plain or _problem(source, annotation) is not None
 
 
 def check_descriptions(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find tools without a docstring and without `description=`."""
-    for node in ast.walk(module.source.tree):
-        if isinstance(node, FunctionNode) and not (ast.get_docstring(node) or "").strip():
-            for decorator in node.decorator_list:
-                if registers_tool(module.source, decorator) and not _is_described(decorator):
-                    yield node, f"{node.name} has no docstring, by which the model selects a tool: write one"
+    for function, decorator in _tools(module.source):
+        is_described = any(each.arg in ("description", None) for each in decorator.keywords)
+        if not is_described and not (ast.get_docstring(function) or "").strip():
+            yield function, f"{function.name} has no docstring, by which the model selects a tool: write one"
 
 
-def registers_tool(source: Source, decorator: ast.expr) -> bool:
-    """Return whether a decorator is `tool` of a server of this package."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    if not isinstance(called, ast.Attribute) or called.attr != "tool":
+def _tools(source: Source) -> Iterator[tuple[FunctionNode, ast.Call]]:
+    """The tools of servers of this package, each with its decorator."""
+    for function in (each for each in ast.walk(source.tree) if isinstance(each, FunctionNode)):
+        for decorator in function.decorator_list:
+            called = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
+            if _registers_tool(source, called.func):
+                yield function, called
+
+
+def _registers_tool(source: Source, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Attribute) or node.attr != "tool":
         return False
     if any(name.startswith("mcp_roundtrip.") for name in source.imports.values()):
         return True
-    server = definition_of(source, called.value)
-    if server is None or not isinstance(server.node, ast.Call):
-        return False
-    return server.source.dotted(server.node.func) == "mcp_roundtrip.Server"
-
-
-def _is_described(decorator: ast.expr) -> bool:
-    """Return whether the decorator has a description, or arguments that this rule cannot read."""
-    given = decorator.keywords if isinstance(decorator, ast.Call) else []
-    return any(each.arg in ("description", None) for each in given)
+    made = definition_of(source, node.value)
+    return isinstance(made.node, ast.Call) and made.source.dotted(made.node.func) == "mcp_roundtrip.Server"
 
 
 def check_limits(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find tools that end the session of a model's client."""
     source = module.source
-    for node in ast.walk(source.tree):
-        if isinstance(node, FunctionNode):
-            for decorator in node.decorator_list:
-                if registers_tool(source, decorator):
-                    name, schema = _name(node, decorator), _input_schema(source, node, decorator)
-                    for problem in exceeded_limits(name, schema):
-                        yield node, f"{node.name}: {problem}"
+    for function, decorator in _tools(source):
+        given = argument(decorator, 0, "name")
+        name = function.name if given is None else _literal(source, given)
+        given = argument(decorator, None, "input_schema")
+        fields = [(source, each) for each in parameters(function)]
+        schema = {"properties": _properties(fields, [])} if given is None else _literal(source, given)
+        for problem in exceeded_limits(name or "", schema or {}):
+            yield function, f"{function.name}: {problem}"
 
 
-def _name(function: FunctionNode, decorator: ast.expr) -> str:
-    """Return the name of the tool; an expression that is not constant gives no name."""
-    if not isinstance(decorator, ast.Call):
-        return function.name
-    given = [*decorator.args[:1], *(each.value for each in decorator.keywords if each.arg == "name")]
-    if not given:
-        return function.name
-    return given[0].value if isinstance(given[0], ast.Constant) and isinstance(given[0].value, str) else ""
-
-
-def _input_schema(source: Source, function: FunctionNode, decorator: ast.expr) -> dict[str, Any]:
-    """Return the keywords that can be read of the `inputSchema`."""
-    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
-    given = next((each.value for each in keywords if each.arg == "input_schema"), None)
-    if given is not None:
-        return _literal(source, given)
-    return {"properties": _properties([(source, each) for each in parameters(function)], [])}
-
-
-def _literal(source: Source, node: ast.expr) -> dict[str, Any]:
-    """Return a dict that is written out, here or as the only value of a variable; {} for any other."""
-    made = value_of(source, node)
+def _literal(source: Source, node: ast.expr) -> Any:
+    """Return a value that is written out, here or as the only value of a variable; None for any other."""
     try:
-        value = ast.literal_eval(node if made is None else made.node)
+        return ast.literal_eval(definition_of(source, node).node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return None
 
 
 def _properties(
