@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -274,12 +275,32 @@ def test_a_value_other_than_content_is_refused_if_content_is_declared(annotation
         output_of(annotation).dump({"a": SECRET})
 
 
+@pytest.mark.parametrize("annotation", [str, Text, str | Image, list[Image]])
+def test_none_is_refused_if_the_type_does_not_have_it(annotation):
+    with pytest.raises(UsageError, match="tool returned None; return"):
+        output_of(annotation).dump(None)
+
+
 def test_text_with_a_lone_surrogate_or_a_cycle_is_refused():
     for output in (UNANNOTATED, output_of(str)):
         with pytest.raises(UsageError, match=r"half of a surrogate pair"):
             output.dump("x\udc80y")
     with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
         UNANNOTATED.dump({"a": CYCLIC})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "make", "where"),
+    [
+        (list[str], lambda: (each for each in "ab"), "result: generator"),
+        (set[str], lambda: map(str, "ab"), "result: map"),
+        (dict[str, list[int]], lambda: {"a": iter([1])}, "result.a: list_iterator"),
+        (Row, lambda: {"name": (each for each in "ab")}, "result.name: generator"),
+    ],
+)
+def test_an_iterator_is_no_list_which_would_be_empty(annotation, make, where):
+    with pytest.raises(UsageError, match=re.escape(where)):
+        output_of(annotation).dump(make())
 
 
 class Thing: ...

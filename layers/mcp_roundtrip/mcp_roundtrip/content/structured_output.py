@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from mcp_roundtrip.schema.serialization import (
     TYPE_ERRORS,
     JsonResult,
     RepeatedName,
+    locate_iterator,
     locate_unserializable,
     read_plain,
     read_written,
@@ -72,7 +72,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         except TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
-            raise UsageError(f"{self._mismatch()}\n{invalid_value(error, 'result')}") from None
+            raise UsageError(f"{self._mismatch(value)}\n{invalid_value(error, 'result')}") from None
         except PydanticSerializationError:
             raise self._not_serialized(types, value) from None
         try:
@@ -81,24 +81,27 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         except ValueError as error:
             raise _not_json(self.name, value, error) from None
         if not (self._is_plain and _is_read_back(types, written)):
-            self._refuse_invalid(data)
+            self._refuse_invalid(data, value)
         return data, text
 
     def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
+        if iterator := locate_iterator(value, "result"):
+            return UsageError(self._mismatch(value, iterator))
         place = locate_unserializable(value, "result")
         with suppress(PydanticSerializationError, UnicodeError):
-            self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
+            self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False), value)
             if place:  # half of a surrogate pair, which text cannot hold
                 return _not_json(self.name, value)
-        return UsageError(self._mismatch(place))
+        return UsageError(self._mismatch(value, place))
 
-    def _refuse_invalid(self, data: Any) -> None:
+    def _refuse_invalid(self, data: Any, value: Any) -> None:
         if found := problems(self._validator, data, "result"):
-            raise UsageError("\n".join([self._mismatch(), *found]))
+            raise UsageError("\n".join([self._mismatch(value), *found]))
 
-    def _mismatch(self, place: str = "") -> str:
-        what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"
-        return f"{what}{place}; return what the annotation says, or change it"
+    def _mismatch(self, value: Any, place: str = "") -> str:
+        what = "None, which" if value is None else "a value that"
+        expected = f"does not fit its return type {type_name(self.annotation)}{place}"
+        return f"{self.name} returned {what} {expected}; return what the annotation says, or change it"
 
 
 def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
@@ -110,6 +113,8 @@ def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
     try:
         return value, types.dump_json(value, by_alias=True, warnings="error")
     except PydanticSerializationError:
+        if locate_iterator(value, "result"):  # it has been read, so that nothing is left to validate
+            raise
         typed = types.validate_python(value, by_alias=True, by_name=True)
         return typed, types.dump_json(typed, by_alias=True, warnings="error")
 
@@ -137,9 +142,6 @@ def untyped_to_json(name: str, value: Any) -> JsonResult:
 def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageError:
     if isinstance(error, RepeatedName):
         return UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
-    if isinstance(value, Coroutine):
-        value.close()
-        return UsageError(f"{name} returned a coroutine without awaiting it; write `async def {name}`")
     place = locate_unserializable(value, "result")
     return UsageError(
         f"{name} returned a value that JSON cannot hold{place}; return text, numbers, lists, dicts, models "

@@ -104,19 +104,21 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
                 )
             return self._structured(value)
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
-        if blocks is not None:
-            return blocks, NO_STRUCTURED_CONTENT
-        if self.kind is _Kind.CONTENT:
+        if self.kind is _Kind.CONTENT and (blocks is None or (value is None and not self._has_none)):
+            kind = "None" if value is None else type(value).__name__
             raise UsageError(
-                f"{self.name} returned {type(value).__name__}; return {type_name(self.annotation)}, as "
-                "annotated"
+                f"{self.name} returned {kind}; return {type_name(self.annotation)}, as annotated"
             )
-        return self._structured(value)
+        return self._structured(value) if blocks is None else (blocks, NO_STRUCTURED_CONTENT)
 
     def _structured(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         if (text := json_text(value, self.annotation)) is not None:
             return _text_and_data(msgspec.json.decode(text), text)
         return _text_and_data(*self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED))
+
+    @cached_property
+    def _has_none(self) -> bool:
+        return _includes_none(self.annotation)
 
     @cached_property
     def _types(self) -> StructuredOutput:
@@ -167,6 +169,15 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
         members = [member for member in arguments if member is not Ellipsis]
         return _mentions_block(annotation) and all(_is_content(member, item=True) for member in members)
     return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
+
+
+def _includes_none(annotation: Any) -> bool:
+    """Return whether the type is None, or a union with None."""
+    annotation = unwrap_alias(annotation)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _includes_none(arguments[0])
+    return annotation in (None, NoneType) or (origin in _UNION and any(map(_includes_none, arguments)))
 
 
 def _has_serializer(metadata: Iterable[Any]) -> bool:

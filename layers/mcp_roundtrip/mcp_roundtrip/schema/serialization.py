@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from math import isfinite
@@ -175,6 +175,20 @@ def locate_unserializable(value: Any, root: str) -> str:
         path.append(step[0])
         value = step[1]
     return f", at {format_location(root, path)}: {_describe(value)}"
+
+
+def locate_iterator(value: Any, root: str) -> str:
+    """Return `, at root.a[0]: generator` for an iterator in a value, or "": its items can be read once."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    seen = set[int]()  # a value may contain itself
+    while waiting:
+        path, each = waiting.pop()
+        if isinstance(each, Iterator):
+            return f", at {format_location(root, path)}: {type(each).__name__}"
+        if id(each) not in seen:
+            seen.add(id(each))
+            waiting.extend(((*path, at), member) for at, member in _members(each))
+    return ""
 
 
 def _describe(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError
+from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.errors import ClientError, client_error, unaskable_error
@@ -198,6 +198,12 @@ def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[
     return {key: (requests[key]["method"], channel) for key in sorted(requests)}
 
 
+def _refuse_coroutine(name: str, value: Any) -> None:
+    if isinstance(value, Coroutine):
+        value.close()
+        raise UsageError(f"{name} returned a coroutine; await it, in an `async def`")
+
+
 class Round(Struct, frozen=True):
     """One round of a call, which builds its reply from the run of its pass.
 
@@ -217,6 +223,7 @@ class Round(Struct, frozen=True):
             return self.reply_for_exception(outcome.error)
         call = self.call
         try:
+            _refuse_coroutine(call.feature.name, outcome.value)
             result = call.feature.result(call, outcome.value)
         except Exception as error:
             return self.reply_for_exception(error)
