@@ -262,6 +262,9 @@ mistakes(
         "a step that returns a datetime without saying so": lambda: run(
             lambda ctx: ctx.step("when", lambda: datetime(2026, 7, 28, tzinfo=UTC))
         ),
+        "a step that returns a generator": lambda: run(
+            lambda ctx: ctx.step("rows", lambda: (each for each in "ab"))
+        ),
         "a step that returns what json cannot hold": lambda: run(
             lambda ctx: ctx.step("connect", lambda: {"connection": Connection()})
         ),
@@ -277,6 +280,7 @@ mistakes(
             lambda ctx: ctx.step("pay", pay, at_most_once=True)
         ),
         "no attempts": lambda: Retry(attempts=0),
+        "retries on a list of exceptions": lambda: Retry(on=[ConnectionError]),
         "a task in a tool without one": lambda: run(lambda ctx: ctx.run_as_task()),
         "a task with a lifetime of zero": lambda: run(lambda ctx: ctx.run_as_task(ttl_ms=0)),
         "a sleep outside a task": lambda: run(lambda ctx: ctx.sleep("wait", 1_000)),

@@ -36,6 +36,9 @@ class ForeignContext:
     """What another library calls a context."""
 
 
+FASTMCP_CONTEXT = type("Context", (), {"__module__": "fastmcp.server.context"})
+
+
 class Service:
     def find(self, query: str) -> str:
         return query
@@ -224,7 +227,8 @@ mistakes(
         "two names": lambda: Server("x").tool("one", name="two"),
         "a name of other characters": lambda: tool(annotated(str), name="find orders"),
         "a context or none": lambda: tool(with_context(Context | None)),
-        "the context of another library": lambda: tool(with_context(ForeignContext)),
+        "a class that is no context": lambda: tool(with_context(ForeignContext)),
+        "the context of fastmcp": lambda: tool(with_context(FASTMCP_CONTEXT)),
         "an annotation that cannot be evaluated": lambda: tool(annotated("1 / 0")),
         "a type without a form in json": lambda: tool(annotated(list[Connection])),
         "a type that json schema cannot describe": lambda: tool(annotated(Callable[[int], int])),

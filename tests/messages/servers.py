@@ -132,7 +132,10 @@ def a_coroutine_as_a_result() -> None:
     async def later() -> str:
         return ""
 
-    returned(later())
+    server = Server("x")
+    server.tool(name="find")(lambda: later())
+    if error := Player(server).call("find").raised:
+        raise error
 
 
 @mistake()
@@ -185,6 +188,7 @@ mistakes(
         "a template with two paths": lambda: template("docs://x/{+name}/{+other}"),
         "a template with text after a query": lambda: template("docs://x{?name}/more"),
         "a completion without its prompt": lambda: Server("x").completion("plan", "place")(name),
+        "a completion of another argument": lambda: completion(name).completion("plan", "places")(name),
         "a template with dot segments": lambda: template("docs://x/../{name}"),
         "a completion twice": lambda: completion(name).completion("plan", "place")(name),
         "a choice without options": lambda: one_of([]),
@@ -206,6 +210,9 @@ mistakes(
         "a completion with too small a total": lambda: Completion(["Oslo", "Bergen"], total=1),
         "a result of another type": lambda: returned(["secret"], list[int]),
         "a result that is no block": lambda: returned(1, Text | None),
+        "no text as a result": lambda: returned(None, str),
+        "no model as a result": lambda: returned(None, list[int]),
+        "a generator as a result": lambda: returned((each for each in "ab"), list[str]),
         "a result that json cannot hold": lambda: returned({"a": [object()]}),
         "a typed result that json cannot hold": lambda: returned([{"a": object()}], list[dict[str, Any]]),
         "blocks as data": lambda: returned([Text("a")], list[Any]),

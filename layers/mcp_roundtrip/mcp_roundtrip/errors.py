@@ -192,7 +192,8 @@ class InvalidKey(UsageError):
     def __init__(self, key: object) -> None:
         super().__init__(
             f"key {key!r:.200} is not allowed; use a string such as 'size' or 'pay-1', without '~' and '/', "
-            "and of 1 to 900 bytes with the names of its branches"
+            "and of 1 to 900 bytes with the names of its branches; in a loop over texts of the caller, put "
+            "their number into it"
         )
         self.key = key
 
@@ -203,7 +204,7 @@ class DuplicateKey(UsageError):
     def __init__(self, key: str) -> None:
         super().__init__(
             f"key {key!r} is used twice in this call; give each question and step a key of its own, in a "
-            "loop with the item in it, as in f'pay-{item.id}'"
+            "loop with the item in it, as in f'pay-{item.id}', or with its number, if items can repeat"
         )
         self.key = key
 

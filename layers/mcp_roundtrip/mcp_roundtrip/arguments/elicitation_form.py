@@ -126,8 +126,8 @@ def _multiple_choice(name: str, schema: dict[str, Any], definitions: dict[str, A
     choice = _choice(item, "anyOf", definitions)
     if choice is None or "prefixItems" in schema:
         raise DefinitionError(
-            f"field {name!r} is a list of free values, and a form needs choices; use list[Literal['a', "
-            "'b']] or list[one_of(names)], or ask for a str and split it"
+            f"field {name!r} is a list, and a form needs choices of text; use list[Literal['a', 'b']] or "
+            "list[one_of(names)], or ask for a str and split it"
         )
     items = choice if "enum" in choice else _without(choice, "type")
     bounds: dict[str, Any] = {bound: schema[bound] for bound in ("minItems", "maxItems") if bound in schema}
@@ -234,7 +234,8 @@ def one_of(options: Iterable[str], *, description: str | None = None) -> type[st
         if not isinstance(value, str):
             raise DefinitionError(f"one_of has an option of type {type(value).__name__}; pass texts")
     if not values or len(set(values)) < len(values):
-        problem = f"has {values[0]!r:.100} or another option twice" if values else "has no options"
+        twice = next((each for each in values if values.count(each) > 1), None)
+        problem = f"has {twice!r:.100} twice" if values else "has no options"
         raise DefinitionError(f"one_of {problem}; pass at least one option, and each of them once")
     model: Any = Annotated[Literal[values], Field(description=description)]
     return model  # type: ignore[no-any-return]  # the answer is a str

@@ -69,6 +69,12 @@ class Signature(Struct, frozen=True):
                     f"{name}: parameter {parameter.name!r} is annotated with {type_name(annotation)}, and "
                     f"the server always passes a context; write `{parameter.name}: {found.__name__}`"
                 )
+            elif package := _package_of_other_context(annotation):
+                own = "AsyncContext" if _is_async(function) else "Context"
+                raise DefinitionError(
+                    f"{name}: parameter {parameter.name!r} is annotated with the Context of {package}; write "
+                    f"`{parameter.name}: {own}`, and `from mcp_roundtrip import {own}`"
+                )
             else:
                 parameters.append(parameter.replace(annotation=annotation))
         if len(contexts) > 1:
@@ -270,6 +276,16 @@ def _context_inside(annotation: Any, context_types: tuple[type, ...]) -> type | 
     for part in get_args(annotation):
         if found := _context_type(part, context_types) or _context_inside(part, context_types):
             return found
+    return None
+
+
+def _package_of_other_context(annotation: Any) -> str | None:
+    """Return the package whose context an annotation names: the function was written for that server."""
+    for part in (annotation, *get_args(annotation)):
+        for base in getattr(part, "__mro__", ()):
+            package = base.__module__.partition(".")[0]
+            if base.__name__ == "Context" and package in ("fastmcp", "mcp"):
+                return package
     return None
 
 

@@ -45,6 +45,12 @@ class Retry(Struct, frozen=True):
             raise UsageError(
                 f"{self} is not possible; use attempts and factor of at least 1, and delays of at least 0"
             )
+        kinds = self.on if isinstance(self.on, tuple) else (self.on,)
+        if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+            raise UsageError(
+                f"Retry(on={self.on!r:.100}) is not possible; pass a tuple of types of exceptions, such as "
+                "`on=(ConnectionError, TimeoutError)`"
+            )
 
     def applies_to(self, error: Exception) -> bool:
         return isinstance(error, self.on) and not isinstance(error, McpRoundtripError)
@@ -161,11 +167,7 @@ class Step(Struct, eq=False):
         """Journal the function's result and return it as a replay will: written to JSON and read back."""
         annotation = return_annotation(self.function)
         if annotation is NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
-            kind = type(value).__name__
-            raise self._usage_error(
-                f"returned {kind}, and its function has no return annotation to read it back; write a "
-                f"`def` with `-> {kind}`, or with `-> Any` for plain JSON data"
-            )
+            raise self._usage_error(_not_annotated(value))
         try:
             data, result = round_trip(value, annotation)
         except UsageError as error:
@@ -194,6 +196,16 @@ class Step(Struct, eq=False):
 
     def _failure_key(self, number: int) -> str:
         return f"{self.key}~failed{number}"
+
+
+def _not_annotated(value: Any) -> str:
+    kind = type(value).__name__
+    remedy = f"write a `def` with `-> {kind}`, or with `-> Any` for plain JSON data"
+    try:
+        check_annotation(type(value))
+    except UsageError:
+        remedy = "return text, numbers, lists, dicts, models or dataclasses"
+    return f"returned {kind}, and its function has no return annotation to read it back; {remedy}"
 
 
 Pause = tuple[float, bool]

@@ -38,6 +38,7 @@ from mcp_roundtrip.server.tools import Tool, View
 
 CONTEXTS: Final = (ContextBase,)
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
+_VIEW_FILE: Final = 'pass a file beside the module as `ui=Path(__file__).with_name("view.html")`'
 
 MAX_VIEW: Final = 1_000_000
 """Largest view in bytes of UTF-8."""
@@ -136,15 +137,14 @@ def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> V
         try:
             text = ui.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise DefinitionError(f"{tool}: the view cannot be read; give another path: {error}") from None
+            raise DefinitionError(f"{tool}: the view cannot be read ({error}); {_VIEW_FILE}") from None
     if not isinstance(text, str):
         raise DefinitionError(
             f"{tool}: ui={ui!r:.100} is no view; use the text of an HTML document, or a Path"
         )
     if not text.lstrip("\ufeff \t\r\n").lower().startswith("<!doctype html"):
         raise DefinitionError(
-            f"{tool}: the view is no HTML5 document; write <!doctype html> at its start, or pass a file "
-            "as ui=Path(...)"
+            f"{tool}: the view is no HTML5 document; write <!doctype html> at its start, or {_VIEW_FILE}"
         )
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VIEW:
         raise DefinitionError(f"{tool}: the view has more than {MAX_VIEW} bytes; use a smaller one")
@@ -239,7 +239,7 @@ def check_hook(hook: Any) -> str:
     if not (inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)):
         raise DefinitionError(
             f"@server.around: {name} has no `yield`; write one where the tool runs, as in "
-            f"`def {name}(call: Call) -> Iterator[None]: yield`"
+            f"`def {name}(call: Call) -> Iterator[None]: yield`, without @contextmanager"
         )
     required = [each for each in call_parameters(hook) if each.default is each.empty]
     if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY:

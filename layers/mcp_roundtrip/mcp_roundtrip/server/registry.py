@@ -271,10 +271,14 @@ class Registry:
             check_completion(function)
             kind = "resource" if reference in self.resources else "prompt"
             feature = self.resources.get(reference) or self.prompts.get(reference)
-            if feature is None or argument not in feature.parameters.names:
+            names = () if feature is None else feature.parameters.names
+            if argument not in names:
+                remedy = (
+                    f"use one of {', '.join(names)}" if names else "pass a prompt's name or a URI template"
+                )
                 raise DefinitionError(
-                    f"completion of {reference!r}, {argument!r}: no prompt or resource of that name has such "
-                    "an argument; register the prompt or resource above the completion"
+                    f"completion of {reference!r}, {argument!r}: no prompt or resource above the completion "
+                    f"has such an argument; {remedy}"
                 )
             if ((kind, reference), argument) in self.completers:
                 raise DefinitionError(
