@@ -283,7 +283,7 @@ def _package_of_other_context(annotation: Any) -> str | None:
     """Return the package whose context an annotation names: the function was written for that server."""
     for part in (annotation, *get_args(annotation)):
         for base in getattr(part, "__mro__", ()):
-            package = base.__module__.partition(".")[0]
+            package: str = base.__module__.partition(".")[0]
             if base.__name__ == "Context" and package in ("fastmcp", "mcp"):
                 return package
     return None
