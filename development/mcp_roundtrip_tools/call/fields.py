@@ -87,7 +87,6 @@ class Field:
         if not (text if is_text else text.strip()):
             return self._without_text(can_be_empty=is_text and not self.schema.get("minLength"))
         schema = {name: each for name, each in self.schema.items() if name != "$ref"}
-        # The server checks everything again, also what the definition of a reference says.
         validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
         values = [text] if is_text else [*self._readings(text.strip())]
         found = [value for value in values if validator.is_valid(value)]
@@ -140,7 +139,17 @@ def fields_of(schema: Any) -> tuple[Field, ...]:
         )
     required, definitions = schema.get("required", ()), schema.get("$defs", {})
     members = schema.get("properties", {})
-    return tuple(Field(name, _inlined(each, definitions), name in required) for name, each in members.items())
+    return tuple(
+        Field(name, _resolved(each, definitions), name in required) for name, each in members.items()
+    )
+
+
+def _resolved(schema: Any, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema, and that of its items, without a reference on top and with the definitions."""
+    found, own = _inlined(schema, definitions), {"$defs": definitions} if definitions else {}
+    if isinstance(found.get("items"), dict):
+        found = {**found, "items": {**_inlined(found["items"], definitions), **own}}
+    return {**found, **own}
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -77,3 +77,23 @@ def test_a_field_has_the_choices_of_the_definition_that_it_refers_to():
     sizes = {"Size": {"type": "string", "enum": ["small", "large"]}}
     [size] = fields_of({"properties": {"size": {"$ref": "#/$defs/Size"}}, "$defs": sizes})
     assert (size.hint(), size.read("2")) == ("[1-2, optional]", "large")
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "array", "items": {"$ref": "#/$defs/Line"}}, '[{"size": "large"}]', [{"size": "large"}]),
+        ({"type": "array", "items": {"$ref": "#/$defs/Size"}}, "2,small", ["large", "small"]),
+        ({"anyOf": [{"$ref": "#/$defs/Line"}, {"type": "null"}]}, '{"size": "small"}', {"size": "small"}),
+        ({"$ref": "#/$defs/Line"}, '{"size": "small"}', {"size": "small"}),
+    ],
+)
+def test_a_schema_may_refer_to_definitions_at_every_depth(schema, text, value):
+    definitions = {
+        "Size": {"type": "string", "enum": ["small", "large"]},
+        "Line": {"type": "object", "properties": {"size": {"$ref": "#/$defs/Size"}}},
+    }
+    [field] = fields_of({"properties": {"name": schema}, "$defs": definitions})
+    assert field.read(text) == value
+    with pytest.raises(ValueError, match=r"does not fit|number from 1"):
+        field.read(text.replace("small", "huge").replace("large", "huge"))
