@@ -34,8 +34,16 @@ def sample_value(schema: Any, root: Any = None) -> Any:
         return sample_value(_resolve(schema["$ref"], root), root)
     for name in ("anyOf", "oneOf", "allOf"):
         if schema.get(name):
-            return sample_value(schema[name][0], root)
+            return sample_value(_with_required(schema[name][0], schema, root), root)
     return _of_type(schema, root)
+
+
+def _with_required(branch: Any, schema: Mapping[str, Any], root: Any) -> Any:
+    """Return a branch that also requires what the schema around it does, such as a discriminator."""
+    if not isinstance(branch, dict) or "required" not in schema:
+        return branch
+    found = _resolve(branch["$ref"], root) if "$ref" in branch else branch
+    return {**found, "required": [*found.get("required", ()), *schema["required"]]}
 
 
 def _of_type(schema: dict[str, Any], root: Any) -> Any:

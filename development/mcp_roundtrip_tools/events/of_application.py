@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.entry.server import Server
+from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_tools.client.sample_values import sample_value
@@ -76,8 +78,18 @@ def function_events(folder: str, server: Server, written: Path) -> dict[str, Eve
             continue
         schema = tool.definition()["inputSchema"]
         arguments = _written_arguments(written / file, schema) or sample_value(schema)
-        events[file] = post(PATH, call(name, arguments))
+        events[file] = post(PATH, call(name, arguments, capabilities=_capabilities(tool.requires)))
     return events
+
+
+def _capabilities(requires: Iterable[CapabilityPath]) -> Mapping[str, Any]:
+    """Return the capabilities of a client that can be asked, and that a tool accepts."""
+    declared: dict[str, Any] = deepcopy({**ASKABLE})
+    for path in requires:
+        node = declared
+        for name in path:
+            node = node.setdefault(name, {})
+    return declared
 
 
 def stale_events(folder: str, server: Server, written: Path) -> list[Path]:

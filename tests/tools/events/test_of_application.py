@@ -5,8 +5,9 @@ import json
 import pytest
 
 from mcp_roundtrip import Server
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip_tools.client.sample_values import sample_value
-from mcp_roundtrip_tools.events.of_application import function_events, stale_events
+from mcp_roundtrip_tools.events.of_application import ASKABLE, function_events, stale_events
 
 server = Server("orders")
 
@@ -34,6 +35,14 @@ def greet() -> str:
         ({"anyOf": [{"type": "number"}, {"type": "null"}]}, 1),
         (
             {
+                "oneOf": [{"$ref": "#/$defs/A"}],
+                "required": ["kind"],
+                "$defs": {"A": {"type": "object", "properties": {"kind": {"const": "a"}}}},
+            },
+            {"kind": "a"},
+        ),
+        (
+            {
                 "type": "object",
                 "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"type": "string"}},
                 "required": ["a"],
@@ -50,6 +59,19 @@ def test_the_arguments_fit_the_schema(schema, value):
 def test_a_function_has_an_event_for_each_tool(tmp_path):
     events = function_events("shop", server, tmp_path)
     assert events.keys() == {"shop/list.json", "shop/find_order.json"}
+
+
+def test_the_event_of_a_tool_declares_the_capabilities_that_the_tool_requires(tmp_path):
+    demanding = Server("orders")
+
+    @demanding.tool(requires=["sampling.tools"], task="required")
+    def find_order(number: str) -> str:
+        """Find an order."""
+        return number
+
+    event = function_events("shop", demanding, tmp_path)["shop/find_order.json"]
+    declared = json.loads(event["body"])["params"]["_meta"][META_CLIENT_CAPABILITIES]
+    assert declared == {**ASKABLE, "sampling": {"tools": {}}, "extensions": {TASKS_EXTENSION: {}}}
 
 
 def test_an_event_that_is_named_after_a_removed_tool_is_stale(tmp_path):
