@@ -99,7 +99,16 @@ class Environment:
     @classmethod
     def load(cls, application: Application, owners: Mapping[str, Source]) -> Environment:
         """Load the application and the owners of a front door."""
-        made = application if isinstance(application, (Server, FrontDoor, Path)) else application()
+        made: Server | FrontDoor | Path
+        if isinstance(application, (Server, FrontDoor, Path)):
+            made = application
+        elif callable(application):
+            made = application()
+        else:
+            raise TypeError(
+                f"{application!r:.100} cannot be played; pass a Server, a function that creates one, or the "
+                "Path of an app.py, as in Player(Path('functions/server/app.py'))"
+            )
         if isinstance(made, FrontDoor):
             return cls(made, {name: load_server(source) for name, source in owners.items()})
         server = load_server(made)

@@ -158,7 +158,8 @@ class Player:
             if not ready:
                 break
             played = played.answer(**{key: left.pop(key) for key in ready})
-        if left and "error" not in played.message and not played.failed:
+        has_failed = "error" in played.message or (played.failed and played.outcome != "arguments_refused")
+        if left and not has_failed:
             played.fail(f"{describe_unasked_answers(asked, answers)}; now {played.describe_state()}")
         return played
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.question_channels import Channel
@@ -19,6 +19,8 @@ from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.task_table import FakeClock
 
 __tracebackhide__ = True  # pytest shows the line of the test
+
+CLIENT_PAUSE_S: Final = 1.0
 
 
 class RoundSender(Protocol):
@@ -127,10 +129,15 @@ class Round(PlayedCall):
         return self.respond(responses).followed()
 
     def followed(self) -> Round:
-        """Retry checkpoints without answers, as clients do, and return the round after them."""
+        """Retry checkpoints without answers, as clients do, and return the round after them.
+
+        Time passes for the client if a round has journaled nothing: a step waits for its next attempt.
+        """
         played = self
         while played.is_checkpoint:
-            played = played.respond()
+            before, played = played, played.respond()
+            if played.is_checkpoint and played.journal == before.journal:
+                self.player.clock.advance(CLIENT_PAUSE_S)
         return played
 
     @property

@@ -1,8 +1,10 @@
 """`Player`, with which tool authors test tools."""
 
+from itertools import pairwise
+
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import Context, Retry, Server, StepFailed
 from mcp_roundtrip_testing import WITH_TASKS, Player
 
 server = Server("x")
@@ -37,6 +39,26 @@ def test_with_always_replay_every_step_ends_its_round():
     assert playing.call("provision", {"name": "db"}, size=4, keep=True).structured == [4, "DB", True]
     assert RAN == ["create"]
     assert "checkpoint" in [fields.get("outcome") for _, fields in playing.observer.events]
+
+
+def test_with_always_replay_a_step_runs_as_often_as_its_retry_allows():
+    failing, attempts = Server("x"), list[float]()
+
+    @failing.tool
+    def look_up(ctx: Context) -> str:
+        try:
+            ctx.step("look up", look, retry=Retry(attempts=3, delay_ms=40_000))
+        except StepFailed:
+            return "nothing found"
+        return "found"
+
+    def look() -> None:
+        attempts.append(play.clock())
+        raise ConnectionError
+
+    play = Player(failing, always_replay=True)
+    assert play.call("look_up").text == "nothing found"
+    assert [later - earlier >= 20 for earlier, later in pairwise(attempts)] == [True, True]
 
 
 MODULE = """

@@ -198,6 +198,29 @@ def test_a_waiting_task_has_no_result():
         _ = task.cancel().text
 
 
+def test_arguments_that_were_passed_as_answers_are_named():
+    with pytest.raises(
+        CallFailed, match=r"you answered: error; now it failed: arguments\.size: Field required"
+    ):
+        Player(sized()).call("order", error="no")
+
+
+def sized() -> Server:
+    sized = Server("sized")
+
+    @sized.tool
+    def order(size: int) -> int:
+        return size
+
+    return sized
+
+
+@pytest.mark.parametrize("source", ["functions/server/app.py", pytest])
+def test_a_source_that_is_no_server_is_refused(source):
+    with pytest.raises(TypeError, match=r"cannot be played; pass a Server, .*Path"):
+        Player(source).call("order")
+
+
 def changing() -> Server:
     nondeterministic, passes = Server("nondeterministic"), count(1)
 
