@@ -185,7 +185,10 @@ def find_function(application: Application, reference: str | None) -> Function:
     if reference is None:
         if len(functions) == 1:
             return next(iter(functions.values()))
-        raise TemplateError(f"name a function of the template: {_list(functions)}")
+        example = short_name(next(iter(functions.values())).name) if functions else "…"
+        raise TemplateError(
+            f"name a function of the template: {_list(functions)}. With make, write FUNCTION={example}"
+        )
     name, parts = function_name(reference), Path(reference).parts
     in_folder = [each for each in functions.values() if parts and each.code.parts[-len(parts) :] == parts]
     meanings = (

@@ -37,7 +37,10 @@ _NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = MappingProxyType(
 _REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "task_table": "set it to the name of the stack's task table",
-        "task_worker": "set it to the ARN of the worker function with its version",
+        "task_worker": (
+            "set it to the ARN of the worker function with its version, as `make new-tool NAME=… TASKS=1` "
+            "does in template.yaml"
+        ),
         "task_queue": "set it to the URL of the worker's queue",
         "audience": "set it to the URI that clients use, because a task outlives its request",
         "owners": "set it to the name or ARN of the owners' functions, with * for the owner",

@@ -241,7 +241,9 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     values = {name: value for name, text in texts.items() if (value := _read_value(name, text)) != []}
     if "MCP_AUTH_MODE" not in values:
         if "MCP_TOKEN_ISSUER" not in values:
-            raise _wrong("MCP_AUTH_MODE", "; it has a default only with MCP_TOKEN_ISSUER: bearer")
+            where = "in MCP_SETTINGS, the output Settings of the nested stack Platform"
+            default = "has a default only with MCP_TOKEN_ISSUER: bearer"
+            raise _wrong("MCP_AUTH_MODE", f"; it is {where}, and {default}")
         values["MCP_AUTH_MODE"] = AuthMode.BEARER
     if environment.get("AWS_LAMBDA_EXEC_WRAPPER") == ADOT_WRAPPER:
         values.setdefault("MCP_TRACES", "on")
