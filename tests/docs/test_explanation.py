@@ -43,6 +43,29 @@ def test_the_table_of_the_journal_shows_the_marks_of_each_round():
         assert shown == [*(each.get(key, "") for each in marks), last[key]], key
 
 
+def test_the_model_of_the_page_is_a_form_with_every_kind_of_field():
+    model = run_blocks(code_blocks("docs/guides/asking.md", "python")[0])["Consignment"]
+    server = mcp_roundtrip.Server("customs")
+
+    @server.tool
+    def register(ctx: mcp_roundtrip.Context) -> None:
+        ctx.elicit("form", "Which consignment?", model)
+
+    fields = Player(server).call("register").asked["form"]["params"]["requestedSchema"]["properties"]
+    kinds = {name: (each["type"], each.get("format")) for name, each in fields.items()}
+    assert kinds == {
+        "reference": ("string", None),
+        "email": ("string", "email"),
+        "packages": ("integer", None),
+        "arrival": ("string", "date"),
+        "insured": ("boolean", None),
+        "mode": ("string", None),
+        "documents": ("array", None),
+        "note": ("string", None),
+    }
+    assert [each["title"] for each in fields["mode"]["oneOf"]] == ["By sea, four weeks", "By air, two days"]
+
+
 OURS, SDK, FASTMCP = code_blocks(COMING_FROM, "python")
 
 SHOWN_MESSAGES = ["How many CPUs has orders?", "orders.db.internal is ready. Keep it?"]
