@@ -83,7 +83,7 @@ def admit(
     )
     if not isinstance(checked, ValidRequest):
         return checked
-    # The client's description of itself is in the params, or in the session id of a client of earlier versions.
+    # What the client says about itself is in the params, or in the session id of one of earlier versions.
     subject = None if caller.principal is None else caller.principal.subject
     ports.observer.redact(lambda: (checked.params, checked.meta.info, subject))
     if checked.meta.trace:
