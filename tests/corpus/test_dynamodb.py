@@ -18,7 +18,7 @@ from support.moto_server import answer
 CASES = (
     "task: loses a worker in a step that runs once",
     "task: gets one of two answers",
-    "task: a second one over the limit, optional, form, step, task, form",
+    "task: a second one over the limit, optional, form, step, task, choice",
 )
 
 

@@ -217,8 +217,8 @@ def _creation() -> Iterator[Case]:
         for body in (
             ("task", "form"),
             ("step", "task", "form"),
-            ("form", "task", "form"),
-            ("form", "step", "task", "form"),
+            ("form", "task", "choice"),
+            ("form", "step", "task", "choice"),
         ):
             name = f"task: a second one over the limit, {task}, {', '.join(body)}"
             yield Case(name, _second, body, task, one)
@@ -258,7 +258,7 @@ def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world
 
 def _created_with(fault: Fault, times: int, world: World) -> None:
     world.account.faults += [replace(fault) for _ in range(times)]
-    running = Running(world, ("step", "task", "step"), TASKS)
+    running = Running(world, ("step", "task", "other step"), TASKS)
     world.account.faults.clear()
     running.work()
     if running.id:

@@ -104,7 +104,7 @@ def _event(event: Any, world: World) -> None:
 
 
 def _twice(request_id: str | None, world: World) -> None:
-    running = Running(world, ("task", "step that is killed", "step"), TASKS)
+    running = Running(world, ("task", "step that is killed", "other step"), TASKS)
     [(_, event)] = world.account.invocations
     running.worker.work(event, request_id=request_id)
     running.worker.work(event, request_id=request_id)
