@@ -10,7 +10,7 @@ from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
-from support.client_requests import code_in, text
+from support.client_requests import code_in, next_round, text
 from support.deployment import Deployment
 
 ran = []
@@ -59,6 +59,7 @@ def client(request):
 
 
 TEA = {"item": "tea"}
+SHOWS_ALL = {"elicitation": {"form": {}, "url": {}}}
 
 
 def again(client, asked, tool="order", **arguments):
@@ -140,6 +141,17 @@ def test_a_code_counts_for_its_tool_and_its_arguments_only_and_all_refusals_are_
     assert client.token(text(again(client, asked))) == client.token(asked), "it still counts for its own call"
     client.clock.advance(TTL_MS / 1000 + 1)
     assert is_refused(client, again(client, asked))
+
+
+def test_a_client_that_shows_all_questions_continues_the_call_of_one_that_does_not():
+    other = Deployment(server, user=None, capabilities={})
+    asked, client = other.text("order", item="tea"), other.by(capabilities=SHOWS_ALL)
+    assert is_refused(client, call_with(client, "A" * 32))
+    result = again(client, asked)
+    for answers in ({"count": 3}, {"sure": True}):
+        result = client.result("tools/call", name="order", arguments=TEA, **next_round(result, **answers))
+    assert result["structuredContent"] == {"ordered": 3}
+    assert ran == ["tea", "3 tea"]
 
 
 @pytest.mark.parametrize("signed_in_first", [False, True])

@@ -38,7 +38,7 @@ def parked_channels(call: FeatureCall) -> Channels:
     A page is always among them, because another client may make the call again than the one that asked.
     """
     fallbacks = call.plan.fallbacks
-    if call.plan.parks and {"app", "page"}.isdisjoint(fallbacks):
+    if {"app", "page"}.isdisjoint(fallbacks):
         fallbacks = (*fallbacks, "page")
     return Channels({}, fallbacks)
 

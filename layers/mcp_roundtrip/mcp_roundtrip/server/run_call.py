@@ -121,7 +121,8 @@ def _load(call: FeatureCall) -> Round | Reply:
     """
     feature, params = call.feature, call.params
     if params.request_state is None:
-        may_be_parked = feature.asks and call.plan.parks  # a tool that asks nothing needs no plan
+        # A tool that asks nothing needs no plan. The client that parked the call may be another one.
+        may_be_parked = feature.asks and (call.plan.parks or _has_code(call))
         repeated = _stored(call).resume_repeated() if may_be_parked else None
         return repeated or _first_round(call)
     try:
@@ -137,6 +138,12 @@ def _load(call: FeatureCall) -> Round | Reply:
     may_be_stored = feature.task is not None and call.context.ports.settings.task_table is not None
     stored = _stored(call).resume_flow(this_round) if may_be_stored else None
     return stored or this_round
+
+
+def _has_code(call: FeatureCall) -> bool:
+    """Return whether the caller names a parked call by its code."""
+    context = call.context
+    return call.params.continuation_code is not None and context.principal is None and context.serves_pages
 
 
 def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
