@@ -52,6 +52,9 @@ class GitHub:
     workspaces: int = 0
     access_keys: set[str] = field(default_factory=set)
     """Of the credentials that jobs got."""
+    undone_run: str = "1"
+    cause: str = "push main"
+    """The event and the branch of each run."""
 
     def job(self, name: str, environment: str = "", workflow: str = "deploy.yml") -> Job:
         """Run a job of a workflow on a fresh runner."""
@@ -61,11 +64,12 @@ class GitHub:
             {
                 "vars": self.variables.get(environment, {}),
                 "secrets": {},
-                "inputs": {"environment": environment, "run": "1"},
-                "github": {"run_id": "1234567890", "token": "t"},
+                "inputs": {"environment": environment, "run": self.undone_run},
+                "github": {"run_id": "1234567890", "token": "t", "repository": "example/tools"},
             },
             {
-                **sam_build.environment(),
+                **(variables := sam_build.environment()),
+                "PATH": f"{self._command_of_github()}:{variables['PATH']}",
                 "AWS_ENDPOINT_URL": self.cloud.url,
                 "SAM_CLI_POLL_DELAY": "0.2",
                 "HTTP_PROXY": self.proxy,
@@ -82,6 +86,17 @@ class GitHub:
         )
         job.run([each for each in read_workflow(workflow)["jobs"][name]["steps"] if each["name"] != "Test"])
         return job
+
+    def _command_of_github(self) -> Path:
+        """Return a folder with `gh`, which knows the event and the branch of each run."""
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        command = folder / "gh"
+        command.write_text(
+            f'#!/bin/sh\ntest "$GH_REPO $1 $2" = "example/tools run view" && echo "{self.cause}"\n'
+        )
+        command.chmod(0o755)
+        return folder
 
     def _check_out(self, job: Job, given: Mapping[str, str]) -> None:
         shutil.copytree(self.source, job.workspace, symlinks=True)
@@ -265,6 +280,25 @@ def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
     job = github.job("rollback", "default", "rollback.yml")
     assert job.failure is None, job.failure
     assert account.running_release(Account(github.cloud.client), STACKS["default"]) == earlier
+
+
+@pytest.mark.parametrize(
+    ("run", "cause"),
+    [
+        ("1", "pull_request main"),
+        ("1", "push release"),
+        ("--repo=other/tools", "push main"),
+        ("", "push main"),
+    ],
+)
+def test_what_a_pull_request_or_another_branch_saved_is_not_deployed(github, monkeypatch, run, cause):
+    monkeypatch.setattr(github, "undone_run", run)
+    monkeypatch.setattr(github, "cause", cause)
+    job = github.job("rollback", "default", "rollback.yml")
+    failed = [each.name for each in job.steps if each.outcome == "failure"]
+    assert failed == ["Require a run of a commit on main"]
+    assert job.outcome("Roll back") == "skipped"
+    assert "AWS_ACCESS_KEY_ID" not in job.variables
 
 
 def test_another_branch_or_environment_of_the_repository_gets_no_credentials(github, released):
