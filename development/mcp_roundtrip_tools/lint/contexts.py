@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, unwrapped
+from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, parameter_of, unwrapped
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, argument, arguments, own_nodes, parameters
 
 QUESTIONS: Final = frozenset({"elicit", "confirm", "elicit_url", "sample", "list_roots", "request", "ask"})
@@ -50,11 +50,6 @@ class ContextCall:
         return self.method in ENDING or self.method == HELPER
 
     @property
-    def shown(self) -> str:
-        """The function as the author wrote it, such as ``ctx.elicit``."""
-        return ast.unparse(self.node.func)
-
-    @property
     def key(self) -> ast.expr | None:
         """The argument that is the key; None if there is none."""
         return argument(self.node, 0, "key", "name") if self.method in KEYED else None
@@ -64,12 +59,12 @@ class ContextCall:
 class ContextFunction:
     """A function that runs again in every round.
 
-    `given`: the variables that hold the contexts it receives, each with whether that is an `AsyncContext`.
+    `given`: the names of its contexts.
     `is_feature`: it is a tool, a prompt or a resource; otherwise another function calls it.
     """
 
     node: FunctionNode
-    given: Mapping[str, bool]
+    given: Sequence[str]
     is_feature: bool
     calls: Sequence[ContextCall] = field(default=())
 
@@ -86,7 +81,8 @@ class Module:
                 self.functions.append(ContextFunction(node, given, is_feature))
         self.by_node: Mapping[ast.AST | None, ContextFunction] = {each.node: each for each in self.functions}
         for function in self.functions:
-            function.calls = list(self._calls(function))
+            calls = map(self.context_call, own_nodes(function.node))
+            function.calls = [each for each in calls if each is not None]
         self._leave_out_harmless_helpers()
 
     def _leave_out_harmless_helpers(self) -> None:
@@ -100,34 +96,22 @@ class Module:
         for function in self.functions:
             function.calls = [each for each in function.calls if each.helper not in harmless]
 
-    def _contexts_of(self, function: FunctionNode) -> dict[str, bool]:
-        """Return the contexts that a function receives, or takes from the function around it."""
-        given = parameters(function)
-        own = {each.arg: kind for each in given if (kind := context_kind(self.source, each)) is not None}
-        if own:
+    def _contexts_of(self, function: FunctionNode) -> list[str]:
+        """Return the contexts that a function receives, or takes from the function around it or `self`."""
+        own = [each.arg for each in parameters(function) if context_kind(self.source, each) is not None]
+        around = (each for each in self.source.ancestors(function) if isinstance(each, FunctionNode))
+        if own or any(_is_passed(function, outer) for outer in around):
             return own
-        used = {node.id for node in own_nodes(function) if isinstance(node, ast.Name)}
-        used -= {each.arg for each in given}
-        for outer in self.source.ancestors(function):
-            if isinstance(outer, FunctionNode) and not _is_passed(function, outer):
-                names = {n: kind for n, kind in self._contexts_of(outer).items() if n in used}
-                if names:
-                    return names
-        return {}
+        names = (each for each in own_nodes(function) if isinstance(each, ast.Name | ast.Attribute))
+        return [ast.unparse(each) for each in names if self.kind_of(each) is not None]
 
-    def _calls(self, function: ContextFunction) -> Iterator[ContextCall]:
-        for node in own_nodes(function.node):
-            if isinstance(node, ast.Call) and (call := self.context_call(node, function.given)) is not None:
-                yield call
-
-    def context_call(self, node: ast.Call, given: Mapping[str, bool]) -> ContextCall | None:
-        """Return what a call does with one of these contexts; None if it has nothing to do with them."""
-        if (
-            isinstance(node.func, ast.Attribute)
-            and (kind := self.kind_of(node.func.value, given)) is not None
-        ):
+    def context_call(self, node: ast.AST) -> ContextCall | None:
+        """Return what a call does with a context; None if it has nothing to do with one."""
+        if not isinstance(node, ast.Call):
+            return None
+        if isinstance(node.func, ast.Attribute) and (kind := self.kind_of(node.func.value)) is not None:
             return ContextCall(node, node.func.attr, kind)
-        if all(self.kind_of(each, given) is None for each in arguments(node)):
+        if all(self.kind_of(each) is None for each in arguments(node)):
             return None
         called = called_function(self.source, node)
         if called is None:
@@ -135,14 +119,22 @@ class Module:
         own = called.node if called.source is self.source else None
         return ContextCall(node, HELPER, is_async=_has_to_be_awaited(called.node), helper=own)
 
-    def kind_of(self, node: ast.AST, given: Mapping[str, bool]) -> bool | None:
+    def kind_of(self, node: ast.AST) -> bool | None:
         """Return True for an `AsyncContext` or its branch, False for a `Context`, None for another value."""
-        match definition_of(self.source, node).node:
-            case ast.Name(id=name):
-                return given.get(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="branch")) if name in given:
-                return True
+        source, made = definition_of(self.source, node)
+        match made:
+            case ast.Call(func=ast.Attribute(value=receiver, attr="branch")):
+                return None if self.kind_of(receiver) is None else True
+            case ast.Name() if (
+                source is self.source and (parameter := parameter_of(source, made)) is not None
+            ):
+                return context_kind(source, parameter)
         return None
+
+    def calls(self) -> Iterator[tuple[ContextFunction, ast.Call]]:
+        """Yield all calls of the functions with a context."""
+        for function in self.functions:
+            yield from ((function, each) for each in own_nodes(function.node) if isinstance(each, ast.Call))
 
     def can_end_round(self, helper: ast.AST | None) -> bool:
         """Return whether a function of the module makes a call of its context that can end the round."""
@@ -154,7 +146,8 @@ def context_kind(source: Source, parameter: ast.arg) -> bool | None:
     """Return True for an `AsyncContext`, False for a `Context`, None for another parameter."""
     if parameter.annotation is None:
         function = source.parents[source.parents[parameter]]
-        return isinstance(function, ast.AsyncFunctionDef) if parameter.arg == "ctx" else None
+        is_named = parameter.arg == "ctx" and isinstance(function, FunctionNode)
+        return isinstance(function, ast.AsyncFunctionDef) if is_named else None
     name = source.dotted(unwrapped(source, parameter.annotation)) or ""
     # A module of the package may pass the class on.
     is_ours = name.startswith((".", "mcp_roundtrip.")) or "." not in name

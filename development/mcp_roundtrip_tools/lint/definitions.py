@@ -95,14 +95,19 @@ def _class_of(source: Source, node: ast.expr) -> Definition[ast.ClassDef] | None
     return None
 
 
-def annotation_of(source: Source, node: ast.AST) -> ast.expr | None:
+def parameter_of(source: Source, name: ast.Name) -> ast.arg | None:
+    """Return the parameter that a name means."""
+    function = source.scope_of(name)
+    given = parameters(function) if isinstance(function, FunctionNode | ast.Lambda) else []
+    return next((each for each in given if each.arg == name.id), None)
+
+
+def annotation_of(source: Source, name: ast.Name) -> ast.expr | None:
     """Return the annotation of the parameter that a name means; None if the function assigns it again."""
-    function = source.scope_of(node) if isinstance(node, ast.Name) else None
-    if not isinstance(node, ast.Name) or not isinstance(function, FunctionNode | ast.Lambda):
-        return None
-    if any(is_stored(each, node.id) for each in own_nodes(function)):
-        return None
-    return next((each.annotation for each in parameters(function) if each.arg == node.id), None)
+    scope = source.scope_of(name)
+    parameter = parameter_of(source, name)
+    is_stored_again = scope is not None and any(is_stored(each, name.id) for each in own_nodes(scope))
+    return None if parameter is None or is_stored_again else parameter.annotation
 
 
 def unwrapped(source: Source, annotation: ast.expr) -> ast.expr:

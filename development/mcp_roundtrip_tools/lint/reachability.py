@@ -13,7 +13,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function
-from mcp_roundtrip_tools.lint.source import Loop, Source, is_within, own_nodes
+from mcp_roundtrip_tools.lint.source import Loop, Source, is_within
 
 _CONDITIONS: Final = (
     *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),
@@ -33,20 +33,17 @@ def runs_again(module: Module, function: ContextFunction, node: ast.AST) -> bool
 
 def _runs_again_in_callers(module: Module, helper: ContextFunction) -> bool:
     pending = [helper]
-    for called in pending:  # it grows
-        for function in module.functions:
-            for node in own_nodes(function.node):
-                found = _calls(module.source, node, called) and _runs_again_in(module.source, function, node)
-                if found:
-                    return True
-                if found is None and function not in pending:
-                    pending.append(function)
+    for helper in pending:  # it grows
+        for function, node in module.calls():
+            called = called_function(module.source, node)
+            if called is None or called.node is not helper.node:
+                continue
+            found = _runs_again_in(module.source, function, node)
+            if found:
+                return True
+            if found is None and function not in pending:
+                pending.append(function)
     return False
-
-
-def _calls(source: Source, node: ast.AST, function: ContextFunction) -> bool:
-    called = called_function(source, node) if isinstance(node, ast.Call) else None
-    return called is not None and called.node is function.node
 
 
 def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> Outcome:

@@ -137,6 +137,8 @@ def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
     for node in own_nodes(scope):
         values.update(assignments(node))
         match node:
+            case ast.AnnAssign(target=target) if isinstance(scope, ast.ClassDef):
+                values.pop(target, None)  # objects have a field of this name, with other values
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name, node
             case ast.Name(id=name, ctx=ast.Store()):

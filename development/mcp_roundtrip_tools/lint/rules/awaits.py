@@ -13,7 +13,7 @@ from mcp_roundtrip_tools.lint.contexts import (
     ContextFunction,
     Module,
 )
-from mcp_roundtrip_tools.lint.source import Source, assignments, is_stored, own_nodes
+from mcp_roundtrip_tools.lint.source import Source, assignments
 
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}
@@ -27,7 +27,8 @@ def check_missing(module: Module) -> Iterator[tuple[ast.AST, str]]:
         for call in function.calls:
             has_to = call.is_async and call.method in AWAITABLE | {HELPER}
             if has_to and _is_misused(module.source, function, call.node):
-                yield call.node, f"{call.shown}(…) is not awaited: write `await {call.shown}(…)`"
+                shown = ast.unparse(call.node.func)
+                yield call.node, f"{shown}(…) is not awaited: write `await {shown}(…)`"
 
 
 def _is_misused(source: Source, function: ContextFunction, node: ast.Call) -> bool:
@@ -44,13 +45,10 @@ def _is_misused(source: Source, function: ContextFunction, node: ast.Call) -> bo
 
 
 def _is_misused_name(source: Source, function: ContextFunction, name: str) -> bool:
-    uses = [
-        node
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    ]
-    stores = [node for node in own_nodes(function.node) if is_stored(node, name)]
-    return len(stores) == 1 and all(_needs_value(source, function, node) for node in uses)
+    names = (each for each in ast.walk(function.node) if isinstance(each, ast.Name) and each.id == name)
+    uses = [each for each in names if isinstance(each.ctx, ast.Load)]
+    is_certain = source.variables[function.node].get(name) is not None
+    return is_certain and all(_needs_value(source, function, each) for each in uses)
 
 
 def _needs_value(source: Source, function: ContextFunction, node: ast.expr) -> bool:
@@ -90,7 +88,7 @@ def check_needless(module: Module) -> Iterator[tuple[ast.AST, str]]:
             is_awaited = isinstance(module.source.parents[call.node], ast.Await)
             if is_awaited and call.is_async is False and call.method in AWAITABLE:
                 message = (
-                    f"{call.shown}(…) of a Context returns the value itself: leave out `await`, or "
-                    "annotate the context as AsyncContext"
+                    f"{ast.unparse(call.node.func)}(…) of a Context returns the value itself: leave out "
+                    "`await`, or annotate the context as AsyncContext"
                 )
                 yield call.node, message

@@ -24,20 +24,17 @@ _CHANGING_WORDS: Final = frozenset(
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find side effects after which a call of the context can end the round."""
-    for function in module.functions:
-        for node in own_nodes(function.node):
-            if not isinstance(node, ast.Call):
-                continue
-            effect, shown = effect_of(module.source, node), ast.unparse(node.func)
-            inner = None if effect else _effect_inside(module.source, node, set())
-            if (effect or inner) and runs_again(module, function, node):
-                reason = f"{shown}(…) calls {inner}(…) and" if inner else f"{effect}(…)"
-                step = f'{next(iter(function.given))}.step("…", {effect or shown}, …)'
-                message = (
-                    f"{reason} runs in every round, because a later call ends the round: move it into a "
-                    f"step, as in `{step}`, or behind the last call of the context"
-                )
-                yield node, message
+    for function, node in module.calls():
+        effect, shown = effect_of(module.source, node), ast.unparse(node.func)
+        inner = None if effect else _effect_inside(module.source, node, set())
+        if (effect or inner) and runs_again(module, function, node):
+            reason = f"{shown}(…) calls {inner}(…) and" if inner else f"{effect}(…)"
+            step = f'{function.given[0]}.step("…", {effect or shown}, …)'
+            message = (
+                f"{reason} runs in every round, because a later call ends the round: move it into a step, "
+                f"as in `{step}`, or behind the last call of the context"
+            )
+            yield node, message
 
 
 def _effect_inside(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | None:

@@ -73,9 +73,9 @@ def effect_of(source: Source, call: ast.Call) -> str | None:
 
 def can_read(source: Source, call: ast.Call) -> bool:
     """Return whether such a call may only read: a process, or a POST, with which APIs search and log in."""
-    name = source.dotted(call.func) or ""
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else name.rpartition(".")[2]
-    return name in _PROCESSES | _REQUESTS or method in ("post", "request", "to_thread")
+    name = source.dotted(call.func) or ast.unparse(call.func)
+    is_request = name.rpartition(".")[2] in ("post", "request", "to_thread")
+    return is_request or name in _PROCESSES | _REQUESTS
 
 
 def _is_client_call(source: Source, call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import GENERATORS, origin_of
-from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, own_nodes, returned
+from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, returned
 
 _TIME: Final = 'write `ctx.now("…")`, which is recorded'
 _UUID: Final = 'write `ctx.uuid("…")`, which is recorded'
@@ -43,16 +43,13 @@ _LOG_METHODS: Final = frozenset(
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find calls whose value another round would not repeat."""
-    for function in module.functions:
-        for node in own_nodes(function.node):
-            if not isinstance(node, ast.Call):
-                continue
-            remedy = changing_call(module.source, node) or _returned_by(module.source, node, set())
-            if remedy is None or _is_only_logged(module.source, function, node):
-                continue
-            if runs_again(module, function, node):
-                remedy = remedy.replace("ctx", next(iter(function.given)))
-                yield node, f"{ast.unparse(node.func)}() has another value in every round: {remedy}"
+    for function, node in module.calls():
+        remedy = changing_call(module.source, node) or _returned_by(module.source, node, set())
+        if remedy is None or _is_only_logged(module.source, function, node):
+            continue
+        if runs_again(module, function, node):
+            remedy = remedy.replace("ctx", function.given[0])
+            yield node, f"{ast.unparse(node.func)}() has another value in every round: {remedy}"
 
 
 def changing_call(source: Source, call: ast.Call) -> str | None:

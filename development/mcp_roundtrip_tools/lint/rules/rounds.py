@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module
@@ -15,73 +15,46 @@ from mcp_roundtrip_tools.lint.source import (
     argument,
     is_within,
     own_nodes,
-    parameters,
     walk,
 )
 
 
 def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find functions of steps, and `done=` functions, that ask or begin steps themselves."""
-    for function in module.functions:
-        for call in function.calls:
-            is_step = call.method == "step"
-            called = argument(call.node, 1) if is_step else argument(call.node, None, "done")
-            used = None if called is None else _use_inside(module, function, called)
-            if used is not None:
-                shown = f"{ast.unparse(used.func)}(…)" if isinstance(used, ast.Call) else ast.unparse(used)
-                message = (
-                    f"{shown} runs inside {'the function of a step' if is_step else 'done='}, where the "
-                    "context cannot be used: call it before, and pass what it returns"
-                )
-                yield used, message
-            if is_step and called is not None:
-                yield from _passed_context(module, function, call.node)
+    for call in (call for function in module.functions for call in function.calls):
+        is_step = call.method == "step"
+        called = argument(call.node, 1) if is_step else argument(call.node, None, "done")
+        used = None if called is None else _use_inside(module, called)
+        if called is not None and used is not None:
+            place = "the function of a step" if is_step else "done="
+            message = (
+                f"{ast.unparse(used)}(…) runs inside {place}, where the context cannot be used: call it "
+                "before, and pass what it returns"
+            )
+            yield called, message
 
 
-def _use_inside(module: Module, function: ContextFunction, called: ast.expr) -> ast.AST | None:
-    """Return the first use of the context inside a lambda, an inner function, or a partial."""
+def _use_inside(module: Module, called: ast.expr) -> ast.expr | None:
+    """Return the first function that uses the context in a function, a lambda or a partial."""
     match called:
-        case ast.Attribute(value=receiver, attr=method) if (
-            module.kind_of(receiver, function.given) is not None
-        ):
+        case ast.Attribute(value=receiver, attr=method) if module.kind_of(receiver) is not None:
             return called if method in RECORDED else None  # ctx.step("size", ctx.elicit, …)
-        case ast.Call(func=outer, args=[first, *rest]):
-            as_call = ast.Call(func=first, args=rest, keywords=called.keywords)
-            is_partial = module.source.dotted(outer) == "functools.partial"
-            return called if is_partial and _asks(module, as_call, function.given) else None
-    made = definition_of(module.source, called)
-    body = made.node
-    if made.source is not module.source or not isinstance(body, FunctionNode | ast.Lambda):
+        case ast.Call(func=outer, args=[first, *_]) if module.source.dotted(outer) == "functools.partial":
+            return _use_inside(module, first)
+    source, body = definition_of(module.source, called)
+    if source is not module.source or not isinstance(body, FunctionNode | ast.Lambda):
         return None
-    hidden = {each.arg for each in parameters(body)}
-    names = {name: kind for name, kind in function.given.items() if name not in hidden}
     calls = (each for each in own_nodes(body) if isinstance(each, ast.Call))
-    return next((each for each in calls if _asks(module, each, names)), None)
+    return next((each.func for each in calls if _asks(module, each)), None)
 
 
-def _asks(module: Module, node: ast.Call, names: Mapping[str, bool]) -> bool:
+def _asks(module: Module, node: ast.Call) -> bool:
     """Return whether a call uses the context, itself or by a function of the module or of the tool."""
-    call = module.context_call(node, names)
+    call = module.context_call(node)
     if call is not None:
         return call.method in RECORDED or module.can_end_round(call.helper)
-    called = called_function(module.source, node) if isinstance(node.func, ast.Name) else None
+    called = called_function(module.source, node)
     return called is not None and module.can_end_round(called.node)
-
-
-def _passed_context(
-    module: Module, function: ContextFunction, step: ast.Call
-) -> Iterator[tuple[ast.AST, str]]:
-    """Find a context among the arguments of a step whose function asks: one of this module."""
-    _, called, *more = step.args
-    given = [*more, *(each.value for each in step.keywords)]
-    contexts = [each for each in given if module.kind_of(each, function.given) is not None]
-    if contexts and module.can_end_round(definition_of(module.source, called).node):
-        shown = ast.unparse(called)
-        message = (
-            f"{shown} calls the context, and a step's function cannot: call "
-            f"{shown}({ast.unparse(contexts[0])}, …) directly, with steps for its side effects"
-        )
-        yield contexts[0], message
 
 
 _SWALLOWED = frozenset({"BaseException", "builtins.BaseException", "mcp_roundtrip.Suspend"})
@@ -104,13 +77,10 @@ def _contains(statements: list[ast.stmt], calls: set[ast.Call]) -> bool:
 
 
 def _handlers(module: Module, node: ast.Try | ast.TryStar) -> Iterator[tuple[ast.AST, str]]:
-    for handler in node.handlers:
-        if _catches_suspend(module, handler.type) and not _raises_again(handler):
-            shown = "except:" if handler.type is None else f"except {ast.unparse(handler.type)}"
-            yield handler, f"`{shown}` catches the end of the round: write `except Exception`, or raise again"
-            return
-        if _catches_suspend(module, handler.type):
-            return
+    handler = next((each for each in node.handlers if _catches_suspend(module, each.type)), None)
+    if handler is not None and not any(isinstance(each, ast.Raise) for each in own_nodes(handler)):
+        shown = "except:" if handler.type is None else f"except {ast.unparse(handler.type)}"
+        yield handler, f"`{shown}` catches the end of the round: write `except Exception`, or raise again"
 
 
 def _catches_suspend(module: Module, kind: ast.expr | None) -> bool:
@@ -118,10 +88,6 @@ def _catches_suspend(module: Module, kind: ast.expr | None) -> bool:
         return True
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
     return any((module.source.dotted(each) or "") in _SWALLOWED for each in kinds)
-
-
-def _raises_again(handler: ast.ExceptHandler) -> bool:
-    return any(isinstance(each, ast.Raise) for each in own_nodes(handler))
 
 
 def _final_jumps(node: ast.Try | ast.TryStar) -> Iterator[tuple[ast.AST, str]]:
@@ -151,16 +117,12 @@ _TIME: Final = "ends a call of the context at another time in every round: limit
 
 def check_races(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find races whose end decides what the tool does next, and time limits for calls of the context."""
-    for function in module.functions:
-        for node in own_nodes(function.node):
-            if not isinstance(node, ast.Call):
-                continue
-            shown = ast.unparse(node.func)
-            if _is_race(module.source, node):
-                if _runs_calls(module.source, function) or runs_again(module, function, node):
-                    yield node, f"{shown}() {_ORDER}"
-            elif module.source.dotted(node.func) in _LIMITS and _limits_call(module.source, function, node):
-                yield node, f"{shown}() {_TIME}"
+    for function, node in module.calls():
+        if _is_race(module.source, node):
+            if _runs_calls(module.source, function) or runs_again(module, function, node):
+                yield node, f"{ast.unparse(node.func)}() {_ORDER}"
+        elif module.source.dotted(node.func) in _LIMITS and _limits_call(module.source, function, node):
+            yield node, f"{ast.unparse(node.func)}() {_TIME}"
 
 
 def _is_race(source: Source, call: ast.Call) -> bool:
