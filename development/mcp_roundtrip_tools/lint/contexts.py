@@ -148,10 +148,8 @@ def context_kind(source: Source, parameter: ast.arg) -> bool | None:
         function = source.parents[source.parents[parameter]]
         is_named = parameter.arg == "ctx" and isinstance(function, FunctionNode)
         return isinstance(function, ast.AsyncFunctionDef) if is_named else None
-    name = source.dotted(unwrapped(source, parameter.annotation)) or ""
-    # A module of the package may pass the class on.
-    is_ours = name.startswith((".", "mcp_roundtrip.")) or "." not in name
-    return _CONTEXTS.get(name.rpartition(".")[2]) if is_ours else None
+    source, made = definition_of(source, unwrapped(source, parameter.annotation))
+    return _CONTEXTS.get((source.dotted(made) or "").removeprefix("mcp_roundtrip."))
 
 
 def _is_passed(function: FunctionNode, outer: FunctionNode) -> bool:

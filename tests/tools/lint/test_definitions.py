@@ -101,6 +101,12 @@ def test_a_function_that_another_module_passes_on_is_followed(tmp_path):
     assert rules_of(tmp_path / "app.py", text) == ["MRT001 ctx.confirm('sure', str(now()))"]
 
 
+def test_a_context_that_another_module_passes_on_is_known(tmp_path):
+    text = "from helpers import Asking\ndef ask(ctx: Asking):\n    ctx.elicit('names', 'Which?', list[str])"
+    found = rules_of(tmp_path / "app.py", text, helpers="from mcp_roundtrip import Context as Asking")
+    assert found == ["MRT012 ctx.elicit('names', 'Which?', list[str])"]
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="`type` statements are of Python 3.12")
 def test_a_type_statement_is_followed(tmp_path):
     text = "type Names = list[str]\ndef ask(ctx: Context):\n    ctx.elicit('names', 'Which?', Names)"

@@ -43,15 +43,17 @@ _AWS_FACTORIES: Final = frozenset(
 )
 _AWS_VERBS: Final = frozenset(
     {
-        *("add", "associate", "attach", "cancel", "complete", "copy", "create", "delete"),
-        *("deregister", "detach", "disable", "disassociate", "enable", "import", "invoke", "modify"),
-        *("publish", "purge", "put", "reboot", "register", "remove", "restore", "revoke", "run"),
-        *("send", "set", "start", "stop", "tag", "terminate", "transact", "untag", "update"),
+        *("accept", "activate", "add", "allocate", "associate", "attach", "authorize", "cancel", "change"),
+        *("complete", "copy", "create", "deactivate", "delete", "deregister", "detach", "disable"),
+        *("disassociate", "enable", "import", "invoke", "modify", "post", "publish", "purge", "put"),
+        *("reboot", "register", "reject", "release", "remove", "replace", "request", "reset", "restart"),
+        *("restore", "resume", "retry", "revoke", "rollback", "rotate", "run", "send", "set", "start"),
+        *("stop", "submit", "subscribe", "tag", "terminate", "transact", "unsubscribe", "untag", "update"),
         *("upload", "write"),
     }
 )
 _AWS_BATCHES: Final = frozenset({"batch_write_item", "batch_delete", "batch_execute_statement"})
-_AWS_READS: Final = frozenset({"start_query", "set_stream_logger"})
+_AWS_READS: Final = frozenset({"start_query", "set_stream_logger", "transact_get_items"})
 
 _ORIGINS: Final = _AWS_FACTORIES | _HTTP_CLIENTS | _MAIL | GENERATORS | {PATH}
 _WRITING_MODES: Final = frozenset("wax+")
@@ -94,7 +96,7 @@ def _is_client_call(source: Source, call: ast.Call) -> bool:
     if origin in _HTTP_CLIENTS:
         return _changes_resource(method, call)
     if origin in _AWS_FACTORIES:
-        verb = method.partition("_")[0]
+        verb = method.removeprefix("admin_").partition("_")[0]  # Cognito's admin_create_user
         return method not in _AWS_READS and (method in _AWS_BATCHES or verb in _AWS_VERBS)
     return origin in _MAIL and method in ("send_message", "sendmail")
 

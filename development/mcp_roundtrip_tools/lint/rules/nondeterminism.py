@@ -10,11 +10,12 @@ from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import GENERATORS, origin_of
-from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, returned
+from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, own_nodes, returned
 
 _TIME: Final = 'write `ctx.now("…")`, which is recorded'
 _UUID: Final = 'write `ctx.uuid("…")`, which is recorded'
 _RANDOM: Final = 'write `ctx.random("…")`, which is recorded, or use it in a step'
+_KEY: Final = 'write `ctx.idempotency_key("…")`, which is the same in every round'
 
 _CALLS: Final = {
     **dict.fromkeys(["time.time", "time.time_ns", "datetime.date.today"], _TIME),
@@ -37,37 +38,48 @@ _KEEPING: Final = _CONVERSIONS | {
 """Functions whose value differs if an argument differs."""
 
 _LOG_METHODS: Final = frozenset(
-    {"debug", "info", "warning", "error", "exception", "critical", "log", "append_keys", "add_metric"}
+    {
+        *("debug", "info", "warning", "error", "exception", "critical", "log", "append_keys"),
+        *("add_metric", "add_metadata", "put_annotation", "put_metadata", "set_attribute"),
+    }
 )
 
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
-    """Find calls whose value another round would not repeat."""
-    for function, node in module.calls():
-        remedy = changing_call(module.source, node) or _returned_by(module.source, node, set())
-        if remedy is None or _is_only_logged(module.source, function, node):
-            continue
-        if runs_again(module, function, node):
-            remedy = remedy.replace("ctx", function.given[0])
-            yield node, f"{ast.unparse(node.func)}() has another value in every round: {remedy}"
+    """Find expressions whose value another round would not repeat."""
+    for function in module.functions:
+        for node in own_nodes(function.node):
+            if not isinstance(node, ast.Call | ast.Attribute):
+                continue
+            remedy = _changing(module.source, node) or _returned_by(module.source, node, set())
+            if remedy is None or _is_only_logged(module.source, function, node):
+                continue
+            if runs_again(module, function, node):
+                remedy = remedy.replace("ctx", function.given[0])
+                shown = f"{ast.unparse(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
+                yield node, f"{shown} has another value in every round: {remedy}"
 
 
-def changing_call(source: Source, call: ast.Call) -> str | None:
-    """Return the remedy if a call returns another value in every round."""
-    if isinstance(call.func, ast.Attribute) and origin_of(source, call.func.value) in GENERATORS:
-        is_of_module = isinstance(call.func.value, ast.Name) and call.func.value.id in source.top_level
+def _changing(source: Source, node: ast.expr) -> str | None:
+    """Return the remedy if an expression has another value in every round."""
+    if isinstance(node, ast.Attribute) and node.attr == "aws_request_id":
+        return _KEY
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and origin_of(source, node.func.value) in GENERATORS:
+        is_of_module = isinstance(node.func.value, ast.Name) and node.func.value.id in source.top_level
         return _RANDOM if is_of_module else None  # no round resets its state
-    name = source.dotted(call.func) or ""
+    name = source.dotted(node.func) or ""
     if name in _GIVEN_TIME:
-        return None if len(call.args) > _GIVEN_TIME[name] else _TIME
-    is_given = name in _SEEDED and (call.args or call.keywords)
+        return None if len(node.args) > _GIVEN_TIME[name] else _TIME
+    is_given = name in _SEEDED and (node.args or node.keywords)
     is_random = name.startswith(_RANDOM_MODULES) and not is_given and name != "secrets.compare_digest"
     return _RANDOM if is_random else _CALLS.get(name)
 
 
-def _returned_by(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | None:
-    """Return the remedy if a function of the folder returns such a value."""
-    called = called_function(source, call)
+def _returned_by(source: Source, node: ast.expr, seen: set[ast.AST]) -> str | None:
+    """Return the remedy if an expression calls a function of the folder that returns such a value."""
+    called = called_function(source, node) if isinstance(node, ast.Call) else None
     if called is None:
         return None
     values = returned(called.node)
@@ -83,9 +95,7 @@ def _carried(source: Source, node: ast.AST, seen: set[ast.AST]) -> str | None:
     if node in seen or not isinstance(node, ast.expr):
         return None
     seen.add(node)
-    remedy = None
-    if isinstance(node, ast.Call):
-        remedy = changing_call(source, node) or _returned_by(source, node, seen)
+    remedy = _changing(source, node) or _returned_by(source, node, seen)
     parts = (_carried(source, each, seen) for each in _parts(source, node))
     return remedy or next(filter(None, parts), None)
 
