@@ -256,6 +256,8 @@ mistakes(
         "a signed link that is too long": lambda: LINKS.sign("alice", "x" * 4_000, "flow", 2_000_000_000),
         "a step that is no function": lambda: run(lambda ctx: ctx.step("pay", 42)),
         "a step that was called already": lambda: run(lambda ctx: ctx.step("pay", pay(1))),
+        "branches as a list": lambda: run_async(lambda ctx: ctx.gather([pay_later])),
+        "branches that were called": lambda: run_async(lambda ctx: ctx.gather({"a": ctx.uuid("id")})),
         "an async step in a tool that is not": lambda: run(lambda ctx: ctx.step("pay", pay_later)),
         "a step that returns a coroutine": lambda: run(lambda ctx: ctx.step("pay", lambda: pay_later())),
         "a step inside a step": lambda: run(lambda ctx: ctx.step("outer", lambda: ctx.step("inner", pay))),

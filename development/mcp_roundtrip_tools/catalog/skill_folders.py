@@ -95,7 +95,8 @@ def read_frontmatter(text: str) -> dict[str, Any]:
         json.dumps(members, allow_nan=False, ensure_ascii=False).encode()
     except _MALFORMED as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"its frontmatter is no YAML that JSON can hold: {reason}") from None
+        remedy = "; put a text with a colon into quotes" if "mapping values" in reason else ""
+        raise ValueError(f"its frontmatter is no YAML that JSON can hold: {reason}{remedy}") from None
     if not isinstance(members, dict):
         raise ValueError("its frontmatter has no members")
     return members

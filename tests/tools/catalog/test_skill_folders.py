@@ -199,6 +199,11 @@ def test_frontmatter_that_json_cannot_hold_is_a_value_error(block):
         read_frontmatter(f"---\n{block}\n---\n")
 
 
+def test_a_description_with_a_colon_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match="put a text with a colon into quotes"):
+        read_frontmatter("---\ndescription: Use it: when asked\n---\n")
+
+
 def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept():
     longest = f"a: {'x' * (MAX_FRONTMATTER - 4)}\n"
     assert read_frontmatter(f"---\n{longest}\n---\n{'x' * 100_000}") == {"a": longest[3:-1]}

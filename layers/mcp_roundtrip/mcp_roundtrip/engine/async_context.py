@@ -49,6 +49,11 @@ class AsyncContext(ContextBase):
     @returns_context_call()
     async def gather(self, branches: Mapping[str, Callable[[AsyncContext], Awaitable[T]]]) -> dict[str, T]:
         """Run functions concurrently, each with a branch of that name; return their results by name."""
+        if not isinstance(branches, Mapping) or not all(map(callable, branches.values())):
+            raise self._run.usage_error(
+                "gather takes a dict with a function for each branch; write `{name: function}`, and do not "
+                "call the function: it gets the context of its branch"
+            )
         return await self._branches.gather({name: work(self.branch(name)) for name, work in branches.items()})
 
     # -- questions ----------------------------------------------------------------------------------

@@ -100,7 +100,10 @@ class Step(Struct, eq=False):
         if self.at_most_once and self.retry:
             raise self._misuse("has both at_most_once and retry; remove one of them")
         if self.at_most_once and not self.run.is_task:
-            raise self._misuse("has at_most_once outside a task; call ctx.run_as_task() before the step")
+            raise self._misuse(
+                "has at_most_once outside a task; call ctx.run_as_task() before it, and for clients without "
+                "tasks pass at_most_once=ctx.in_task"
+            )
 
     def begin(self) -> None:
         """Journal the start of an at-most-once step.
