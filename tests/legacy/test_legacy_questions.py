@@ -290,7 +290,7 @@ def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
 
 def test_the_example_of_the_guide_is_asked_through_the_model_and_answered_as_shown():
     shown: dict[str, Any] = {}
-    [program, *_] = code_blocks("docs/guides/asking.md", "python")
+    [_, program, *_] = code_blocks("docs/guides/asking.md", "python")
     arguments = json.loads(code_blocks("docs/explanation/questions.md", "json")[-1])
     exec(program, shown)
     client = legacy(shown["server"])
