@@ -179,6 +179,23 @@ def test_a_reference_into_alternatives_has_the_reasons_of_its_target() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("pet", "problem"),
+    [
+        ({"kind": "bird", "lives": 9}, 'arguments.pet.kind: Input should be "cat" or "dog" or "hound"'),
+        ({"kind": "cat"}, "arguments.pet.lives: Field required"),
+        ({"lives": 9}, "arguments.pet.kind: Field required"),
+    ],
+)
+def test_a_discriminator_of_no_alternative_has_those_of_all(pet: Any, problem: str) -> None:
+    cat = {
+        "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+        "required": ["kind", "lives"],
+    }
+    dog = {"properties": {"kind": {"enum": ["dog", "hound"]}, "barks": True}, "required": ["kind", "barks"]}
+    assert refusal({"pet": pet}, properties={"pet": {"oneOf": [cat, dog]}}) == problem
+
+
 def test_hundreds_of_alternatives_of_each_item_take_no_second() -> None:
     choices = {"anyOf": [{"const": str(number)} for number in range(700)]}
     before = process_time()

@@ -7,7 +7,7 @@ alternatives, until that has taken half a second.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,6 +88,18 @@ class _Place(Struct, frozen=True, eq=False):
         return _Place(self.pointer, value, path)
 
 
+class _Alternative(Struct, frozen=True, eq=False):
+    """What one alternative refuses: how much, and what it demands. The errors hold copies of the value.
+
+    `other_type` is its text for a value of another type, `members` the texts for members with a wrong value.
+    """
+
+    place: _Place
+    count: int
+    other_type: str | None
+    members: Mapping[str | int, str]
+
+
 class Explanation(Struct, eq=False):
     """One explanation. The value may not change during it: its parts are known by `id`."""
 
@@ -151,27 +163,34 @@ class Explanation(Struct, eq=False):
             self.open_references.discard(key)
 
     def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
-        """Yield the problems of the alternative of the value's type that has the fewest."""
+        """Yield the problems of the alternative of the value's type that has the fewest.
+
+        If each of them demands another value of one member, such as a discriminator, these are the problem.
+        """
         path = branches[0].path
-        tried = [(*self._try(each), each) for each in branches]
-        of_type = [(count, branch) for count, other_type, branch in tried if other_type is None]
-        fitting = sum(1 for count, _ in of_type if count == 0)
+        tried = [self._try(each) for each in branches]
+        of_type = [each for each in tried if each.other_type is None]
+        fitting = sum(1 for each in of_type if each.count == 0)
         if self.work_left <= 0:
             yield path, "Input should fit an alternative"
         elif fitting > 1:
             yield path, f"Input should fit one of the alternatives, not {fitting} of them"
+        elif (name := _refused_by_all(of_type)) is not None:
+            yield branches[0].part([name]).path, _any_of(each.members[name] for each in of_type)
         elif of_type:
-            _, fewest = min(of_type, key=lambda each: each[0])
-            yield from self._reference(fewest)
+            yield from self._reference(min(of_type, key=lambda each: each.count).place)
         else:
-            other_types = dict.fromkeys(str(other_type) for _, other_type, _ in tried)
-            yield path, " or ".join(other_types).replace(" or Input should be ", " or ")
+            yield path, _any_of(str(each.other_type) for each in tried)
 
-    def _try(self, place: _Place) -> tuple[int, str | None]:
-        """Return the number of errors by an alternative, and its text for a value of another type."""
+    def _try(self, place: _Place) -> _Alternative:
         errors = _without_consequences(self._errors(place))
         of_type = (each for each in errors if each.kind.name in _OF_TYPE and not each.instance_path)
-        return len(errors), next(map(_text, of_type), None)
+        members = {
+            each.instance_path[0]: _text(each)
+            for each in errors
+            if each.kind.name in ("const", "enum") and len(each.instance_path) == 1
+        }
+        return _Alternative(place, len(errors), next(map(_text, of_type), None), members)
 
     def _resolved(self, place: _Place) -> _Place:
         """Return the place that a reference leads to."""
@@ -182,6 +201,18 @@ class Explanation(Struct, eq=False):
                 case _:
                     break
         return place
+
+
+def _refused_by_all(alternatives: Sequence[_Alternative]) -> str | int | None:
+    """Return the name of a member whose value each of several alternatives refuses."""
+    if len(alternatives) < 2:
+        return None
+    first, *others = alternatives
+    return next((name for name in first.members if all(name in each.members for each in others)), None)
+
+
+def _any_of(texts: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(texts)).replace(" or Input should be ", " or ")
 
 
 def _text(error: ValidationError) -> str:
