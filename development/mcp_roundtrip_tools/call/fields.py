@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, NoReturn
 
 import jsonschema_rs
@@ -22,6 +23,8 @@ NO: Final = ("n", "no", "false", "0", "off")
 
 UNSET: Final = object()
 """The value of a field that is left out."""
+
+_NULL: Final = {"type": "null"}
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,26 @@ class Field:
     @property
     def kind(self) -> str:
         """The type in the schema: that of the only branch besides null; "json" for several and for none."""
-        kinds = [each for each in _types(self.schema) if each != "null"]
-        return kinds[0] if len(kinds) == 1 else "json"
+        return self._kinds[0] if len(self._kinds) == 1 else "json"
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [each for each in _types(self.schema) if each != "null"]
+
+    @property
+    def summary(self) -> str:
+        """The choices or the types, for a list of arguments."""
+        return "|".join(title for _, title in self.options) or "|".join(self._kinds) or "json"
 
     @property
     def options(self) -> list[tuple[Any, str]]:
-        return choices_of(self.schema) or choices_of(self._items)
+        return choices_of(self.schema) or choices_of(self._items) or self._options_or_null
+
+    @property
+    def _options_or_null(self) -> list[tuple[Any, str]]:
+        branches = self.schema.get("anyOf", ())
+        choices = [choices_of(each) for each in branches if each != _NULL]
+        return [*chain(*choices), (None, "null")] if _NULL in branches and choices and all(choices) else []
 
     @property
     def _items(self) -> Mapping[str, Any]:
@@ -145,8 +162,10 @@ def fields_of(schema: Any) -> tuple[Field, ...]:
 
 
 def _resolved(schema: Any, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema, and that of its items, without a reference on top and with the definitions."""
+    """Return a schema with the definitions; it, its alternatives and its items are no references."""
     found, own = _inlined(schema, definitions), {"$defs": definitions} if definitions else {}
+    if "anyOf" in found:
+        found = {**found, "anyOf": [_inlined(each, definitions) for each in found["anyOf"]]}
     if isinstance(found.get("items"), dict):
         found = {**found, "items": {**_inlined(found["items"], definitions), **own}}
     return {**found, **own}

@@ -118,8 +118,8 @@ def _describe(tool: Mapping[str, Any]) -> str:
 
 
 def _argument(field: Field) -> str:
-    kind = "|".join(title for _, title in field.options) or field.kind
-    return f"{field.name}={kind}" if field.is_required else f"[{field.name}={kind}]"
+    shown = f"{field.name}={field.summary}"
+    return shown if field.is_required else f"[{shown}]"
 
 
 def describe_result(result: Mapping[str, Any]) -> str:

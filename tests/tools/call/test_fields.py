@@ -97,3 +97,24 @@ def test_a_schema_may_refer_to_definitions_at_every_depth(schema, text, value):
     assert field.read(text) == value
     with pytest.raises(ValueError, match=r"does not fit|number from 1"):
         field.read(text.replace("small", "huge").replace("large", "huge"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "summary"),
+    [
+        ({"anyOf": [{"enum": ["open", "paid"]}, {"type": "null"}]}, "open|paid|null"),
+        ({"anyOf": [{"$ref": "#/$defs/Period"}, {"type": "null"}]}, "object"),
+        ({"anyOf": [{"type": "number"}, {"type": "string"}]}, "number|string"),
+        ({}, "json"),
+    ],
+)
+def test_a_list_of_arguments_has_their_choices_or_types(schema, summary):
+    [field] = fields_of({"properties": {"name": schema}, "$defs": {"Period": {"type": "object"}}})
+    assert field.summary == summary
+
+
+def test_a_choice_that_may_be_null_is_chosen_by_its_text_or_number():
+    [status] = fields_of(
+        {"properties": {"status": {"anyOf": [{"enum": ["open", "paid"]}, {"type": "null"}]}}}
+    )
+    assert [status.read(text) for text in ("paid", "1", "null", "")] == ["paid", "open", None, UNSET]
