@@ -219,13 +219,28 @@ _HINTS: Final = {
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of ARGS, as a shell splits them; a JSON object is one word. Raises CallFailed."""
+    """Return the words of ARGS, as a shell splits them. Raises CallFailed.
+
+    JSON, alone or as a value, is one word and keeps its quotes.
+    """
     if text.lstrip().startswith("{"):
         return [text.strip()]
     try:
-        return shlex.split(text)
+        return shlex.split(_quote_json(text))
     except ValueError as error:
         raise usage_error(f"ARGS cannot be split into words: {error}.") from None
+
+
+def _quote_json(text: str) -> str:
+    """Put lists and objects that are JSON into quotes for a shell."""
+    quoted, begin = "", 0
+    for name in re.finditer(r"(?<!\S)\w+=(?=[{\[])", text):
+        if name.start() >= begin:
+            with suppress(ValueError):
+                _, end = json.JSONDecoder().raw_decode(text, name.end())
+                quoted += text[begin : name.end()] + shlex.quote(text[name.end() : end])
+                begin = end
+    return quoted + text[begin:]
 
 
 def read_arguments(words: Sequence[str], input_schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of
+from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of, split_words
 
 CITIES = {
     "oneOf": [{"const": "h1", "title": "Hyderabad, India"}, {"const": "h2", "title": "Hyderabad, Sindh"}]
@@ -118,3 +118,16 @@ def test_a_choice_that_may_be_null_is_chosen_by_its_text_or_number():
         {"properties": {"status": {"anyOf": [{"enum": ["open", "paid"]}, {"type": "null"}]}}}
     )
     assert [status.read(text) for text in ("paid", "1", "null", "")] == ["paid", "open", None, UNSET]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('a=1 lines=[{"code": "85 04"}, {}] b="x y"', ["a=1", 'lines=[{"code": "85 04"}, {}]', "b=x y"]),
+        ('period={"note": "it\'s b={1}"} a=1', ['period={"note": "it\'s b={1}"}', "a=1"]),
+        ("a={no JSON} b=[1", ["a={no", "JSON}", "b=[1"]),
+        ("'a={\"b\": 1}'", ['a={"b": 1}']),
+    ],
+)
+def test_json_is_one_word_and_keeps_its_quotes(text, words):
+    assert split_words(text) == words
