@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aws_usage
-import kms_usage
 from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
-from kms_usage import KmsUsage
 from markdown_tables import (
     assumption,
-    assumptions_table,
     markdown_table,
     parse_command,
     read_dated,
@@ -29,8 +26,6 @@ COMMENTS = "<!-- make cost -->\n", "<!-- end of make cost -->\n"
 
 MILLION = 1_000_000
 HOURS_PER_MONTH = 730
-DEFAULT_CONFIGURATION = "direct, encrypted"
-HOURLY_OPERATIONS = ("Sign", "GetPublicKey", "GenerateMac")
 
 Bill = Counter[str]
 """Quantities by the name of their price in prices.toml."""
@@ -47,7 +42,6 @@ class Assumptions:
     init_ms: int = assumption(300, "duration of a cold start, in milliseconds")
     log_bytes: int = assumption(1_200, "bytes logged by an invocation: its line and three lines of Lambda")
     access_log_bytes: int = assumption(400, "bytes logged by API Gateway for a request")
-    calls_per_hour: int = assumption(1_000, "calls with a question per hour and execution environment")
     polls: int = assumption(10, "polls of a task")
     retention_hours: int = assumption(48, "hours from the end of a task until DynamoDB has deleted its items")
     sqs_requests: int = assumption(4, "requests for an SQS message: send, receive, hide, delete")
@@ -112,20 +106,10 @@ def make_bill(used: Usage, memory_mb: Mapping[str, int], assumptions: Assumption
     )
 
 
-def make_kms_bill(operations: Mapping[str, float]) -> Bill:
-    """Convert KMS requests by operation into priced quantities."""
-    return Counter(
-        kms_ecc=operations.get("Sign", 0) + operations.get("GetPublicKey", 0),
-        kms_hmac=operations.get("GenerateMac", 0),
-    )
-
-
 # -- tables ---------------------------------------------------------------------------------------------
 
 
-def report(
-    usage: UsageReport, kms_usages: Mapping[str, KmsUsage], prices: Prices, assumptions: Assumptions
-) -> str:
+def report(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:
     """Return all tables as Markdown."""
     polled = Counter({name: count * assumptions.polls for name, count in usage.poll.items()})
     used = {
@@ -143,16 +127,10 @@ def report(
         [
             "### AWS usage\n",
             _usage_table(used),
-            f"### US dollars per million ({prices.region}, {prices.read_on}; {DEFAULT_CONFIGURATION})\n",
+            f"### US dollars per million ({prices.region}, {prices.read_on})\n",
             _dollars_table(bills, prices),
-            "### Signing and encryption\n",
-            _configurations_table(
-                bills["a call with one question (`weather`)"], kms_usages, prices, assumptions
-            ),
             "### Other costs\n",
             _others_table(usage, prices, assumptions),
-            "### Assumptions\n",
-            assumptions_table(assumptions, *_memory_rows(usage.memory_mb)),
         ]
     )
 
@@ -187,29 +165,6 @@ def _dollars_table(bills: Mapping[str, Bill], prices: Prices) -> str:
     return markdown_table(["", *columns, "**total**", "total with delegated signing"], rows)
 
 
-def _configurations_table(
-    call: Bill, kms_usages: Mapping[str, KmsUsage], prices: Prices, assumptions: Assumptions
-) -> str:
-    rest = prices.usd(call) - prices.usd(call, "kms_ecc")
-    rows = []
-    for title, kms in kms_usages.items():
-        per_state, per_hour = (prices.usd(make_kms_bill(each)) for each in (kms.per_state, kms.per_hour))
-        usd = per_state + per_hour / assumptions.calls_per_hour
-        requests = [f"{kms.per_hour.get(name, 0):g}" for name in HOURLY_OPERATIONS]
-        rows.append(
-            [
-                title,
-                str(kms.per_state["Sign"]),
-                *requests,
-                dollars(usd * MILLION),
-                dollars((rest + usd) * MILLION),
-            ]
-        )
-    hourly = [f"`{name}` per hour" for name in HOURLY_OPERATIONS]
-    header = ["", "`Sign` per state", *hourly, "KMS, per million calls", "**total, per million calls**"]
-    return markdown_table(header, rows)
-
-
 def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:
     messages = Counter(sqs_request=usage.task[WORKER] * assumptions.sqs_requests)
     renewals = Counter(sqs_request=usage.work_minute["renewal"])
@@ -239,10 +194,6 @@ def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) 
     return markdown_table(["", "dollars"], rows)
 
 
-def _memory_rows(memory_mb: Mapping[str, int]) -> list[list[str]]:
-    return [[f"memory, {kind}", f"{mb:,}", "MB, from `template.yaml`"] for kind, mb in memory_mb.items()]
-
-
 def dollars(amount: float) -> str:
     return f"{amount:,.2f}"
 
@@ -254,8 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="cost.py", description=__doc__)
     parser.add_argument("--prices", type=Path, default=PRICES, help="a TOML file like benchmarks/prices.toml")
     assumptions, options = parse_command(parser, Assumptions, arguments)
-    usage, kms_usages = aws_usage.measure_usage(), kms_usage.measure_kms_usage()
-    tables = report(usage, kms_usages, Prices.read(options["prices"]), assumptions)
+    tables = report(aws_usage.measure_usage(), Prices.read(options["prices"]), assumptions)
     write_tables(tables, options["into"], COMMENTS)
 
 

@@ -1,6 +1,6 @@
 """Markdown tables, documents that contain them between two comments, and the assumptions behind them.
 
-Assumptions are the fields of a dataclass. Each is an option of a command, and a row of a table.
+Assumptions are the fields of a dataclass. Each is an option of a command.
 """
 
 import tomllib
@@ -47,7 +47,7 @@ _Entry = TypeVar("_Entry")
 
 
 def assumption(value: float, meaning: str) -> Any:
-    """Return a dataclass field with a default and the meaning that the help and the table print."""
+    """Return a dataclass field with a default and the meaning that the help prints."""
     return field(default=value, metadata={"meaning": meaning})
 
 
@@ -57,24 +57,12 @@ def parse_command(
     """Parse the options of a parser, one for each assumption, and `--into`; return them apart."""
     parser.add_argument("--into", type=Path, help="a Markdown file to update")
     for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
-        meaning, default = each.metadata["meaning"], each.default
-        parser.add_argument(_option(each.name), type=type(default), default=default, help=meaning)
+        option, default = f"--{each.name.replace('_', '-')}", each.default
+        meaning = f"{each.metadata['meaning']} (default: {default:,})"
+        parser.add_argument(option, type=type(default), default=default, help=meaning)
     options = vars(parser.parse_args(arguments))
     given = {each.name: options.pop(each.name) for each in fields(kind)}  # type: ignore[arg-type]
     return kind(**given), options
-
-
-def assumptions_table(assumptions: Any, *more: Sequence[str]) -> str:
-    """Return the table of assumptions, with more rows."""
-    rows = [
-        [f"`{_option(each.name)}`", f"{getattr(assumptions, each.name):,}", each.metadata["meaning"]]
-        for each in fields(assumptions)
-    ]
-    return markdown_table(["", "", ""], [*rows, *more], right=(1,))
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def read_dated(path: Path, entry: type[_Entry]) -> tuple[str, str, Mapping[str, _Entry]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import aws_usage
 import kms_usage
-from markdown_tables import assumptions_table, markdown_table, parse_command, write_tables
+from markdown_tables import markdown_table, parse_command, write_tables
 from scale_loads import (
     LOADS,
     QUOTAS,
@@ -34,7 +34,7 @@ LARGEST = 1_000_000
 # -- tables ---------------------------------------------------------------------------------------------
 
 
-def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) -> str:
+def report(found: Sequence[Workload], quotas: Quotas) -> str:
     """Return all tables as Markdown."""
     return "\n".join(
         [
@@ -42,8 +42,6 @@ def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) 
             _limits_table(found, quotas),
             "### Accounts and Regions, at default quotas\n",
             _regions_table(found, quotas),
-            "### Assumptions\n",
-            assumptions_table(assumptions),
         ]
     )
 
@@ -95,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quotas", type=Path, default=QUOTAS, help="a TOML file like benchmarks/quotas.toml")
     assumptions, options = parse_command(parser, Assumptions, arguments)
     found = workloads(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), assumptions)
-    write_tables(report(found, Quotas.read(options["quotas"]), assumptions), options["into"], COMMENTS)
+    write_tables(report(found, Quotas.read(options["quotas"])), options["into"], COMMENTS)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ The code is that of the product: the service that creates and polls tasks, the w
 leases, transitions and wake-ups. Simulated are the time, clients, and Lambda: it invokes workers
 asynchronously, repeats an invocation whose process was killed a minute later with the same request id, and
 delivers wake-ups. A killed worker claims the task, renews its lease some times, and does nothing more.
-
-`--into FILE` writes the table between the two `make simulate` comments of a file instead of printing it.
 """
 
 import argparse
@@ -17,11 +15,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import msgspec
 
-from markdown_tables import markdown_table, write_tables
+from markdown_tables import markdown_table
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
@@ -35,8 +32,6 @@ from mcp_roundtrip.tasks.store import Change, Item, Update
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore
 from measure import BenchmarkError
-
-COMMENTS = "<!-- make simulate -->\n", "<!-- end of make simulate -->\n"
 
 TASKS = 10_000
 
@@ -335,10 +330,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="task_simulation.py", description=__doc__)
     parser.add_argument("--tasks", type=int, nargs="+", default=[TASKS], help="multiples of 20 × processes")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--into", type=Path, help="a Markdown file to update")
     options = parser.parse_args(arguments)
-    found = report([simulate_in_parallel(tasks, options.processes) for tasks in options.tasks])
-    write_tables(found, options.into, COMMENTS)
+    results = [simulate_in_parallel(tasks, options.processes) for tasks in options.tasks]
+    print(report(results), end="")
 
 
 if __name__ == "__main__":

