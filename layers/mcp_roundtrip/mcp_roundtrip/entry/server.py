@@ -45,7 +45,7 @@ class Server(Registry):
 
     `name`, `version`, `title`: the name of the server in results; `instructions` tell models how to use it.
     `icons`, `website_url`: what a client shows of the server. Only `server/discover`, `initialize` and the
-    Server Card have them: the name is in every result, and icons would make each one longer.
+    Server Card have them.
     `description`: what the server does, in at most 100 characters, for its Server Card.
     `namespaced_requests`: whether tools may use `ctx.request`.
     `channels`: how to ask the questions that a client cannot show, in this order: "app" (a form in an MCP
