@@ -221,6 +221,20 @@ def test_a_source_that_is_no_server_is_refused(source):
         Player(source).call("order")
 
 
+def test_results_that_are_too_large_for_a_state_name_their_step():
+    exports = Server("exports")
+
+    @exports.tool
+    def export(ctx: Context) -> bool:
+        ctx.step("count", lambda: 70_000)
+        ctx.step("rows", lambda: "x" * 70_000)
+        return ctx.confirm("sure", "Export them?")
+
+    with pytest.raises(CallFailed) as failure:
+        assert Player(exports).call("export").text
+    assert "The largest result is that of step 'rows': 70002 characters" in shown(failure.value)
+
+
 def changing() -> Server:
     nondeterministic, passes = Server("nondeterministic"), count(1)
 

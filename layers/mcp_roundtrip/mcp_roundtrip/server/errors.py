@@ -158,6 +158,7 @@ def unsealed_state_error(
     steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
     if sum(steps.values()) > error.size // 4:
         largest = max(steps, key=lambda key: steps[key])
+        error.add_note(f"The largest result is that of step {largest!r}: {steps[largest]} characters")
         call.record_failure("state_too_large", error, largest_step=largest)
         return ClientError(call.context.internal_error)
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
