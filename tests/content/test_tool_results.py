@@ -289,11 +289,17 @@ def test_text_with_a_lone_surrogate_or_a_cycle_is_refused():
         UNANNOTATED.dump({"a": CYCLIC})
 
 
+class Pages:
+    async def __aiter__(self):
+        yield "a"
+
+
 @pytest.mark.parametrize(
     ("annotation", "make", "where"),
     [
         (list[str], lambda: (each for each in "ab"), "result: generator"),
         (set[str], lambda: map(str, "ab"), "result: map"),
+        (list[str], lambda: aiter(Pages()), "result: async_generator"),
         (dict[str, list[int]], lambda: {"a": iter([1])}, "result.a: list_iterator"),
         (Row, lambda: {"name": (each for each in "ab")}, "result.name: generator"),
     ],

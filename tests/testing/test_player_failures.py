@@ -235,6 +235,19 @@ def test_results_that_are_too_large_for_a_state_name_their_step():
     assert "The largest result is that of step 'rows': 70002 characters" in shown(failure.value)
 
 
+def test_a_result_that_is_too_large_for_the_task_table_names_its_step():
+    exports = Server("exports")
+
+    @exports.tool(task="required")
+    def export(ctx: Context) -> int:
+        ctx.run_as_task()
+        return len(ctx.step("rows", lambda: "x" * 500_000))
+
+    with pytest.raises(CallFailed) as failure:
+        assert Player(exports, WITH_TASKS).call("export").task.structured
+    assert "It is the result of 'rows'" in shown(failure.value)
+
+
 def changing() -> Server:
     nondeterministic, passes = Server("nondeterministic"), count(1)
 

@@ -221,6 +221,8 @@ class Run:
             try:
                 entry = self.tasks.recorder.record(entry, as_owner=as_owner)
             except (StoreError, ItemTooLarge, LeaseLost) as error:
+                if isinstance(error, ItemTooLarge):
+                    error.add_note(f"It is the result of {entry.key!r}")
                 raise self.fail(error) from error
         self.history.add(entry)
         return entry

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from math import isfinite
@@ -183,7 +183,7 @@ def locate_iterator(value: Any, root: str) -> str:
     seen = set[int]()  # a value may contain itself
     while waiting:
         path, each = waiting.pop()
-        if isinstance(each, Iterator):
+        if isinstance(each, (Iterator, AsyncIterator)):
             return f", at {format_location(root, path)}: {type(each).__name__}"
         if id(each) not in seen:
             seen.add(id(each))
