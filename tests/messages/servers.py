@@ -241,5 +241,6 @@ mistakes(
         ),
         "a message with an unknown role": lambda: PromptMessage("a", role="system"),
         "a prompt that returns a number": lambda: prompt_messages("plan", 1),
+        "a message as a dict": lambda: prompt_messages("plan", ["a", {"role": "user", "content": "b"}]),
     },
 )

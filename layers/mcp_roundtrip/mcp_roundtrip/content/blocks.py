@@ -136,17 +136,16 @@ def prompt_messages(name: str, value: Any) -> list[dict[str, Any]]:
     UsageError for anything else.
     """
     items = value if isinstance(value, (list, tuple)) else [value]
-    found = [
-        item if isinstance(item, PromptMessage) else PromptMessage(item)
-        for item in items
-        if isinstance(item, str | PromptMessage | Block)
-    ]
-    if not items or len(found) != len(items):
+    others = [item for item in items or [value] if not isinstance(item, str | PromptMessage | Block)]
+    if others:
+        kind = type(others[0])
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
         raise UsageError(
-            f"{name} returned {type(value).__name__}, which is not a message; return a str, a content block, "
-            "a PromptMessage or a list of them"
+            f"{name} returned {module}{kind.__qualname__}, which is not a message; return a str, a content "
+            "block or a PromptMessage of mcp_roundtrip, or a list of them"
         )
-    return [message.to_wire() for message in found]
+    messages = (item if isinstance(item, PromptMessage) else PromptMessage(item) for item in items)
+    return [message.to_wire() for message in messages]
 
 
 @dataclass(frozen=True, slots=True)
