@@ -1,8 +1,10 @@
 """The error reply and the log record of an exception raised by a feature."""
 
 import asyncio
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator
 
 from mcp_roundtrip import (
     AsyncContext,
@@ -191,6 +193,19 @@ def test_errors_of_several_branches_are_joined_and_different_ones_are_a_failed_t
     assert failing_branches(ToolError, Other).call("tool").text == "ToolError\nOther"
     play = failing_branches(ToolError, RuntimeError)
     assert play.call("tool").failed
+    assert play.observer.failures[0][0] == "tool_raised"
+
+
+def test_an_exception_of_a_validator_is_one_of_the_tool():
+    def look_up(code: str) -> str:
+        raise KeyError(code)
+
+    def tool(code: Annotated[str, AfterValidator(look_up)]) -> str:
+        return code
+
+    play = Player(server_of(tool))
+    refused = play.call("tool", {"code": "unknown"})
+    assert (refused.failed, type(refused.raised)) == (True, KeyError)
     assert play.observer.failures[0][0] == "tool_raised"
 
 

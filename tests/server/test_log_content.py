@@ -12,6 +12,7 @@ from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_INFO
 from mcp_roundtrip.protocol.session_id import SessionId
+from mcp_roundtrip.server import stored_passes
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from support.client_requests import accepted
@@ -71,15 +72,8 @@ def validated_resource(card: Annotated[str, BeforeValidator(strict)]) -> str:
 server.completion("validated_prompt", "card")(strict)
 
 
-strict_from = []
-"""Not empty after the deployment of a version with a stricter validator."""
-
-
 @server.tool(task="required")
-def lasting(
-    ctx: Context, card: Annotated[str, BeforeValidator(lambda value: strict(value) if strict_from else value)]
-) -> str:
-    strict_from.append("this pass")
+def lasting(ctx: Context, card: str) -> str:
     ctx.run_as_task()
     return card
 
@@ -162,17 +156,16 @@ SECRET = {"card": SECRETS["argument"]}
     ],
 )
 def test_exceptions_before_a_call_starts_are_redacted(capsys, method, params):
-    response = playing().request(method, **params)
-    assert response["error"]["code"] == -32603
+    assert "Quote test to " in str(playing().request(method, **params))
     said = capsys.readouterr().out
     assert "LookupError" in said
     assert SECRETS["argument"] not in said
 
 
-def test_an_unreadable_event_of_a_worker_is_redacted(capsys):
-    strict_from.clear()
+def test_an_exception_of_a_worker_outside_of_its_tool_is_redacted(capsys, monkeypatch):
     deployment = Deployment(server, observer=LogObserver())
     deployment.start("lasting", **SECRET)
+    monkeypatch.setattr(stored_passes, "run_pass", lambda call, run: strict(call.params.arguments["card"]))
     with pytest.raises(LookupError):
         deployment.run_workers()
     said = capsys.readouterr().out

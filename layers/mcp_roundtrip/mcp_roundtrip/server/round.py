@@ -17,7 +17,6 @@ from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
-from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.errors import ClientError, client_error, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
@@ -128,7 +127,7 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     except DefinitionError as error:
         call.record_failure("definition_failed", error)
         raise call.context.internal_error from error
-    except ArgumentsError as error:
+    except Exception as error:  # ArgumentsError, or what an author's validator raises
         return Failed(error)
     call.context.ports.observer.redact(run.redactable_values)
     parameter, make_context = signature.context_parameter, None
