@@ -107,6 +107,8 @@ class Field:
         validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
         values = [text] if is_text else [*self._readings(text.strip())]
         found = [value for value in values if validator.is_valid(value)]
+        if not found and "anyOf" in schema:
+            return values[0]  # the server explains alternatives better
         if not found:
             self._refuse(validator, values[0])
         return found[0]
