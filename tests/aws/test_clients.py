@@ -1,6 +1,8 @@
 """Which client is created for an environment, and its endpoints, with botocore as the oracle."""
 
+import logging
 import os
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients, Boto3Invok
 from mcp_roundtrip.aws.client_interface import SERVICES, AwsError
 from mcp_roundtrip.aws.clients import AwsClients, SignedClient, find_endpoint
 from mcp_roundtrip.aws.connections import parse_endpoint
+from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import SettingsError
 from support.aws_clients import CLIENTS, KINDS
 from support.interpreters import run_program
@@ -227,3 +230,16 @@ def test_a_url_has_the_parts_of_an_endpoint(url, parts):
 )
 def test_another_url_is_no_endpoint(url):
     assert parse_endpoint(url) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_body_and_no_token_of_a_request_is_logged_at_level_debug(function, monkeypatch, caplog, kind):
+    caplog.set_level(logging.DEBUG)
+    with scripted(respond(200, {})) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        client = CLIENTS[kind]().client("dynamodb")
+        DynamoStore(client, "tasks").put_new({"pk": "p", "sk": "s", "v": "answer"})
+        client.close()
+        [sent] = server.requests
+    assert b"answer" in sent.body
+    assert not {"answer", FUNCTION["AWS_SESSION_TOKEN"]} & set(re.findall(r"\w+", caplog.text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -37,6 +38,10 @@ _MALFORMED: Final = (
     *(ValueError, TypeError, KeyError, AttributeError),
 )
 """What botocore raises for responses that do not fit its service models."""
+
+_BOTOCORE: Final = logging.getLogger("botocore")
+if _BOTOCORE.level == logging.NOTSET:  # otherwise the tool has chosen a level
+    _BOTOCORE.setLevel(logging.INFO)  # at level DEBUG, it logs the bodies and the tokens of requests
 
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
