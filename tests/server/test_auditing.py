@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
@@ -9,15 +10,17 @@ import pytest
 from mcp_roundtrip import Call, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
+from mcp_roundtrip.internal_errors import ForwardingFailed, ItemTooLarge, SettingsError, StoreError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.lambda_invocation import Invocation
+from mcp_roundtrip.tasks.model import ENTRY
 from mcp_roundtrip_testing import Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
 from support.audit_lines import AuditLines
 from support.deployment import Deployment, make_front_door
+from support.faulty_store import FaultyStore, Operation
 from support.lambda_context import LambdaContext
 from support.messages import META, call, headers, http_event, message
 
@@ -365,3 +368,16 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason_and_the_
     assert brief(record, "outcome", "status", "reason", "feature", "steps") == [
         *("refused", 429, "task_limit_reached", tool, steps)
     ]
+
+
+@pytest.mark.parametrize("error", [StoreError("timeout"), ItemTooLarge(500_000, 400_000)])
+def test_a_step_that_ran_is_in_the_record_also_if_its_result_could_not_be_stored(log, error):
+    def fail(operation: Operation) -> None:
+        raise error
+
+    client = deployed(log)
+    client.start("charges")
+    faulty = FaultyStore(client.store, lambda operation: f"{ENTRY}ship" in operation.keys[0][1], fail)
+    with suppress(StoreError):  # the delivery is repeated
+        client.by(store=faulty).run_workers()
+    assert [record["steps"] for record in log.records()] == [["charge"], ["ship"]]

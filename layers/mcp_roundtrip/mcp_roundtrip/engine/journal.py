@@ -143,11 +143,12 @@ class History:
 
     `has_effects`: whether an entry is of a kind that running the code again would not reproduce.
     `round_has_entries`: whether this pass, or an earlier one of the same round, has added an entry.
+    `unstored_steps`: the keys of steps that finished in this pass, and whose results could not be stored.
     """
 
     __slots__ = (
         "_entries", "_has_new_entries", "_notified", "_unused_keys", "_used_keys", "has_effects", "journal",
-        "round_has_entries",
+        "round_has_entries", "unstored_steps",
     )  # fmt: skip
 
     def __init__(self, journal: Journal) -> None:
@@ -159,6 +160,7 @@ class History:
         self.has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
         self._has_new_entries = False
         self.round_has_entries = False
+        self.unstored_steps: list[str] = []
         self._notified = 0
 
     def use_key(self, key: str) -> bool:
@@ -204,6 +206,11 @@ class History:
         """Return the entries that this pass has added, and those that it has replaced."""
         replayed = {entry.key: entry for entry in self.journal.entries}
         return [entry for key, entry in self._entries.items() if replayed.get(key) is not entry]
+
+    def finished_steps(self) -> list[str]:
+        """Return the keys of the steps that finished in this pass."""
+        stored = [entry.key for entry in self.new_entries() if entry.kind is Kind.STEP]
+        return stored + self.unstored_steps
 
     def answers_before(self, prefix: str) -> list[list[Any]]:
         """Return the keys and answers used so far in the branch of this prefix and in those around it."""

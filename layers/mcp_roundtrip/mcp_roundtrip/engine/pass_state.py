@@ -223,6 +223,8 @@ class Run:
             except (StoreError, ItemTooLarge, LeaseLost) as error:
                 if isinstance(error, ItemTooLarge):
                     error.add_note(f"It is the result of {entry.key!r}")
+                if entry.kind is Kind.STEP:
+                    self.history.unstored_steps.append(entry.key)
                 raise self.fail(error) from error
         self.history.add(entry)
         return entry

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.audit_records import (
@@ -232,11 +231,12 @@ class AuditedOperation:
             return
         try:
             entries = {entry.key: entry for _, run in self._passes for entry in run.history.new_entries()}
+            steps = dict.fromkeys(key for _, run in self._passes for key in run.history.finished_steps())
             self._record.update(
                 phase="ended",
                 asked=[{"key": key, "method": method, "via": via} for key, (method, via) in asked.items()],
                 answered=answers_of(entries.values(), self._answer_channels()) or self._answers,
-                steps=[entry.key for entry in entries.values() if entry.kind is Kind.STEP],
+                steps=list(steps),
                 duration_ms=round(self._ports.clock_ms() - self._began_ms, 1),
                 **members,
             )
