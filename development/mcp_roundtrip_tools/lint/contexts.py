@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, parameter_of, unwrapped
+from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, unwrapped
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, argument, arguments, own_nodes, parameters
 
 QUESTIONS: Final = frozenset({"elicit", "confirm", "elicit_url", "sample", "list_roots", "request", "ask"})
@@ -125,10 +125,8 @@ class Module:
         match made:
             case ast.Call(func=ast.Attribute(value=receiver, attr="branch")):
                 return None if self.kind_of(receiver) is None else True
-            case ast.Name() if (
-                source is self.source and (parameter := parameter_of(source, made)) is not None
-            ):
-                return context_kind(source, parameter)
+            case ast.arg():
+                return context_kind(source, made)
         return None
 
     def calls(self) -> Iterator[tuple[ContextFunction, ast.Call]]:

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source, is_stored, own_nodes, parameters
+from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source
 
 _MAX_NAMES: Final = 20
 """Names that are followed from one to the next. They may refer to each other."""
@@ -15,9 +15,9 @@ _TRANSPARENT: Final = frozenset({"typing.Optional", "typing.Annotated", "typing_
 
 
 def definition_of(source: Source, node: ast.AST) -> Definition[ast.AST]:
-    """Follow a name such as `clients.queue` to the function, the class or the expression that it means.
+    """Follow a name such as `clients.queue` to the function, class, parameter or value that it means.
 
-    A parameter, and what is outside of the folder, stays a name.
+    What is outside of the folder stays a name.
     """
     found = Definition(source, node)
     for _ in range(_MAX_NAMES):
@@ -87,27 +87,12 @@ def _class_of(source: Source, node: ast.expr) -> Definition[ast.ClassDef] | None
             return Definition(source, made)
         case ast.Call(func=function):
             return class_named(source, function)
-        case ast.Name(id="self" | "cls"):
+        case ast.arg(arg="self" | "cls"):
             outer = (each for each in source.ancestors(made) if isinstance(each, ast.ClassDef))
             return next((Definition(source, each) for each in outer), None)
-        case ast.Name() if (annotation := annotation_of(source, made)) is not None:
+        case ast.arg(annotation=ast.expr() as annotation):
             return class_named(source, unwrapped(source, annotation))
     return None
-
-
-def parameter_of(source: Source, name: ast.Name) -> ast.arg | None:
-    """Return the parameter that a name means."""
-    function = source.scope_of(name)
-    given = parameters(function) if isinstance(function, FunctionNode | ast.Lambda) else []
-    return next((each for each in given if each.arg == name.id), None)
-
-
-def annotation_of(source: Source, name: ast.Name) -> ast.expr | None:
-    """Return the annotation of the parameter that a name means; None if the function assigns it again."""
-    scope = source.scope_of(name)
-    parameter = parameter_of(source, name)
-    is_stored_again = scope is not None and any(is_stored(each, name.id) for each in own_nodes(scope))
-    return None if parameter is None or is_stored_again else parameter.annotation
 
 
 def unwrapped(source: Source, annotation: ast.expr) -> ast.expr:

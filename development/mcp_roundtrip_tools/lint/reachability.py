@@ -13,7 +13,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function
-from mcp_roundtrip_tools.lint.source import Loop, Source, is_within
+from mcp_roundtrip_tools.lint.source import Loop, Source
 
 _CONDITIONS: Final = (
     *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),
@@ -67,7 +67,7 @@ def can_follow(
     Without `repeats`, loops run once.
     """
     own = _statement(source, node)
-    if any(_statement(source, call) is own and _is_evaluated_after(source, call, node) for call in calls):
+    if any(_statement(source, call) is own and _end(call) > _end(node) for call in calls):
         return True
     found = _Pass({_statement(source, call) for call in calls}, at_end, repeats=repeats)
     found.enter(block, at_end)
@@ -82,13 +82,6 @@ def is_conditional(source: Source, node: ast.AST, outer: ast.AST) -> bool:
 
 def _statement(source: Source, node: ast.AST) -> ast.AST:
     return next(each for each in [node, *source.ancestors(node)] if isinstance(each, ast.stmt))
-
-
-def _is_evaluated_after(source: Source, call: ast.AST, node: ast.AST) -> bool:
-    """Return whether a call in the same statement is evaluated after the node."""
-    if call is node:
-        return False
-    return is_within(source, node, call) or (_end(call) > _end(node) and not is_within(source, call, node))
 
 
 def _end(node: ast.AST) -> tuple[int, int]:

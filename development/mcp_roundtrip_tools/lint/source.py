@@ -92,10 +92,7 @@ class Source:
 
     @cached_property
     def variables(self) -> dict[ast.AST, dict[str, ast.AST | None]]:
-        """What the module and each function and class bind: functions, classes, and the values of variables.
-
-        The value is None for parameters, and for variables without one certain value.
-        """
+        """What the module, functions and classes bind; None for a variable without one certain value."""
         scopes = (node for node in ast.walk(self.tree) if isinstance(node, Scope | ast.Module))
         return {scope: _variables_of(scope) for scope in scopes}
 
@@ -132,7 +129,7 @@ def _variables_of(scope: ast.AST) -> dict[str, ast.AST | None]:
 def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
     """Yield the names that a scope binds, with their values; `self.x` for an attribute of the object."""
     if isinstance(scope, FunctionNode | ast.Lambda):
-        yield from ((each.arg, None) for each in parameters(scope))
+        yield from ((each.arg, each) for each in parameters(scope))
     values: dict[ast.AST, ast.AST] = {}
     for node in own_nodes(scope):
         values.update(assignments(node))
@@ -184,11 +181,6 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             yield from walk(child)
 
 
-def is_stored(node: ast.AST, name: str) -> bool:
-    """Return whether a node assigns a variable."""
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-
-
 def argument(call: ast.Call, place: int | None, *names: str) -> ast.expr | None:
     """Return an argument of a call, by its place or one of its names; None if there is none."""
     by_place = [] if place is None else call.args[place : place + 1]
@@ -208,11 +200,6 @@ def returned(function: FunctionNode) -> list[ast.expr]:
 def names_in(node: ast.AST) -> frozenset[str]:
     """Return the names that an expression reads."""
     return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
-
-
-def is_within(source: Source, node: ast.AST, outer: ast.AST) -> bool:
-    """Return whether `outer` is the node or contains it."""
-    return node is outer or any(each is outer for each in source.ancestors(node))
 
 
 class ModuleError(Exception):

@@ -135,7 +135,9 @@ def test_helpers_and_variables_that_refer_to_each_other_are_checked_in_a_short_t
     variables = [f"v{n} = v{(n + 1) % 20}.x" for n in numbers]
     sums = [f"    s{n + 1} = s{n} + s{n}" for n in range(60)]
     total = ["def total():", "    s0 = 1", *sums, "    return s60"]
-    tool = ["def ask(ctx: Context) -> None:", '    ctx.confirm("k", f"{h0()} {total()} {v0.post()}")']
+    asked = '    ctx.confirm("k", f"{h0()} {total()} {v0.post()} {s20}")'
+    differences = [each.replace("+", "-") for each in sums[:20]]
+    tool = ["def ask(ctx: Context, s0: object) -> None:", *differences, asked]
     text = "\n".join(["from mcp_roundtrip import Context", *helpers, *variables, *total, *tool, ""])
     assert check_text(Path("app.py"), text) == []
 

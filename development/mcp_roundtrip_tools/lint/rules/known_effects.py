@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from mcp_roundtrip_tools.lint.definitions import annotation_of, definition_of
+from mcp_roundtrip_tools.lint.definitions import definition_of
 from mcp_roundtrip_tools.lint.source import Definition, Source, argument, returned
 
 _PROCESSES: Final = frozenset(
@@ -132,7 +132,7 @@ def origin_of(source: Source, node: ast.AST) -> str | None:
                 node = function
             case ast.FunctionDef() | ast.AsyncFunctionDef() if len(values := returned(node)) == 1:
                 [node] = values
-            case ast.Name() if (annotation := annotation_of(source, node)) is not None:
+            case ast.arg(annotation=ast.expr() as annotation):
                 name = source.dotted(annotation)
                 return name if name in _ORIGINS else None
             case _:

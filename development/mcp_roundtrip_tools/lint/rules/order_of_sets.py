@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import QUESTIONS, ContextCall, ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import annotation_of, called_function, definition_of
+from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, unwrapped
 from mcp_roundtrip_tools.lint.rules.known_effects import PATH, origin_of
-from mcp_roundtrip_tools.lint.source import (
-    Comprehension,
-    Source,
-    own_nodes,
-)
+from mcp_roundtrip_tools.lint.source import Comprehension, Source, own_nodes
 
 _SETS: Final = frozenset({"set", "frozenset"})
 _FILES: Final = frozenset({"os.listdir", "os.scandir", "glob.glob", "glob.iglob", "os.walk"})
@@ -32,20 +28,20 @@ _KEEPS_ORDER: Final = frozenset(
 _IGNORES_ORDER: Final = frozenset({"sorted", "len", "sum", "min", "max", "any", "all"})
 
 
-def is_unordered(source: Source, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+def is_unordered(source: Source, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Return whether iterating over a value depends on an order that another process does not repeat.
 
     `seen`: the expressions that are followed, because variables may refer to each other.
     """
     if isinstance(node, ast.Name) and _is_sorted_in_place(source, node):
         return False
-    made = definition_of(source, node)
-    if made.node in seen:
+    grown_from = _grown_from(source, node)
+    source, node = definition_of(source, node)
+    if node in seen:
         return False
-    parts = [*_grown_from(source, node), *_parts(made.source, made.node)]
-    return _has_no_order(made.source, made.node) or any(
-        is_unordered(made.source, part, seen | {made.node}) for part in parts
-    )
+    seen.add(node)
+    parts = [*grown_from, *_parts(source, node)]
+    return _has_no_order(source, node) or any(is_unordered(source, each, seen) for each in parts)
 
 
 def _has_no_order(source: Source, node: ast.AST) -> bool:
@@ -53,12 +49,12 @@ def _has_no_order(source: Source, node: ast.AST) -> bool:
     match node:
         case ast.Set() | ast.SetComp():
             return True
-        case ast.Name():
-            return _is_set_annotation(annotation_of(source, node))
+        case ast.arg(annotation=annotation):
+            return _is_set_type(source, annotation)
         case ast.Call(func=function):
             called = called_function(source, node)
             if called is not None:
-                return _is_set_annotation(called.node.returns)
+                return _is_set_type(called.source, called.node.returns)
             if isinstance(function, ast.Attribute) and function.attr == "glob":
                 return origin_of(source, function.value) == PATH  # other objects may sort their files
             is_method = isinstance(function, ast.Attribute) and function.attr in _FILE_METHODS
@@ -110,17 +106,19 @@ def unordered_parts(source: Source, node: ast.AST) -> Iterator[ast.AST]:
             return
         case ast.JoinedStr():
             pass
-        case _ if is_unordered(source, node):
+        case _ if is_unordered(source, node, set()):
             yield node
             return
     for child in ast.iter_child_nodes(node):
         yield from unordered_parts(source, child)
 
 
-def _is_set_annotation(annotation: ast.expr | None) -> bool:
-    if isinstance(annotation, ast.Subscript):
-        annotation = annotation.value
-    return isinstance(annotation, ast.Name) and annotation.id in {*_SETS, "AbstractSet", "Set"}
+def _is_set_type(source: Source, annotation: ast.expr | None) -> bool:
+    if annotation is None:
+        return False
+    kind = unwrapped(source, annotation)
+    name = source.dotted(kind.value if isinstance(kind, ast.Subscript) else kind) or ""
+    return name.rpartition(".")[2] in {*_SETS, "AbstractSet", "Set"}
 
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -130,7 +128,7 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
             iterable = _iterable(loop)
             if (
                 iterable is None
-                or not is_unordered(module.source, iterable)
+                or not is_unordered(module.source, iterable, set())
                 or not _is_called_inside(function, loop)
             ):
                 continue

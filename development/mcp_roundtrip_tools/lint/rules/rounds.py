@@ -13,7 +13,6 @@ from mcp_roundtrip_tools.lint.source import (
     FunctionNode,
     Source,
     argument,
-    is_within,
     own_nodes,
     walk,
 )
@@ -148,4 +147,6 @@ def _limits_call(source: Source, function: ContextFunction, limit: ast.Call) -> 
     outer: ast.AST = limit
     if isinstance(source.parents[limit], ast.withitem):
         outer = source.parents[source.parents[limit]]
-    return any(call.ends_round and is_within(source, call.node, outer) for call in function.calls)
+    return any(
+        call.ends_round and outer in [call.node, *source.ancestors(call.node)] for call in function.calls
+    )
