@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcp_roundtrip_tools.lint.checking import Finding, check_file
 from mcp_roundtrip_tools.lint.rules import RULES
-from mcp_roundtrip_tools.lint.source import ModuleError, modules_in
+from mcp_roundtrip_tools.lint.source import ModuleError, Source, modules_in
 
 FOLDERS = ("functions", "src")
 """Where functions are, if no file is named: in this project, and in a new application."""
@@ -43,9 +43,10 @@ def _report(modules: Sequence[Path], errors: Sequence[str]) -> int:
     """Print the findings of modules and what cannot be read; return the exit status."""
     findings: list[Finding] = []
     unread: list[str] = []
+    loaded: dict[Path, Source | None] = {}
     for path in modules:
         try:
-            findings += check_file(path)
+            findings += check_file(path, loaded)
         except ModuleError as error:
             unread.append(str(error))
     errors = [*errors, *unread]

@@ -50,15 +50,18 @@ def suppressions(text: str) -> Iterator[Suppression]:
                 yield Suppression(*token.start, rule, found["reason"].strip(" -:()"))
 
 
-def check_file(path: Path) -> list[Finding]:
-    """Return the findings of a module in the order of its lines. Raises ModuleError."""
+def check_file(path: Path, loaded: dict[Path, Source | None] | None = None) -> list[Finding]:
+    """Return the findings of a module in the order of its lines. Raises ModuleError.
+
+    `loaded`: the modules that were imported by other ones that were checked.
+    """
     with reporting_errors(path):
-        return check_text(path, read_module(path))
+        return check_text(path, read_module(path), loaded)
 
 
-def check_text(path: Path, text: str) -> list[Finding]:
+def check_text(path: Path, text: str, loaded: dict[Path, Source | None] | None = None) -> list[Finding]:
     """Return the findings of a module in the order of its lines. Raises SyntaxError."""
-    source = Source(path, ast.parse(text, str(path)))
+    source = Source(path, ast.parse(text, str(path)), {} if loaded is None else loaded)
     module = Module(source)
     unused = dict.fromkeys(suppressions(text)) if "MRT" in text else {}
     comments, found = [*unused], []

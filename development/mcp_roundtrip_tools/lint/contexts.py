@@ -75,8 +75,10 @@ class Module:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.functions: list[ContextFunction] = []
-        for node in ast.walk(source.tree):
-            if isinstance(node, FunctionNode) and (given := self._contexts_of(node)):
+        nodes = [each for each in ast.walk(source.tree) if isinstance(each, FunctionNode)]
+        received = {each: _received_contexts(source, each) for each in nodes}
+        for node in nodes if any(received.values()) else ():
+            if given := received[node] or self._taken_contexts(node):
                 is_feature = any(map(_is_feature_decorator, node.decorator_list))
                 self.functions.append(ContextFunction(node, given, is_feature))
         self.by_node: Mapping[ast.AST | None, ContextFunction] = {each.node: each for each in self.functions}
@@ -96,12 +98,11 @@ class Module:
         for function in self.functions:
             function.calls = [each for each in function.calls if each.helper not in harmless]
 
-    def _contexts_of(self, function: FunctionNode) -> list[str]:
-        """Return the contexts that a function receives, or takes from the function around it or `self`."""
-        own = [each.arg for each in parameters(function) if context_kind(self.source, each) is not None]
+    def _taken_contexts(self, function: FunctionNode) -> list[str]:
+        """Return the contexts that a function takes from the function around it, or from `self`."""
         around = (each for each in self.source.ancestors(function) if isinstance(each, FunctionNode))
-        if own or any(_is_passed(function, outer) for outer in around):
-            return own
+        if any(_is_passed(function, outer) for outer in around):
+            return []
         names = (each for each in own_nodes(function) if isinstance(each, ast.Name | ast.Attribute))
         return [ast.unparse(each) for each in names if self.kind_of(each) is not None]
 
@@ -138,6 +139,10 @@ class Module:
         """Return whether a function of the module makes a call of its context that can end the round."""
         function = self.by_node.get(helper)
         return function is not None and any(call.ends_round for call in function.calls)
+
+
+def _received_contexts(source: Source, function: FunctionNode) -> list[str]:
+    return [each.arg for each in parameters(function) if context_kind(source, each) is not None]
 
 
 def context_kind(source: Source, parameter: ast.arg) -> bool | None:

@@ -26,19 +26,29 @@ _MAX_NAMES = 20
 """Variables that are followed from one to the next. They may refer to each other."""
 
 
-@dataclass(frozen=True)
+class Variables(dict[ast.AST, dict[str, ast.AST | None]]):
+    """What the module, functions and classes bind; None for a variable without one certain value."""
+
+    def __missing__(self, scope: ast.AST) -> dict[str, ast.AST | None]:
+        self[scope] = found = _variables_of(scope)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Source:
     """A parsed module of an author."""
 
     path: Path
     tree: ast.Module
-    loaded: dict[Path, Source | None] = field(default_factory=dict, repr=False, compare=False)
+    loaded: dict[Path, Source | None] = field(default_factory=dict, repr=False)
     """The modules that this one and those import from the same folder, read when a rule follows a call."""
 
     followed: dict[ast.AST, Definition[ast.AST] | None] = field(
         default_factory=dict, repr=False, compare=False
     )
     """What names mean, by `definitions.definition_of`."""
+
+    variables: Variables = field(default_factory=Variables, repr=False)
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -89,12 +99,6 @@ class Source:
             if isinstance(outer, FunctionNode | ast.Lambda) and name.id in self.variables[outer]:
                 return outer
         return self.tree if name.id in self.top_level and name.id not in self.imports else None
-
-    @cached_property
-    def variables(self) -> dict[ast.AST, dict[str, ast.AST | None]]:
-        """What the module, functions and classes bind; None for a variable without one certain value."""
-        scopes = (node for node in ast.walk(self.tree) if isinstance(node, Scope | ast.Module))
-        return {scope: _variables_of(scope) for scope in scopes}
 
     @property
     def top_level(self) -> dict[str, ast.AST | None]:
