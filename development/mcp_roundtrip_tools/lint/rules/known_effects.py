@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.definitions import definition_of
@@ -179,11 +180,14 @@ def _is_scratch(source: Source, path: ast.AST) -> bool:
     return False
 
 
-def _with_values(source: Source, node: ast.AST, variables: int = _MAX_VARIABLES) -> list[Definition[ast.AST]]:
-    """Return the nodes of an expression, and those of what its variables are assigned."""
-    found = [Definition(source, each) for each in ast.walk(node)]
-    for each in [*found] if variables else ():
-        made = definition_of(source, each.node)
-        if isinstance(made.node, ast.expr) and made.node is not each.node:
-            found += _with_values(made.source, made.node, variables - 1)
-    return found
+def _with_values(
+    source: Source, node: ast.AST, variables: int = _MAX_VARIABLES
+) -> Iterator[Definition[ast.AST]]:
+    """Yield the nodes of an expression, with what its variables are assigned in place of these."""
+    made = definition_of(source, node)
+    if variables and made.node is not node and isinstance(made.node, ast.expr):
+        yield from _with_values(made.source, made.node, variables - 1)
+    else:
+        yield Definition(source, node)
+        for child in ast.iter_child_nodes(node):
+            yield from _with_values(source, child, variables)

@@ -12,6 +12,7 @@ from mcp_roundtrip_tools.lint.rules.known_effects import PATH, origin_of
 from mcp_roundtrip_tools.lint.source import Comprehension, Source, own_nodes
 
 _SETS: Final = frozenset({"set", "frozenset"})
+_SET_OPERATIONS: Final = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
 _FILES: Final = frozenset({"os.listdir", "os.scandir", "glob.glob", "glob.iglob", "os.walk"})
 _FILE_METHODS: Final = frozenset({"iterdir", "rglob"})
 _SET_METHODS: Final = frozenset(
@@ -45,10 +46,12 @@ def is_unordered(source: Source, node: ast.AST, seen: set[ast.AST]) -> bool:
 
 
 def _has_no_order(source: Source, node: ast.AST) -> bool:
-    """Return whether a value is a set, or the files of a folder."""
+    """Return whether a value is a set, a difference of a dict's keys, or the files of a folder."""
     match node:
         case ast.Set() | ast.SetComp():
             return True
+        case ast.BinOp(left=ast.Call(func=ast.Attribute(attr="keys" | "items")), op=op):
+            return isinstance(op, _SET_OPERATIONS)
         case ast.arg(annotation=annotation):
             return _is_set_type(source, annotation)
         case ast.Call(func=function):
@@ -65,7 +68,7 @@ def _has_no_order(source: Source, node: ast.AST) -> bool:
 def _parts(source: Source, node: ast.AST) -> list[ast.expr]:
     """Return the expressions whose order the value of an expression has."""
     match node:
-        case ast.BinOp(left=left, right=right, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor()):
+        case ast.BinOp(left=left, right=right, op=op) if isinstance(op, _SET_OPERATIONS):
             return [left, right]
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             return [each.iter for each in node.generators]
