@@ -72,8 +72,9 @@ def _member(source: Source, node: ast.Attribute) -> Definition[ast.AST] | None:
     for each in [] if owner is None else lineage(owner):
         variables = each.source.variables
         methods = [scope for scope in ast.walk(each.node) if isinstance(scope, FunctionNode)]
-        places = [(each.node, node.attr), *((method, f"self.{node.attr}") for method in methods)]
-        found = [variables[scope][name] for scope, name in places if name in variables[scope]]
+        name = f"self.{node.attr}"
+        found = [variables[method][name] for method in methods if name in variables[method]]
+        found = found or [variables[each.node].get(node.attr)]
         if len(found) == 1 and found[0] is not None:
             return Definition(each.source, found[0])
     return None

@@ -1,4 +1,4 @@
-"""A parsed module: its text, the parents of its nodes, the names that it imports."""
+"""A parsed module: the parents of its nodes, the names that it imports and binds."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
     for node in own_nodes(scope):
         values.update(assignments(node))
         match node:
-            case ast.AnnAssign(target=target) if isinstance(scope, ast.ClassDef):
-                values.pop(target, None)  # objects have a field of this name, with other values
+            case ast.AnnAssign(target=target, annotation=annotation) if isinstance(scope, ast.ClassDef):
+                values[target] = ast.arg(ast.unparse(target), annotation)  # a field, like a parameter
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name, node
             case ast.Name(id=name, ctx=ast.Store()):
@@ -151,7 +151,9 @@ def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
 def assignments(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Yield what a statement, or an item of a `with`, assigns: each target and its value."""
     match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if not any(
+            isinstance(each, ast.Starred) for each in [*targets, *values]
+        ):
             yield from zip(targets, values, strict=False)
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)
@@ -165,9 +167,9 @@ def assignments(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
 
 def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     """Return all parameters of a function."""
-    arguments = function.args
-    more = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *more]
+    given = function.args
+    more = [each for each in (given.vararg, given.kwarg) if each is not None]
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *more]
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
