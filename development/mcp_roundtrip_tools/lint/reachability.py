@@ -7,13 +7,13 @@ What runs after a helper is what runs after its calls in the same module.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function
-from mcp_roundtrip_tools.lint.source import Loop, Source
+from mcp_roundtrip_tools.lint.source import FunctionNode, Loop, Source
 
 _CONDITIONS: Final = (
     *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),
@@ -78,6 +78,16 @@ def is_conditional(source: Source, node: ast.AST, outer: ast.AST) -> bool:
     """Return whether something inside `outer` decides whether, or when, the node runs."""
     between = takewhile(lambda each: each is not outer, source.ancestors(node))
     return any(isinstance(each, _CONDITIONS) for each in between)
+
+
+def certain_calls(source: Source, function: FunctionNode) -> Iterator[ast.Call]:
+    """The calls that each call of the function makes: under no condition, and not behind a `return`."""
+    for statement in function.body:
+        nodes = [*ast.walk(statement)]
+        calls = (each for each in nodes if isinstance(each, ast.Call))
+        yield from (each for each in calls if not is_conditional(source, each, function))
+        if any(isinstance(each, ast.Return) for each in nodes):
+            return
 
 
 def _statement(source: Source, node: ast.AST) -> ast.AST:

@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import Module, context_kind
 from mcp_roundtrip_tools.lint.definitions import called_function
-from mcp_roundtrip_tools.lint.reachability import is_conditional, runs_again
+from mcp_roundtrip_tools.lint.reachability import certain_calls, runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import can_read, changed_path, effect_of, is_known_path
 from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source, own_nodes, parameters
 
@@ -44,7 +44,7 @@ def _effect_inside(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | 
         return None
     seen.add(called.node)
     given = frozenset(each.arg for each in parameters(called.node))
-    for node in _unconditional_calls(called):
+    for node in certain_calls(called.source, called.node):
         path, effect = changed_path(called.source, node), effect_of(called.source, node)
         if path is not None and not is_known_path(called.source, path, given):
             continue  # the caller may pass a path in the scratch folder
@@ -66,16 +66,6 @@ def _runs_plainly(source: Source, call: ast.Call, called: Definition[FunctionNod
     outer = source.parents[call]
     is_scheduled = isinstance(outer, ast.Call) and (source.dotted(outer.func) or "").startswith("asyncio.")
     return isinstance(called.node, ast.FunctionDef) or isinstance(outer, ast.Await) or is_scheduled
-
-
-def _unconditional_calls(function: Definition[FunctionNode]) -> Iterator[ast.Call]:
-    """The calls that each call of the function makes: under no condition, and not behind a `return`."""
-    for statement in function.node.body:
-        nodes = [*ast.walk(statement)]
-        calls = (each for each in nodes if isinstance(each, ast.Call))
-        yield from (each for each in calls if not is_conditional(function.source, each, function.node))
-        if any(isinstance(each, ast.Return) for each in nodes):
-            return
 
 
 def _only_reads(function: Definition[FunctionNode], call: ast.Call) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mcp_roundtrip_tools.lint.contexts import QUESTION_CLASSES, ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import definition_of
-from mcp_roundtrip_tools.lint.reachability import can_follow, is_conditional
+from mcp_roundtrip_tools.lint.reachability import can_follow, certain_calls, is_conditional
 from mcp_roundtrip_tools.lint.source import Comprehension, Loop, Source, argument, arguments, names_in
 
 
@@ -60,9 +60,9 @@ def _uses(module: Module, function: ContextFunction) -> list[_Use]:
         contexts = [name for name in given if name in function.given]
         if helper is None or not contexts:
             continue
+        certain = {*certain_calls(module.source, helper.node)}
         for use in _own_uses(module.source, helper):
-            is_certain = not is_conditional(module.source, use.node, helper.node)
-            if is_certain and use.receiver in helper.given and isinstance(use.key, ast.Constant):
+            if use.node in certain and use.receiver in helper.given and isinstance(use.key, ast.Constant):
                 found.append(_Use(call.node, call.node, use.key, contexts[0]))
     return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
 

@@ -104,12 +104,18 @@ def check_descriptions(module: Module) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _tools(source: Source) -> Iterator[tuple[FunctionNode, ast.Call]]:
-    """The tools of servers of this package, each with its decorator."""
-    for function in (each for each in ast.walk(source.tree) if isinstance(each, FunctionNode)):
-        for decorator in function.decorator_list:
-            called = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
-            if _registers_tool(source, called.func):
-                yield function, called
+    """The tools of servers of this package, each with the call of `tool` that registers it."""
+    for node in ast.walk(source.tree):
+        for decorator in node.decorator_list if isinstance(node, FunctionNode) else ():
+            call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
+            if isinstance(node, FunctionNode) and _registers_tool(source, call.func):
+                yield node, call
+        if isinstance(node, ast.Call) and node.args:  # server.tool(orders.find)
+            call = node.func if isinstance(node.func, ast.Call) else ast.Call(node.func, [], node.keywords)
+            if _registers_tool(source, call.func):
+                made = definition_of(source, node.args[0])
+                if made.source is source and isinstance(made.node, FunctionNode):
+                    yield made.node, call
 
 
 def _registers_tool(source: Source, node: ast.expr) -> bool:
