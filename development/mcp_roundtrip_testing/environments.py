@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -45,8 +46,10 @@ def load_server(source: Source) -> Server:
 def load_module(path: Path) -> ModuleType:
     """Execute the module of a function again, with its folder first on the import path, as on Lambda.
 
-    Modules in the same folder are executed again, too. The module gets a unique name, because every function
-    has a module `app`. Raises DefinitionError for an invalid tool, prompt or resource of its servers.
+    Modules and packages in the same folder are executed again, too. The module gets a unique name, because
+    every function has a module `app`. The folder stays on the path until another function is loaded, because
+    functions import when they run. Raises DefinitionError for an invalid tool, prompt or resource of its
+    servers.
     """
     folder = path.resolve().parent
     name = f"mcp_roundtrip_function_{folder.name}_{path.stem}"
@@ -54,16 +57,32 @@ def load_module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
-    for beside in folder.glob("*.py"):  # another function may have a module of the same name
-        sys.modules.pop(beside.stem, None)
+    _forget_modules_in(folder)
     sys.modules[name] = module  # dataclasses look up their module there
-    sys.path.insert(0, str(folder))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
+    _put_on_path(str(folder))
+    spec.loader.exec_module(module)
     _check_definitions(module, folder)
     return module
+
+
+def _forget_modules_in(folder: Path) -> None:
+    """Have the modules and packages of a folder imported again, also if another function has the names."""
+    files = (path.relative_to(folder) for path in (*folder.glob("*.py"), *folder.glob("*/*.py")))
+    names = {file.parts[0].removesuffix(".py") for file in files}
+    for loaded in [each for each in sys.modules if each.partition(".")[0] in names]:
+        del sys.modules[loaded]
+
+
+def _put_on_path(folder: str) -> None:
+    for other in _on_path:
+        with suppress(ValueError):
+            sys.path.remove(other)
+    _on_path[:] = [folder]
+    sys.path.insert(0, folder)
+
+
+_on_path: list[str] = []
+"""The folder of the function that was loaded last."""
 
 
 def _check_definitions(module: ModuleType, folder: Path) -> None:

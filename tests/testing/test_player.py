@@ -86,3 +86,28 @@ def test_an_answer_without_a_question_is_refused():
     done = Player(server).call("provision", {"name": "db"}, size=4, keep=True)
     with pytest.raises(AssertionError, match="nothing was asked"):
         done.answer(size=5)
+
+
+PACKAGE = """
+from domain.seen import NAME, SEEN
+from mcp_roundtrip import Context, Server
+server = Server("package")
+
+@server.tool
+def counts(ctx: Context) -> str:
+    import late
+    SEEN.append(1)
+    ctx.elicit("q", "?", bool)
+    return f"{NAME} {late.NAME} {len(SEEN)}"
+"""
+
+
+def test_functions_may_have_packages_of_one_name_and_import_modules_when_they_run(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name / "domain").mkdir(parents=True)
+        (tmp_path / name / "app.py").write_text(PACKAGE)
+        (tmp_path / name / "late.py").write_text(f"NAME = {name!r}")
+        (tmp_path / name / "domain/__init__.py").write_text("")
+        (tmp_path / name / "domain/seen.py").write_text(f"NAME, SEEN = {name!r}, []")
+    played = [Player(tmp_path / name / "app.py").call("counts", q=True).text for name in ("one", "two")]
+    assert played == ["one one 1", "two two 1"]
