@@ -225,6 +225,8 @@ mistakes(
         "a form for a secret": lambda: ask(Secret),
         "a form with anything": lambda: ask(Anything),
         "a default of another type": lambda: ask(int, default="2"),
+        "a capability that no client has": lambda: run(lambda ctx: ctx.supports("elicit")),
+        "a text as the default of sampling": lambda: Sample("text", "hi", 10, default="nothing"),
         "a parameter of sampling in snake case": lambda: Sample(
             "poem", "Write a poem.", 50, {"system_prompt": "You are a poet."}
         ),

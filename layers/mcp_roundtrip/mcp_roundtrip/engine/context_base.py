@@ -75,9 +75,10 @@ class ContextBase:
         """Return whether a question that needs this capability, such as "sampling.tools", can be asked.
 
         That is so if the client declared it on this request. Forms and URLs may also be asked through the
-        tool's `channels`.
+        tool's `channels`. Raises DefinitionError for a name that no client can declare.
         """
-        return self._run.inputs.find_channels().supports(capabilities.capability_path(capability))
+        path = capabilities.declarable_path("supports", capability)
+        return self._run.inputs.find_channels().supports(path)
 
     @property
     def in_task(self) -> bool:

@@ -165,6 +165,11 @@ class Sample(Question[Sampled], Struct, frozen=True):
                 f"question {self.key!r}: {problem}; write CreateMessageRequestParams of the MCP schema, in "
                 "camelCase"
             )
+        if not isinstance(self.default, Sampled | UnsetType | None):
+            raise DefinitionError(
+                f"question {self.key!r}: default= is {type(self.default).__name__}, and the answer is a "
+                'Sampled; pass one such as `Sampled("assistant", {"type": "text", "text": "None"}, "none")`'
+            )
 
     def params(self) -> dict[str, Any]:
         messages = self.messages
