@@ -245,6 +245,7 @@ mistakes(
         "a scope for clients": lambda: tool(annotated(str), scopes=["offline_access"]),
         "task support that does not exist": lambda: tool(annotated(str), task="always"),
         "a channel that does not exist": lambda: tool(annotated(str), channels=("ask",)),
+        "annotations in snake case": lambda: tool(annotated(str), annotations={"read_only_hint": True}),
         "a view that is no document": lambda: tool(annotated(str), ui=5),
         "a view that cannot be read": lambda: tool(annotated(str), ui=Path("/no/view.html")),
         "a view that is named by text": lambda: tool(annotated(str), ui="view.html"),

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
-    inspect.Parameter.VAR_POSITIONAL: "collects positional arguments; write one parameter that is a list",
+    inspect.Parameter.VAR_POSITIONAL: (
+        "collects positional arguments; write one parameter that is a list (in a decorator: functools.wraps)"
+    ),
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 

@@ -116,11 +116,23 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
         raise UsageError(f'{where} must be a media type, such as "image/png"')
     if name == "website_url":
         _check_url(where, value)
+    if name == "annotations":
+        _check_names(where, value, kind)
     if kind is _Annotations:
         _check_annotations(where, value)
     if name == "icons":
         for number, icon in enumerate(value):
+            _check_names(f"{where}[{number}]", icon, _Icon)
             _check_url(f"{where}[{number}].src", icon["src"])
+
+
+def _check_names(where: str, given: Mapping[str, Any], kind: Any) -> None:
+    """Raise UsageError for a name in snake case, as the SDK has it: a client would ignore the member."""
+    for name in given:
+        first, *others = name.split("_")
+        wire = first + "".join(map(str.capitalize, others))
+        if wire != name and wire in kind.__annotations__:
+            raise UsageError(f"{where}.{name} is not a name of the specification; write {wire}")
 
 
 def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
