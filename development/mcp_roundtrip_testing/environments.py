@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -48,7 +48,7 @@ def load_module(path: Path) -> ModuleType:
 
     Modules and packages in the same folder are executed again, too. The module gets a unique name, because
     every function has a module `app`. The folder stays on the path until another function is loaded, because
-    functions import when they run. Raises DefinitionError for an invalid tool, prompt or resource of its
+    functions also import when they run. Raises DefinitionError for an invalid tool, prompt or resource of its
     servers.
     """
     folder = path.resolve().parent
@@ -59,7 +59,7 @@ def load_module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     _forget_modules_in(folder)
     sys.modules[name] = module  # dataclasses look up their module there
-    _put_on_path(str(folder))
+    _put_on_path([path])
     spec.loader.exec_module(module)
     _check_definitions(module, folder)
     return module
@@ -73,16 +73,17 @@ def _forget_modules_in(folder: Path) -> None:
         del sys.modules[loaded]
 
 
-def _put_on_path(folder: str) -> None:
-    for other in _on_path:
+def _put_on_path(modules: Iterable[Path]) -> None:
+    """Put the folders of these functions first on the import path, in place of those of before."""
+    for folder in _on_path:
         with suppress(ValueError):
-            sys.path.remove(other)
-    _on_path[:] = [folder]
-    sys.path.insert(0, folder)
+            sys.path.remove(folder)
+    _on_path[:] = [str(module.resolve().parent) for module in modules]
+    sys.path[:0] = _on_path
 
 
 _on_path: list[str] = []
-"""The folder of the function that was loaded last."""
+"""The folders of the functions that were loaded last: one, or those behind a front door."""
 
 
 def _check_definitions(module: ModuleType, folder: Path) -> None:
@@ -129,7 +130,9 @@ class Environment:
                 "Path of an app.py, as in Player(Path('functions/server/app.py'))"
             )
         if isinstance(made, FrontDoor):
-            return cls(made, {name: load_server(source) for name, source in owners.items()})
+            servers = {name: load_server(source) for name, source in owners.items()}
+            _put_on_path(source for source in owners.values() if isinstance(source, Path))
+            return cls(made, servers)
         server = load_server(made)
         return cls(server, {"": server})
 

@@ -1,11 +1,14 @@
 """`Player`, with which tool authors test tools."""
 
+import json
 from itertools import pairwise
 
 import pytest
 
-from mcp_roundtrip import Context, Retry, Server, StepFailed
+from mcp_roundtrip import Context, FrontDoor, Retry, Server, StepFailed
 from mcp_roundtrip_testing import WITH_TASKS, Player
+from mcp_roundtrip_testing.environments import load_server
+from mcp_roundtrip_tools.catalog.catalog import catalog_of
 
 server = Server("x")
 RAN: list[str] = []
@@ -111,3 +114,26 @@ def test_functions_may_have_packages_of_one_name_and_import_modules_when_they_ru
         (tmp_path / name / "domain/seen.py").write_text(f"NAME, SEEN = {name!r}, []")
     played = [Player(tmp_path / name / "app.py").call("counts", q=True).text for name in ("one", "two")]
     assert played == ["one one 1", "two two 1"]
+
+
+LATE = """
+from mcp_roundtrip import Server
+server = Server("late")
+
+@server.tool(name="{0}")
+def say() -> str:
+    import late_{0}
+    return late_{0}.__name__
+"""
+
+
+def test_each_function_behind_a_front_door_can_import_modules_when_it_runs(tmp_path):
+    owners = {name: tmp_path / name / "app.py" for name in ("one", "two")}
+    for name, path in owners.items():
+        path.parent.mkdir()
+        path.write_text(LATE.format(name))
+        (path.parent / f"late_{name}.py").touch()
+    catalog = tmp_path / "catalog.json"
+    catalog.write_text(json.dumps(catalog_of({name: load_server(path) for name, path in owners.items()})))
+    play = Player(FrontDoor("door", catalog), owners=owners)
+    assert [play.call(name).text for name in owners] == ["late_one", "late_two"]
