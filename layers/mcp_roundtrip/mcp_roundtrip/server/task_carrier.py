@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -35,6 +35,10 @@ from mcp_roundtrip.tasks.related_items import Flow, TaskCall
 
 _ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
 """What stands for the principal of an anonymous caller in the identity of a call."""
+
+MAX_CAPABILITIES: Final = 16_000
+"""The most bytes of JSON that a client's capabilities have in a task. Each poll reads them, and each renewal
+of the lease writes them again, at the price of their size."""
 
 
 def session_caller(call: FeatureCall) -> str | None:
@@ -85,11 +89,7 @@ def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | Store
     """Build the reply of a call that could not be stored after a pass, and log the error."""
     call = this_round.call
     if isinstance(error, ItemTooLarge):
-        call.record_failure("task_too_large", error)
-        if len(compact_json(call.params.arguments)) < error.size // 2:
-            return this_round.error_reply(ClientError(call.context.internal_error))
-        text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
-        return this_round.error_reply(ClientError(ToolError(text), "arguments_too_large"))
+        return this_round.error_reply(_too_large(this_round, error))
     if isinstance(error, StoreError):
         return this_round.error_reply(ClientError(call.context.table_unavailable(error)))
     refused = _too_many_open_tasks(call, this_round.run, error)
@@ -98,6 +98,33 @@ def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | Store
     # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
     failure = ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)
     return this_round.error_reply(failure)
+
+
+def _too_large(this_round: Round, error: ItemTooLarge) -> ClientError:
+    """Return the error of a call that does not fit into the table.
+
+    Only what the author can change is logged as an error: the alarm for errors ends deployments in progress,
+    so a client must not be able to trigger it.
+    """
+    call, meta, journal = this_round.call, this_round.call.context.request.meta, this_round.run.to_journal()
+    steps = [entry.value for entry in journal.entries if entry.kind.is_effect]
+    answers = [entry.value for entry in journal.entries if not entry.kind.is_effect]
+    sizes = {
+        "steps": max(map(_size, steps), default=0),
+        "answers": max(map(_size, [*answers, *journal.unused_responses.values()]), default=0),
+        "arguments": _size(call.params.arguments),
+        "members of _meta": _size([meta.info, meta.capabilities, meta.trace]),
+    }
+    largest = max(sizes, key=lambda name: sizes[name])
+    if largest == "steps" or sizes[largest] < error.size // 3:
+        call.record_failure("task_too_large", error)
+        return ClientError(call.context.internal_error)
+    text = f"The {largest} are too large for a task: at most about {error.limit} bytes of JSON."
+    return ClientError(ToolError(text), f"{largest.rpartition('_')[2]}_too_large")
+
+
+def _size(value: Any) -> int:
+    return len(compact_json(value))
 
 
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
@@ -181,13 +208,16 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
     FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
     """
     call, ports = this_round.call, this_round.call.context.ports
+    capabilities = call.context.request.meta.capabilities
+    if (size := _size(capabilities)) > MAX_CAPABILITIES:
+        raise ItemTooLarge(size, MAX_CAPABILITIES)
     new = partial(
         ports.tasks().create,
         task_call_of(call),
         caller_binding(call.context.principal),
         journal,
         worker=ports.settings.worker_address(),
-        capabilities=call.context.request.meta.capabilities,
+        capabilities=capabilities,
         ttl_ms=ttl_ms,
         flow=flow_of(this_round),
         continued=parked,
