@@ -102,6 +102,9 @@ def test_each_text_of_a_long_input_is_read() -> None:
         {"sizes": "[" * 1_000},
         {"sizes": json.dumps([{"vcpus": 1}] * MAX_PARSED_VALUES)},
         {"name": 5},
+        {"count": "\ud800"},
+        {"size": '{"vcpus": "\\ud800"}'},
+        {"size": '{"vcpus": 1, "\\ud800": 1}', "count": "five"},
     ],
 )
 def test_other_values_are_refused_as_by_a_strict_tool(given: Mapping[str, Any]) -> None:

@@ -266,6 +266,14 @@ def test_prompts_read_numbers_from_text() -> None:
     assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}
 
 
+@pytest.mark.parametrize("given", [{"count": "\ud800"}, {"count": "1", "\ud800": "x"}])
+def test_half_of_a_surrogate_pair_is_refused_in_the_arguments_of_a_prompt(given: dict[str, str]) -> None:
+    def prompt(count: int) -> None: ...
+
+    with pytest.raises(ArgumentsError, match="half of a surrogate pair"):
+        StringArguments.from_function(prompt, ()).validate(given)
+
+
 def test_prompts_read_the_type_that_a_generic_alias_names() -> None:
     def prompt(count): ...
 

@@ -22,14 +22,19 @@ def with_parsed_json(validator: SchemaValidator, value: Mapping[str, Any]) -> di
 
     A text that holds a text, or no JSON, stays. The result may be invalid. It is explained again after each
     change, until that has taken half a second: a model may write an object as text whose members are text
-    again, and of a long input only the first problem is known.
+    again, and of a long input only the first problem is known. An object with half of a surrogate pair cannot
+    be explained, so it stays as it is then.
     """
     changed = deepcopy(dict(value))
     work_left, values_left, before = MAX_EXPLANATION_WORK, MAX_PARSED_VALUES, 0
     while values_left != before:
         before = values_left
         explanation = Explanation(validator, work_left)
-        for path in [path for path, _ in islice(explanation.problems(changed), MAX_CONVERSIONS)]:
+        try:
+            paths = [path for path, _ in islice(explanation.problems(changed), MAX_CONVERSIONS)]
+        except UnicodeEncodeError:
+            break
+        for path in paths:
             values_left -= _parse_at(changed, path, values_left)
         work_left = explanation.work_left
     return changed
