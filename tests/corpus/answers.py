@@ -34,6 +34,8 @@ def fill_in(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _value(field: Mapping[str, Any]) -> Any:
     if "enum" in field:
         return field["enum"][0]
+    if field.get("format") == "date":
+        return "2026-08-02"
     values = {"boolean": True, "integer": field.get("minimum", 1) + 3, "number": 1.5}
     return values.get(field.get("type", ""), "text")
 
@@ -42,7 +44,9 @@ def invalid(request: Request) -> Any:
     """Answer with the right shape, and a value that the question does not allow."""
     answer = accept(request)
     if "content" in answer and request["method"] == "elicitation/create":
-        return {**answer, "content": {name: ["secret-4711"] for name in answer["content"]}}
+        fields = request["params"]["requestedSchema"]["properties"]
+        text, texts = "secret-4711", ["secret-4711"]
+        return {**answer, "content": {name: text if "format" in fields[name] else texts for name in fields}}
     if "roots" in answer:
         return {"roots": [{"uri": "https://example.com/secret-4711"}]}
     return {**answer, "content": {"type": "image", "data": "AAAA", "mimeType": "image/png"}}

@@ -12,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from math import inf
 from typing import Any
 from urllib.parse import unquote
 
@@ -38,14 +39,17 @@ def private_key(number: int) -> ec.EllipticCurvePrivateKey:
 
 @dataclass
 class Fault:
-    """How the next call of an operation fails: with an error of AWS, or without a response (status 0)."""
+    """How calls of an operation fail: with an error of AWS, or without a response (status 0)."""
 
     service: str
     operation: str
-    code: str
-    status: int = 400
+    code: str = "InternalServerError"
+    status: int = 500
+    times: float = inf
+    """The calls that fail. Without a number, it is an outage, which lasts until the account recovers."""
     skip: int = 0
-    """The calls before it that succeed."""
+    """The calls before them that succeed."""
+    failed: int = 0
     is_done: bool = False
     """Whether the operation takes effect nevertheless: only its response is lost."""
 
@@ -75,11 +79,16 @@ class Account:
         self.kms.import_key(AUDIT_SECRET, key_id="corpus-audit")
         self.kms.CreateAlias(AliasName="alias/corpus-audit", TargetKeyId="corpus-audit")
 
-    def fail(
-        self, service: str, operation: str, code: str = "InternalServerError", times: int = 3, **options: Any
-    ) -> None:
-        """Let the next calls of an operation fail. `options` are those of Fault."""
-        self.faults += [Fault(service, operation, code, **{"status": 500, **options}) for _ in range(times)]
+    def fail(self, service: str, operation: str, *options: Any, **more: Any) -> None:
+        """Let the next calls of an operation fail. The options are those of Fault."""
+        self.faults.append(Fault(service, operation, *options, **more))
+
+    def recover(self) -> None:
+        """Let all calls succeed again. A fault that too few calls have met is a mistake of the case."""
+        for fault in self.faults:
+            enough = 1 if fault.times == inf else fault.times
+            assert fault.failed >= enough, f"too few calls for {fault}"
+        self.faults.clear()
 
     def rows(self) -> list[dict[str, Any]]:
         return list(self.table.items.values())
@@ -113,8 +122,9 @@ class Account:
                 if fault.skip:
                     fault.skip -= 1
                     return None
-                self.faults.remove(fault)
-                return fault
+                if fault.failed < fault.times:
+                    fault.failed += 1
+                    return fault
         return None
 
     def _answer(self, service: str, operation: str, parameters: dict[str, Any], body: bytes) -> Response:

@@ -31,6 +31,15 @@ class Kind:
         return self.version < "2026"
 
     @property
+    def has_tasks(self) -> bool:
+        return self.augments_tasks or TASKS.items() <= self.capabilities.get("extensions", {}).items()
+
+    def declares(self, capability: str, part: str = "") -> bool:
+        """Return whether it declares a part of a capability. Elicitation without parts has forms."""
+        found = self.capabilities.get(capability)
+        return found is not None and (not part or part in found or (part == "form" and not found))
+
+    @property
     def info(self) -> dict[str, str]:
         return {"name": self.name, "version": "1.0.0"}
 

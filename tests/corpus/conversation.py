@@ -50,7 +50,10 @@ class Conversation:
 
     def run(self) -> dict[str, Any]:
         """Call the feature, and go on until the call has ended. Returns the last response."""
-        return self.go_on(self.call())
+        response = self.go_on(self.call())
+        assert not self.deviation, f"no state of which it {self.deviation}"
+        assert self.answer == "accept", f"no question to {self.answer}"
+        return response
 
     def call(self, **more: Any) -> dict[str, Any]:
         """Send the call, as it is or with further params."""
@@ -98,16 +101,14 @@ class Conversation:
     # -- rounds -----------------------------------------------------------------------------------------
 
     def _next_round(self, result: Mapping[str, Any]) -> dict[str, Any] | None:
-        requests, state = result.get("inputRequests", {}), result.get("requestState")
-        answers = self.respond(requests)
-        params = {"inputResponses": answers} if requests else {}
-        if state is not None:
-            params["requestState"] = state
+        requests, params = result.get("inputRequests", {}), {"requestState": result["requestState"]}
+        if requests:
+            params["inputResponses"] = self.respond(requests)
         return self._deviate(params) or self.call(**params)
 
     def respond(self, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Return the user's answers to requests; the first ones as `answer` says."""
-        how, self.answer = self.answer, "accept"
+        how, self.answer = self.answer, "accept" if requests else self.answer
         if any(each.get("params", {}).get("mode") == "url" for each in requests.values()):
             self.world.notes["paid"] = how == "accept"
         return {key: ANSWERS[how](each) for key, each in requests.items()}

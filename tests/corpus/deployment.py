@@ -75,7 +75,8 @@ class World:
         environment = {name: value for name, value in {**STATES, **settings}.items() if value}
         function = Function(self, make, name, environment)
         self.account.functions[name] = function.invoked
-        self.account.functions.setdefault(WORKER, lambda event, context: None)
+        for worker in (WORKER, WORKER.removesuffix(":7")):  # a version, and the newest code
+            self.account.functions.setdefault(worker, lambda event, context: None)
         return function
 
     def kill(self) -> None:

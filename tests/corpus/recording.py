@@ -33,7 +33,12 @@ def all_cases() -> tuple[Case, ...]:
 
 def record(case: Case) -> dict[str, Any]:
     with opened_world() as world:
-        case.run(world)
+        try:
+            case.run(world)
+            world.account.recover()
+        except Exception as error:
+            error.add_note(f"in the case {case.name!r}")
+            raise
         rows = world.account.rows()
         exchanges = world.exchanges
     placeholders = Placeholders(world.clock.drawn)

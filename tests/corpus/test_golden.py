@@ -10,6 +10,7 @@ import pytest
 from corpus.clock import START
 from corpus.golden import Record, compare, describe
 from corpus.placeholders import Placeholders
+from corpus.recording import Case, record
 
 Change = Callable[[Record], Any]
 
@@ -62,6 +63,11 @@ def test_placeholders_may_have_other_numbers_and_members_another_order() -> None
     after = json.loads(text.replace("<hex 1>", "<hex 5>").replace("<state 1>", "<state 7>"))
     first(after)["response"] = dict(reversed(first(after)["response"].items()))
     assert compare(RECORDED, after) == []
+
+
+def test_a_case_with_a_fault_that_no_call_meets_is_not_recorded() -> None:
+    with pytest.raises(AssertionError, match="too few calls"):
+        record(Case("a form", lambda world: world.account.fail("kms", "Sign")))
 
 
 def test_a_time_in_another_unit_or_format_is_a_difference() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from corpus import callers
 from corpus.answers import ANSWERS
-from corpus.client_kinds import KINDS
+from corpus.client_kinds import KINDS, Kind
 from corpus.conversation import talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.features import ASKING
@@ -39,6 +39,15 @@ AROUND: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 TABLES: Final[Mapping[str, Mapping[str, str]]] = {"a table": TASKS, "queues": QUEUED_TASKS, "no table": {}}
 
+NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "url": ("elicitation", "url"),
+    "sampling": ("sampling",),
+    "sampling with tools": ("sampling", "tools"),
+    "roots": ("roots",),
+    "request": ("extensions", "com.example/approval"),
+}
+"""Question -> the capability with which a client is asked it. The other questions are forms."""
+
 DIMENSIONS: Final[Mapping[str, Any]] = {
     "client": tuple(KINDS),
     "asks": ASKING,
@@ -55,10 +64,8 @@ DIMENSIONS: Final[Mapping[str, Any]] = {
 
 def is_possible(chosen: Combination) -> bool:
     feature, table, task = chosen.get("feature", "tool"), chosen.get("table"), chosen.get("task")
-    source, mode, client = chosen.get("source"), chosen.get("mode"), chosen.get("client", "")
+    source, mode = chosen.get("source"), chosen.get("mode")
     if source and mode and source not in callers.MODES[mode]:
-        return False
-    if source == "direct" and client and KINDS[client].is_legacy:
         return False
     if not feature.endswith("tool") and (
         task or chosen.get("channels", "usual channels") != "usual channels"
@@ -66,7 +73,29 @@ def is_possible(chosen: Combination) -> bool:
         return False
     if "task" in chosen and "task" in chosen.get("around", "") and task is None:
         return False
-    return not (task and table == "no table")
+    return not (task and table == "no table") and ("client" not in chosen or is_possible_for_client(chosen))
+
+
+def is_possible_for_client(chosen: Combination) -> bool:
+    """Return whether the client of a combination reaches what the other values name."""
+    kind, around, task = KINDS[chosen["client"]], chosen.get("around", ""), chosen.get("task", "optional")
+    if chosen.get("source") == "direct" and kind.is_legacy:
+        return False
+    if kind.augments_tasks and task is None and chosen.get("feature", "").endswith("tool"):
+        return False
+    is_in_task = kind.has_tasks and around in ("a task before", "a task that sleeps")
+    if is_in_task and chosen.get("asks") == "request":
+        return False
+    if not kind.has_tasks and (task == "required" or around == "a task that sleeps"):
+        return False
+    return chosen.get("answer", "accept") == "accept" or is_asked(kind, chosen.get("asks"))
+
+
+def is_asked(kind: Kind, question: str | None) -> bool:
+    """Return whether a client is asked a question, or any, by a request that MCP has for it."""
+    if kind.is_legacy:
+        return False
+    return question is None or kind.declares(*NEEDS.get(question, ("elicitation", "form")))
 
 
 def cases() -> Iterator[Case]:
@@ -90,13 +119,9 @@ def play(chosen: Mapping[str, Any], world: World) -> None:
         *(*before, chosen["asks"], *after),
         kind=chosen["feature"].removeprefix("async "),
         is_async=chosen["feature"].startswith("async "),
-        task=chosen["task"],
         channels=CHANNELS[chosen["channels"]] if chosen["feature"].endswith("tool") else None,
-        client=chosen["client"],
-        mode=chosen["mode"],
-        source=chosen["source"],
         settings=TABLES[chosen["table"]],
-        answer=chosen["answer"],
         deviation=chosen.get("deviation", ""),
         is_notified=chosen["around"] == "notifications",
+        **{name: chosen[name] for name in ("client", "mode", "source", "answer", "task")},
     ).run()

@@ -83,12 +83,7 @@ SESSIONS: Final[Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Callab
     "on the pages of their views": (FORM, "2025-11-25, shows apps", ("app", "page"), submit),
     "in their views": (LATER, "2025-11-25, shows apps", ("app",), in_view),
     "through their models": (FORM, "2025-11-25, declares nothing", ("model",), _through_model),
-    "through their models, after a step": (
-        LATER,
-        "2025-11-25, declares nothing",
-        ("model", "page"),
-        _through_model,
-    ),
+    "through their models, later": (LATER, "2025-11-25, declares nothing", ("model", "page"), _through_model),
 }
 """How the users of two sessions answer -> the body of the tool, their client, channels, and an answer."""
 

@@ -22,13 +22,10 @@ def cases() -> Iterator[Case]:
 def _per_source() -> Iterator[Case]:
     for mode, sources in callers.MODES.items():
         for source in sources:
-            yield case(
-                f"a call through {source} with {mode}", ADD, ask("tools/list"), mode=mode, source=source
-            )
+            options: dict[str, Any] = {"mode": mode, "source": source}
+            yield case(f"a call through {source} with {mode}", ADD, ask("tools/list"), **options)
             if source != "direct" and mode == "none":
-                yield case(
-                    f"body without Base64 through {source} with {mode}", _not_base64, mode=mode, source=source
-                )
+                yield case(f"body without Base64 through {source} with {mode}", _not_base64, **options)
     for source in ("alb", "alb_multi_value", "direct"):
         derived = {"MCP_AUDIENCE": "", "MCP_ISSUER": ""}
         steps = ADD, ask("prompts/get", name="play", arguments={"subject": "x"})
@@ -83,7 +80,8 @@ def _authorization() -> Iterator[Case]:
     yield case("unavailable issuer", _without_issuer, mode="bearer")
     yield case("scope prefix", call("drop", name="x"), mode="bearer", settings={"MCP_SCOPE_PREFIX": "api/"})
     settings = {"MCP_IAM_PRINCIPAL": "session"}
-    yield case("sessions of a role", call("play", subject="x"), mode="iam", settings=settings)
+    step = ask("prompts/get", name="play", arguments={"subject": "x"})
+    yield case("sessions of a role", step, mode="iam", settings=settings)
 
 
 def _with_token(**claims: Any) -> Step:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from corpus.cases import tasks
-from corpus.cases.requests import body_of, raw
+from corpus.cases.requests import PARAMS, body_of, initialize, raw
 from corpus.client_kinds import KINDS
 from corpus.conversation import run
 from corpus.deployment import TASKS
@@ -28,11 +28,11 @@ STEPS: Final[Mapping[str, Step]] = {
     "an unknown tool": call("nothing"),
     "missing scopes": call("drop", name="x"),
     "an unknown method": ask("x/y"),
-    "a subscription": ask("subscriptions/listen"),
+    "a subscription": ask("subscriptions/listen", notifications={"toolsListChanged": True}),
     "a completion": complete("play"),
-    "initialize": raw(body_of(method="initialize", params={"protocolVersion": "2025-11-25"})),
+    "initialize": initialize("2025-11-25"),
     "an unknown protocol version": raw(body_of({"io.modelcontextprotocol/protocolVersion": "2027-01-01"})),
-    "a number as the name": raw(body_of(params={**body_of()["params"], "name": 7})),
+    "a number as the name": raw(body_of(params={**PARAMS, "name": 7})),
     "a lone surrogate": raw(body_of(id="\ud800")),
     "a notification": raw(body_of(id="absent", method="notifications/cancelled")),
 }
@@ -60,17 +60,11 @@ def cases() -> Iterator[Case]:
     yield case("direct invocation, JSON values over the limit", many, source="direct", settings=values)
     for name in KINDS:
         if not KINDS[name].is_legacy:
-            steps = ask("tools/list"), ADD
-            yield case(
-                f"direct invocation of the client {name}",
-                *steps,
-                client=name,
-                source="direct",
-                settings=TASKS,
-            )
+            options: dict[str, Any] = {"client": name, "source": "direct", "settings": TASKS}
+            yield case(f"direct invocation of the client {name}", ask("tools/list"), ADD, **options)
     for deviation in DEVIATIONS:
         if "another caller" not in deviation:
-            options: dict[str, Any] = {"source": "direct", "deviation": deviation}
+            options = {"source": "direct", "deviation": deviation}
             yield Case(f"state: a direct caller {deviation}", run, ("form", "step", "choice"), **options)
     for name in STORIES:
         body, acts = tasks.STORIES[name]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from corpus.cases.parked import Waiting, in_view, submit
 from corpus.cases.states import DELEGATED, UNENCRYPTED
-from corpus.cases.tasks import SIZE, Running
+from corpus.cases.tasks import CLIENT, SIZE, Running
 from corpus.conversation import Conversation, talk
 from corpus.deployment import TASKS, World
 from corpus.recording import Case, record
@@ -55,14 +55,8 @@ def _task(*body: str, works: bool = True, **options: Any) -> Situation:
         return {"task": running.id}
 
     def go_on(world: World, kept: Mapping[str, Any]) -> None:
-        conversation: Conversation = talk(
-            world,
-            *body,
-            **{"client": "answers everything, follows tasks", **options},
-            mode="jwt",
-            task="required",
-            settings=dict(TASKS),
-        )
+        given: dict[str, Any] = {"client": CLIENT, "mode": "jwt", "task": "required", **options}
+        conversation: Conversation = talk(world, *body, settings=dict(TASKS), **given)
         world.clock.sleep(100)
         conversation.follow_task(kept["task"])
 
@@ -96,14 +90,7 @@ SITUATIONS: Final[Mapping[str, Situation]] = {
     "a state of a prompt": _rounds("step", "form", "choice", kind="prompt"),
     "a state of an async tool": _rounds("step", "form", "choice", is_async=True),
     "a state of a call that can become a task": _rounds(
-        "step",
-        "form",
-        "task",
-        "other step",
-        client="answers everything, follows tasks",
-        task="optional",
-        settings=TASKS,
-        mode="jwt",
+        *("step", "form", "task", "other step"), client=CLIENT, task="optional", settings=TASKS, mode="jwt"
     ),
     "a task that was not run": _task("task", "step", works=False),
     "a task that asks": _task("task", "step", "now", "default", "form", "other step"),

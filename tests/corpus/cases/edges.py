@@ -13,10 +13,10 @@ from corpus import author, callers
 from corpus.cases import functions
 from corpus.cases.requests import body_of, raw
 from corpus.cases.states import UNENCRYPTED
-from corpus.cases.tasks import play_acts, poll, wait, work
+from corpus.cases.tasks import play_acts, poll, work
 from corpus.client import META, Client
 from corpus.client_kinds import KINDS
-from corpus.conversation import talk
+from corpus.conversation import run, talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.full_server import ADD, ask, case
 from corpus.recording import Case
@@ -134,15 +134,15 @@ DERIVED: Final = {"MCP_AUDIENCE": "", "MCP_ISSUER": "", **UNENCRYPTED}
 
 
 def _routes() -> Iterator[Case]:
-    for path, (stage, route) in ROUTES.items():
-        step = partial(_through, path, {"stage": stage, "routeKey": route}, "execute-api", "amazonaws.com")
-        yield case(f"the URI of the endpoint for {path}, route {route}", step, settings=DERIVED)
-    for source, service, suffix in (
-        ("rest_api", "execute-api", "amazonaws.com"),
-        ("http_api_1_0", "execute-api", "amazonaws.com"),
-        ("function_url", "lambda-url", "on.aws"),
+    for path, (stage, key) in ROUTES.items():
+        step = partial(_through, path, {"stage": stage, "routeKey": key}, "execute-api", "amazonaws.com")
+        yield case(f"the URI of the endpoint for {path}, route {key}", step, settings=DERIVED)
+    for source, route, service, suffix in (
+        ("rest_api", {}, "execute-api", "amazonaws.com"),
+        ("http_api_1_0", {"resourceId": "POST /mcp"}, "execute-api", "amazonaws.com"),
+        ("function_url", {}, "lambda-url", "on.aws"),
     ):
-        step = partial(_through, "/mcp", {}, service, suffix)
+        step = partial(_through, "/mcp", route, service, suffix)
         yield case(f"the URI of the endpoint, {source}", step, source=source, settings=DERIVED)
 
 
@@ -190,10 +190,13 @@ def _between_rounds() -> Iterator[Case]:
         yield Case(f"state: a default was used, then the client {later}", _other_client, later)
     for seconds in (4, 9):
         yield Case(f"state: a clock {seconds} s behind, across an hour", _slow_clock, seconds)
+    yield Case("function: a sleep outside of a task", run, ("step", "sleep"))
+    yield Case("function: a task in a tool without tasks", run, ("step", "task"))
     yield Case("function: a reference at two endpoints", _references)
-    acts = (work, *(wait(905), work) * 3, poll)
-    naps = ("task", "long sleep", "step")
-    yield Case("task: of a queue, sleeps for 2,000 s, past its end", play_acts, naps, acts, QUEUED_TASKS)
+    for end, task in {"": "long task", ", past its end": "task"}.items():
+        naps = (task, "long sleep", "step")
+        name = f"task: of a queue, sleeps for 2,000 s{end}"
+        yield Case(name, play_acts, naps, (work, poll), QUEUED_TASKS)
 
 
 def _other_client(later: str, world: World) -> None:

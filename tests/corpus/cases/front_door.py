@@ -38,7 +38,9 @@ def catalog(feature: Feature, changed: bool = False, hides: bool = False) -> Pat
 def _catalog_text(feature: Feature, changed: bool, hides: bool) -> str:
     world: Any = None
     play, full = make_server(feature, world), _full_server(world, hides)
-    del full.tools["play"], full.prompts["play"]
+    del full.tools["play"]
+    if changed:
+        full.prompts.clear()
     text = render_servers({"play": play, "full": full})
     return text.replace("Plays.", "Played.").replace("Add two", "Adds two") if changed else text
 
@@ -86,15 +88,15 @@ def cases() -> Iterator[Case]:
         yield Case(f"front door: with {mode}", _send, (ADD, call("play", subject="x"), PROMPT), mode=mode)
         yield Case(f"front door: no caller with {mode}", _send, (ADD,), mode=mode, person=None)
     for name, step in STEPS.items():
-        yield Case(f"front door: {name}", _send, (step,))
-        if name.startswith(("discovery", "an unknown", "the view", "a skill", "a task")):
+        yield Case(f"front door: {name}", _send, (step,), client="shows apps, follows tasks")
+        if name.startswith(("discovery", "an unknown", "an answer", "the view", "a skill", "a task")):
             client = "2025-11-25, declares nothing"
             yield Case(f"front door: {name}, legacy client", _send, (step,), client=client)
     for hides in (False, True):
         steps = (ask("tools/list"), call("drop", name="x"), ask("tools/list"))
         yield Case(f"front door: scopes{', hidden' if hides else ''}", _send, steps, hides=hides)
-    steps = (ADD, call("play", subject="x"), ask("tools/list"))
-    yield Case("front door: the catalog differs", _send, steps, changed=True)
+    served = (ADD, call("play", subject="x"), ask("tools/list"), PROMPT)
+    yield Case("front door: the catalog differs", _send, served, changed=True)
     for name, owners in {
         "no owner": '{"other": "x"}',
         "an owner that does not exist": "none_*",
@@ -103,13 +105,8 @@ def cases() -> Iterator[Case]:
         yield Case(f"front door: {name}", _send, (ADD, _path("/mcp/tools/full")), owners=owners)
     for name, fault in OWNER_FAULTS.items():
         yield Case(f"front door: {name}", _failing, fault)
-    for path in (
-        "/tools/full",
-        "/mcp/tools/full",
-        "/tools/none",
-        "/mcp/tools/play/tools/full",
-        "/tools/full/questions",
-    ):
+    ends = ("full", "none", "full/questions")
+    for path in (*(f"/tools/{end}" for end in ends), "/mcp/tools/full", "/mcp/tools/play/tools/full"):
         yield Case(f"front door: the path {path}", _send, (_path(path), _get(path)))
     for path in ("/.well-known/oauth-protected-resource/mcp", "/mcp/questions?token=x", "/mcp/server-card"):
         settings = {"MCP_SERVER_CARD": "com.example/corpus"}
@@ -191,6 +188,6 @@ def _failing(fault: Any, world: World) -> None:
     if callable(fault):
         world.account.functions["corpus_full"] = fault
     else:
-        world.account.fail("lambda", "Invoke", fault, 2, status=429 if fault else 0)
+        world.account.fail("lambda", "Invoke", fault, 429 if fault else 0)
     ADD(client)
     _path("/tools/full")(client)

@@ -59,6 +59,8 @@ def cases() -> Iterator[Case]:
             yield Case(f"function: {name}, client {client}", converse, tool(function), client, table)
     for hook in HOOKS:
         for body in (author.swallowed_question, author.branches, author.idempotent):
+            if hook in (author.refuses, author.adds_too_much) and body is not author.idempotent:
+                continue  # the function does not run
             name = f"function: hook {hook.__name__} around {body.__name__}"
             hooked = partial(_with_hook, hook, body)
             yield Case(name, converse, hooked, "shows forms and URLs", {})
@@ -69,6 +71,8 @@ def cases() -> Iterator[Case]:
         for given in MODEL_ANSWERS:
             name = f"function: answers {given} through the model, client {client}"
             yield Case(name, _through_model, given, client)
+    every = tool(author.every_field)
+    yield Case("function: every field, invalid", converse, every, "shows forms", {}, answer="invalid")
     for action in ("accept", "decline", "invalid"):
         yield Case(f"function: every field on the page, {action}", _on_page, action)
     for client in ("shows apps", "shows forms, also in apps", "2025-11-25, shows apps", "declares nothing"):
@@ -91,9 +95,9 @@ def connected(register: Register, client: str, settings: Mapping[str, str], worl
     return deployed(world, make, client=client, mode="jwt", settings=settings, meta=meta)
 
 
-def converse(register: Register, client: str, settings: Mapping[str, str], world: World) -> None:
+def converse(register: Register, client: str, settings: Any, world: World, answer: str = "accept") -> None:
     """Deploy a server with a feature, and play a conversation with it."""
-    Conversation(connected(register, client, settings, world)).run()
+    Conversation(connected(register, client, settings, world), answer=answer).run()
 
 
 def _with_hook(hook: Any, function: Callable[..., Any], server: Server, world: World) -> None:

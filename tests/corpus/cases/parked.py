@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from corpus.cases.tasks import Act, fail, recover, wait
 from corpus.conversation import PARKED, QUESTIONS, Conversation, form_fields, talk
 from corpus.deployment import AUDIENCE, TASKS, World
 from corpus.recording import Case
@@ -22,8 +23,6 @@ CLIENTS: Final = {
 
 NO_TABLE: Final = {"MCP_TASK_TABLE": "", "MCP_TASK_WORKER": ""}
 
-Act = Callable[["Waiting"], Any]
-
 
 class Waiting:
     """A call that waits for its user, and what can be done with it."""
@@ -31,6 +30,7 @@ class Waiting:
     def __init__(self, world: World, body: tuple[str, ...], **options: Any) -> None:
         self.world = world
         settings = {**TASKS, **options.pop("settings", {})}
+        self.form = ""
         self.talk: Conversation = talk(world, *body, **{"mode": "jwt", **options}, settings=settings)
         self.url, self.view = f"{AUDIENCE}/questions?token=" + "x" * 43, dict[str, Any]()
         self.call()
@@ -41,11 +41,16 @@ class Waiting:
         self.url = meta.get(PARKED, {}).get("url", self.url)
         self.view = {**self.view, **meta.get(QUESTIONS, {})}
 
-    def page(self, method: str = "GET", body: str | None = None, **headers: str) -> Any:
-        return self.talk.client.page(self.url, method, body, **headers)
+    def page(self, method: str = "GET", body: str | None = None, **headers: str) -> None:
+        """Send a request to the page, and keep its form."""
+        response = self.talk.client.page(self.url, method, body, **headers)
+        if method == "GET" and form_fields(response["body"], "accept"):
+            self.form = response["body"]
 
     def submit(self, how: str = "accept", **changes: str) -> None:
-        self.form = getattr(self, "form", None) or self.page().get("body", "")
+        """Send the form that the page had last."""
+        if not self.form:
+            self.page()
         self.page("POST", urlencode([*form_fields(self.form, how), *changes.items()]))
 
     def answer_in_view(self, **changes: Any) -> None:
@@ -55,18 +60,6 @@ class Waiting:
 
 
 call, page, submit, in_view = Waiting.call, Waiting.page, Waiting.submit, Waiting.answer_in_view
-
-
-def wait(seconds: float) -> Act:
-    return lambda waiting: waiting.world.clock.sleep(seconds)
-
-
-def fails(operation: str, count: int = 3, **options: Any) -> Act:
-    return lambda waiting: waiting.world.account.fail("dynamodb", operation, times=count, **options)
-
-
-def recovers(waiting: Waiting) -> None:
-    waiting.world.account.faults.clear()
 
 
 def _post(body: str, **headers: str) -> Act:
@@ -114,7 +107,7 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     "posted with broken escapes": (FORM, (_post("token=%zz"),)),
     "posted with a large body": (FORM, (_post("a=" + "x" * 1_000_001),)),
     "asks two forms": (("step", "two forms", "other step"), (page, submit, call, call)),
-    "asks again after an answer": (("form", "step", "choice", "other step"), (submit, call, submit, call)),
+    "asks again after an answer": (("form", "step", "choice"), (submit, call, page, submit, call)),
     "asks at a URL": (("url", "step"), (call, _notes(paid=True), submit, call, call)),
     "asks for a confirmation": (("confirm", "step"), (submit, call)),
     "asks with a default": (("default", "step"), (submit, call)),
@@ -149,10 +142,6 @@ VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     ),
     "asks four questions": (("form", "step", "choice", "confirm", "other step"), (in_view,) * 4 + (call,)),
     "answers with a malformed answer": (FORM, (partial(in_view, answers={"size": 1}),)),
-    "answers too much": (
-        ("sampling", "form"),
-        (partial(in_view, answers={"size": {"action": "accept", "content": {"note": "x" * 400_000}}}),),
-    ),
     "answers what was not asked": (FORM, (partial(in_view, answers={"other": {"action": "accept"}}),)),
     "answers with a broken state": (FORM, (partial(in_view, state="x"),)),
     "answers with a state of another tool": (FORM, (partial(in_view, tool="none"),)),
@@ -179,24 +168,37 @@ def cases() -> Iterator[Case]:
             options = {"client": client, "channels": ("app",), "task": "optional" if "task" in body else None}
             title = f"view of the client {client}, parked, {name}"
             yield Case(title, play_acts, body, acts, settings=TASKS, **options)
-            if client == "shows apps" and "task" not in body:
+            if client == "shows apps" and "task" not in body and submit not in acts:
                 title = f"view of the client {client}, without a table, {name}"
                 yield Case(title, play_acts, body, acts, settings=NO_TABLE, **options)
     for client in ("shows apps", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
         channels = CLIENTS[client]
         yield Case(f"parked: client {client} over the limit", _second, client, channels)
-        for operation in ("GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"):
-            acts = (fails(operation), page, recovers, submit, fails(operation), call, recovers, call)
+        for operation in ("GetItem", "PutItem", "TransactWriteItems"):
+            name = f"parked: client {client}, {operation} fails at once"
+            yield Case(name, _created_with, operation, client, channels)
+        for operation, failing in FAILING.items() if "page" in channels else ():
+            before = () if submit in failing else (submit,)
+            tried = (act for each in failing for act in (fail("dynamodb", operation), each, recover, each))
             name = f"parked: client {client}, {operation} fails"
-            yield Case(name, play_acts, FORM, acts, client=client, channels=channels)
-            yield Case(f"{name} at once", _created_with, operation, client, channels)
-    for operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
-        for skip in (0, 1, 2):
-            acts = (fails(operation, 1, skip=skip, status=0, is_done=True), page, submit, call, call)
-            options = {"client": "declares nothing", "channels": ("page",)}
-            yield Case(
-                f"parked: response {skip + 1} of {operation} is lost", play_acts, FORM, acts, **options
-            )
+            yield Case(name, play_acts, FORM, (*before, *tried), client=client, channels=channels)
+    client, channels = "declares nothing", ("page",)
+    lost: dict[str, Any] = {"status": 0, "times": 1, "is_done": True}
+    for operation, skip in (*(("PutItem", n) for n in range(2)), *(("UpdateItem", n) for n in range(3))):
+        acts = (fail("dynamodb", operation, **lost, skip=skip), page, submit, call, call)
+        name = f"parked: response {skip + 1} of {operation} is lost"
+        yield Case(name, play_acts, FORM, acts, client=client, channels=channels)
+    name = "parked: a response of TransactWriteItems is lost"
+    yield Case(name, _created_with, "TransactWriteItems", client, channels, **lost)
+
+
+FAILING: Final[Mapping[str, tuple[Act, ...]]] = {
+    "GetItem": (page, submit, call),
+    "PutItem": (submit, call),
+    "UpdateItem": (submit, call),
+    "Query": (call,),
+}
+"""Operation -> what of an answer on the page calls it."""
 
 
 def play_acts(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:
@@ -216,8 +218,8 @@ def _second(client: str, channels: tuple[str, ...], world: World) -> None:
         second.call(arguments={"subject": "invoices"})
 
 
-def _created_with(operation: str, client: str, channels: tuple[str, ...], world: World) -> None:
-    world.account.fail("dynamodb", operation)
+def _created_with(operation: str, client: str, channels: tuple[str, ...], world: World, **how: Any) -> None:
+    world.account.fail("dynamodb", operation, **how)
     waiting = Waiting(world, ("step", "form"), client=client, channels=channels)
-    world.account.faults.clear()
+    world.account.recover()
     waiting.call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ def body_of(client_meta: Mapping[str, Any] | None = None, **changes: Any) -> dic
     return {name: value for name, value in body.items() if value != "absent"}
 
 
+PARAMS: Final = body_of()["params"]
 BODIES: Final[Mapping[str, Any]] = {
     "no JSON": "{",
     "empty": "",
@@ -42,7 +44,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "an empty batch": "[]",
     "NaN": '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":NaN}}',
     "a member twice": '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","params":{}}',
-    "a lone surrogate": '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\\ud800"}}',
+    "a lone surrogate": json.dumps(body_of(params={**PARAMS, "arguments": {"a": "\ud800"}})),
     "many levels": "[" * 150 + "]" * 150,
     "another version of JSON-RPC": body_of(jsonrpc="1.0"),
     "no version of JSON-RPC": body_of(jsonrpc="absent"),
@@ -59,7 +61,6 @@ BODIES: Final[Mapping[str, Any]] = {
     "no _meta": body_of(params={"name": "add", "arguments": {"a": 1}}),
     "_meta is a text": body_of(params={"name": "add", "_meta": "x"}),
     "no protocol version": body_of({f"{META}protocolVersion": "absent"}),
-    "an unknown protocol version": body_of({f"{META}protocolVersion": "2027-01-01"}),
     "no client capabilities": body_of({f"{META}clientCapabilities": "absent"}),
     "a list of client capabilities": body_of({f"{META}clientCapabilities": []}),
     "no client info": body_of({f"{META}clientInfo": "absent"}),
@@ -96,6 +97,8 @@ def cases() -> Iterator[Case]:
         origins = {"MCP_ALLOWED_ORIGINS": "https://app.example, https://b.example"}
         step = ask("tools/call", headers, name="add", arguments={"a": 1})
         yield case(f"call with {name}", step, settings=origins)
+    later = {f"{META}protocolVersion": "2027-01-01"}
+    yield case("an unknown protocol version", raw(body_of(later), {"mcp-protocol-version": "2027-01-01"}))
     for method in ("GET", "DELETE", "PUT", "HEAD", "OPTIONS"):
         yield case(f"HTTP {method}", raw(None, method=method))
     yield from _limits()
@@ -106,10 +109,9 @@ def cases() -> Iterator[Case]:
 def _limits() -> Iterator[Case]:
     long = {"name": "add", "arguments": {"a": 1, "text": "x" * 300}}
     few = {"MCP_MAX_BODY_BYTES": "400"}
-    yield case("body over the limit", ask("tools/call", **long), settings=few)
-    yield case(
-        "body over the limit of a legacy client", ask("tools/call", **long), settings=few, client=LEGACY
-    )
+    step = ask("tools/call", **long)
+    yield case("body over the limit", step, settings=few)
+    yield case("body over the limit of a legacy client", step, settings=few, client=LEGACY)
     values = {"MCP_MAX_JSON_VALUES": "20"}
     yield case("JSON values over the limit", call("add", a=1, b=[*range(30)]), settings=values)
     yield case("long URI", ask("resources/read", uri="docs://" + "x" * 9_000))
@@ -126,6 +128,9 @@ def _methods() -> Iterator[Case]:
         "x/y",
     ):
         yield case(f"method {method}", ask(method))
+    yield case("a subscription", ask("subscriptions/listen", notifications={"toolsListChanged": True}))
+    view = call("answer_questions", tool="play", arguments={}, state="x", answers={})
+    yield case("an answer of a view that the client cannot show", view)
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
         yield case(f"method {method} in pages", ask(method), ask(method, cursor="x"), server={"page_size": 2})
     yield case("the second page", _follow_cursor, server={"page_size": 2})
@@ -143,19 +148,14 @@ def _methods() -> Iterator[Case]:
     yield case("arguments are a list", ask("tools/call", name="add", arguments=[]))
     yield case("no tool name", ask("tools/call", arguments={}))
     yield case("an unknown tool", call("nothing"))
-    yield case("a missing capability", call("drop", name="x"))
+    scopes = {"db:write": ["db:admin"]}
+    yield case("a missing capability", call("drop", name="x"), mode="jwt", server={"scopes": scopes})
     for which, region in {"an": "eu", "another": "us"}.items():
         step = ask("tools/call", {"mcp_param_region": region}, name="region", arguments={"place": "eu"})
         yield case(f"a header that repeats {which} argument", step)
     yield case("no header that repeats an argument", call("region", place="eu"))
-    for uri in (
-        "docs://guide",
-        "DOCS://guide",
-        "docs://missing",
-        "docs://bytes",
-        "docs://none",
-        "play://a%20b",
-    ):
+    documents = ("guide", "missing", "bytes", "none")
+    for uri in ("DOCS://guide", *(f"docs://{name}" for name in documents), "play://a%20b"):
         yield case(f"read {uri}", ask("resources/read", uri=uri))
         yield case(f"legacy read {uri}", ask("resources/read", uri=uri), client=LEGACY)
     yield case("read without a URI", ask("resources/read"))
@@ -168,16 +168,18 @@ def _methods() -> Iterator[Case]:
     for name, params in completions.items():
         argument = {"name": "subject", "value": "or"}
         yield case(f"completion {name}", ask("completion/complete", argument=argument, **params))
-    without = ask("completion/complete", **completions["of a prompt"])
-    yield case("completion without an argument", without)
+    yield case("completion without an argument", ask("completion/complete", **completions["of a prompt"]))
     yield case("an unknown prompt", ask("prompts/get", name="none"))
     yield case("a prompt without arguments", ask("prompts/get", name="play"))
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         for task in ("x" * 32, "short", 7):
             step, client = ask(method, taskId=task, inputResponses={}), "shows forms and URLs, follows tasks"
             yield case(f"{method} of the unknown task {task!r}", step, client=client, settings=TASKS)
-        yield case(f"{method} of a client without tasks", ask(method, taskId="x" * 32), settings=TASKS)
-        yield case(f"{method} without a table", ask(method, taskId="x" * 32), client="only follows tasks")
+        step = ask(method, taskId="x" * 32, inputResponses={})
+        yield case(f"{method} of a client without tasks", step, settings=TASKS)
+        yield case(f"{method} without a table", step, client="only follows tasks")
+    step = ask("tasks/update", taskId="x" * 32)
+    yield case("tasks/update without answers and without a table", step, client="only follows tasks")
 
 
 def _follow_cursor(client: Client) -> None:
@@ -185,43 +187,34 @@ def _follow_cursor(client: Client) -> None:
     client.request("tools/list", {"cursor": cursor})
 
 
+LISTS: Final = tuple(ask(method) for method in ("tools/list", "prompts/list", "resources/list"))
+
+
 def _per_client() -> Iterator[Case]:
+    server: dict[str, Any] = {"channels": ("app", "page", "model", "default")}
     for name in KINDS:
         for table in ({}, TASKS):
             where = "with a table" if table else "without a table"
-            yield case(
-                f"discovery and lists of the client {name} {where}",
-                *(ask("server/discover") for _ in range(not KINDS[name].is_legacy)),
-                ask("tools/list"),
-                ask("prompts/list"),
-                ask("resources/list"),
-                ADD,
-                client=name,
-                settings=table,
-                server={"channels": ("app", "page", "model", "default")},
-            )
+            first = () if KINDS[name].is_legacy else (ask("server/discover"),)
+            title = f"discovery and lists of the client {name} {where}"
+            yield case(title, *first, *LISTS, ADD, client=name, settings=table, server=server)
     for version in ("2025-03-26", "2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28", "x"):
-        step = _initialize(version)
+        step = initialize(version)
         yield case(f"initialize with {version}", step, opens=False)
         name = f"initialize with {version}, legacy clients are not served"
         yield case(name, step, opens=False, server={"legacy_clients": False})
     for member in ("protocolVersion", "capabilities", "clientInfo"):
-        yield case(f"initialize without {member}", _initialize("2025-11-25", member), opens=False)
+        yield case(f"initialize without {member}", initialize("2025-11-25", member), opens=False)
     yield case("ping of a legacy client", ask("ping"), client=LEGACY)
     yield case("a foreign session id", _with_foreign_session, client=LEGACY)
     yield case("notification of a legacy client", _initialized, client=LEGACY)
     yield case("unknown tool of a legacy client", call("nothing"), client="2025-06-18, declares nothing")
     step, client = ask("tasks/get", taskId="x"), "2025-06-18, declares nothing"
-    yield case(
-        "task methods of a legacy client",
-        step,
-        client=client,
-        settings=TASKS,
-        server={"legacy_tasks": "sep-2322"},
-    )
+    server = {"legacy_tasks": "sep-2322"}
+    yield case("task methods of a legacy client", step, client=client, settings=TASKS, server=server)
 
 
-def _initialize(version: str, missing: str = "") -> Step:
+def initialize(version: str, missing: str = "") -> Step:
     def step(client: Client) -> None:
         params = {"protocolVersion": version, "capabilities": {"roots": {}}, "clientInfo": INFO}
         client.post("initialize", {k: v for k, v in params.items() if k != missing}, {})

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from corpus.cases.parked import FORM, Waiting, call, fails, in_view, play_acts, recovers, submit, wait
-from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel
+from corpus.cases.parked import FORM, Waiting, call, in_view, play_acts, submit
+from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel, fail, recover, wait
 from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation, run, talk
 from corpus.deployment import TASKS, World
 from corpus.recording import Case
 from corpus.tokens import changed_state
 
-ONE: Final = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
 LARGE: Final = {"action": "accept", "content": {"vcpus": 2, "note": "x" * 400_000}}
 DECLINED: Final = {"size": {"action": "decline"}}
+KMS: Final = ("kms", "Sign", "KMSInternalException")
 
 
 def cases() -> Iterator[Case]:
@@ -44,19 +44,14 @@ def _talks(name: str, *body: str, **options: Any) -> Case:
 def _urls() -> Iterator[Case]:
     bodies = (("url",), ("url", "step"), ("step", "url"), ("default", "url"), ("url once a round", "confirm"))
     for body in bodies:
-        for client in (
-            "2025-11-25, shows forms and URLs",
-            "2025-11-25, forgets its session",
-            "2025-06-18, shows forms",
-        ):
+        for client in ("2025-11-25, shows forms and URLs", "2025-11-25, forgets its session"):
             for mode in ("none", "jwt"):
                 name = f"{', '.join(body)} for the client {client}, {mode}"
                 yield _talks(name, *body, client=client, mode=mode)
+    client, settings = "2025-11-25, shows forms and URLs", {"MCP_MAX_ROUNDS": "1"}
     for kind in ("prompt", "resource"):
-        yield _talks(f"a URL in a {kind}", "url", kind=kind, client="2025-11-25, shows forms and URLs")
-    settings = {"MCP_MAX_ROUNDS": "1"}
-    options: dict[str, Any] = {"client": "2025-11-25, shows forms and URLs", "settings": settings}
-    yield _talks("more URLs than rounds", "url", "other url", **options)
+        yield _talks(f"a URL in a {kind}", "url", kind=kind, client=client)
+    yield _talks("more URLs than rounds", "url", "other url", client=client, settings=settings)
 
 
 # -- questions that cannot be asked, and calls that cannot continue ----------------------------------------
@@ -64,7 +59,7 @@ def _urls() -> Iterator[Case]:
 
 def _endings() -> Iterator[Case]:
     for client in ("declares nothing", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
-        for question in ("form", "confirm", "sampling", "roots", "url"):
+        for question in ("form", "confirm", "url"):
             for channels in (("page",), ("model",)):
                 name = f"{question} for an anonymous caller, {channels[0]}, client {client}"
                 yield _talks(name, question, client=client, channels=channels, settings=TASKS)
@@ -85,25 +80,27 @@ def _endings() -> Iterator[Case]:
                 "more time than rounds": ("step", "long step", "form", "other step", "choice"),
             }.items():
                 yield _talks(f"{name}, client {client}, {where}", *body, **options)
+    options = {"client": "shows URLs only", "channels": ("model",), "mode": "jwt", "settings": TASKS}
+    name = "an invalid answer through the model, client shows URLs"
+    yield _talks(name, "step", "form", answer="invalid", **options)
     acts = (*(_invalid,) * 21, call)
     name = "a view answers twenty times with invalid values"
     yield _row(name, play_acts, FORM, acts, client="shows apps", channels=("app",))
-    settings = {"MCP_FLOW_TTL_S": "610"}
-    yield _row("the flow ends during a round", _late, settings)
+    yield _row("the flow ends during a round", _late)
     yield _row("answers of 45,000 characters", _large_answers)
     for source in ("alb", "http_api", "direct"):
         yield _talks(f"a result of 1.2 MB through {source}", "large result", source=source)
     yield _talks("a result of 6 MB", "result of 6 MB")
     yield _talks("a result of 6 MB after a question", "form", "result of 6 MB")
     yield _talks("many notifications", "many notifications", "step", is_notified=True, source="alb")
-    for required in ("elicitation", "elicitation.form", "elicitation.url", "sampling"):
+    for required in ("elicitation.form", "elicitation.url", "sampling"):
         for client in ("declares nothing", "shows apps", "shows forms", "2025-11-25, declares nothing"):
-            options = {"client": client, "mode": "jwt", "requires": (required,), "settings": TASKS}
+            options = {"client": client, "mode": "jwt", "requires": (required,), "channels": ()}
             yield _talks(f"a tool requires {required}, client {client}", "form", "step", **options)
 
 
-def _late(settings: Mapping[str, str], world: World) -> None:
-    conversation = talk(world, "form", "long step", "choice", settings=dict(settings))
+def _late(world: World) -> None:
+    conversation = talk(world, "form", "long step", "choice", settings={"MCP_FLOW_TTL_S": "610"})
     response = conversation.call()
     world.clock.sleep(595)
     conversation.go_on(response)
@@ -127,21 +124,16 @@ def _limits() -> Iterator[Case]:
         "steps, then a task": ("form", "step", "task", "other step"),
         "a long step": ("long step", "other step"),
     }
+    clients = ("shows forms", "claude.ai declares nothing", "claude.ai with forms, follows tasks")
     for name, body in bodies.items():
-        for client in (
-            "shows forms",
-            "claude.ai declares nothing",
-            "claude.ai with forms, follows tasks",
-            CLIENT,
-            DIALECT,
-        ):
-            for rounds in ("9", "1"):
-                settings = {**ONE, "MCP_MAX_ROUNDS": rounds}
-                title = f"no place, {name}, client {client}, at most {rounds} rounds"
-                yield _row(title, _occupied, body, client, settings)
+        for client in (*clients, CLIENT, DIALECT):
+            yield _row(f"no place, {name}, client {client}", _occupied, body, client)
+    for client in (CLIENT, DIALECT):
+        title = f"no place, a step, then a link, client {client}, at most 1 round"
+        yield _row(title, _occupied, bodies["a step, then a link"], client, rounds="1")
     for client in ("declares nothing", "2025-11-25, declares nothing"):
         title = f"no place for a call that always asks, client {client}"
-        yield _row(title, _occupied, ("form", "step"), client, ONE, requires=("elicitation",))
+        yield _row(title, _occupied, ("form", "step"), client, requires=("elicitation",))
     for name, body in {
         "a link, then a step and a form": ("url", "step", "form", "other step"),
         "time that passes": ("time passes", "step"),
@@ -149,35 +141,20 @@ def _limits() -> Iterator[Case]:
         "a checkpoint at once": ("early checkpoint", "form"),
     }.items():
         for client in ("shows URLs only", "declares nothing", "2025-11-25, shows apps"):
-            for rounds in ("9", "1") if "url" in body else ("9",):
-                settings = {**ONE, "MCP_MAX_ROUNDS": rounds}
-                title = f"no place to park, {name}, client {client}, at most {rounds} rounds"
-                yield _row(title, _occupied, body, client, settings, channels=("app", "page"))
-    for operation in ("GetItem", "UpdateItem", "PutItem"):
-        title = f"a place cannot be reserved, {operation} fails"
-        yield _row(title, _occupied, ("long step", "form"), "shows forms", ONE, faults=operation)
+            title = f"no place to park, {name}, client {client}"
+            yield _row(title, _occupied, body, client, channels=("app", "page"))
 
 
-def _occupied(
-    body: tuple[str, ...],
-    client: str,
-    settings: Mapping[str, str],
-    world: World,
-    *,
-    faults: str = "",
-    **options: Any,
-) -> None:
+def _occupied(body: tuple[str, ...], client: str, world: World, *, rounds: str = "9", **options: Any) -> None:
     """Call while the only place is taken, and again after it is free."""
+    settings = {**TASKS, "MCP_MAX_OPEN_TASKS": "1", "MCP_MAX_ROUNDS": rounds}
     first = Running(world, ("task", "form"), settings)
     first.work()
-    task = "optional" if "tasks" in client else None
-    second = talk(world, *body, client=client, task=task, mode="jwt", settings=dict(settings), **options)
-    if faults:
-        world.account.fail("dynamodb", faults)
+    task = "optional" if "tasks" in client or "task" in body else None
+    second = talk(world, *body, client=client, task=task, mode="jwt", settings=settings, **options)
     response = second.call()
     for _ in range(3):
         response = second._react(response) or response
-    world.account.faults.clear()
     cancel(first)
     second.go_on(second._react(response) or second.call())
 
@@ -186,12 +163,9 @@ def _occupied(
 
 
 def _repetitions() -> Iterator[Case]:
+    bodies = (("form", "url", "step"), ("form", "step", "task", "other step"), ("form", "long step", "step"))
     for client in ("shows forms", "shows forms and URLs, follows tasks"):
-        for body in (
-            ("form", "url", "step"),
-            ("form", "step", "task", "other step"),
-            ("form", "long step", "other step"),
-        ):
+        for body in bodies:
             name = f"the first state again, client {client}, {', '.join(body)}"
             yield _row(name, _again, body, client)
     yield _row("a state of the other dialect", _other_dialect)
@@ -214,14 +188,14 @@ def _repetitions() -> Iterator[Case]:
     }
     for name, change in changes.items():
         yield _row(f"a state {name}", _changed, change)
-    augmented: tuple[dict[str, Any], ...] = (
-        {"task": {"ttl": 0}},
-        {"task": []},
-        {"task": {}},
-        {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}},
-    )
-    for params in augmented:
-        for task in ("optional", "required"):
+    forms: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
+    augmented: Mapping[str, tuple[dict[str, Any], ...]] = {
+        "optional": ({"task": {"ttl": 0}}, {"task": []}, {"task": {}}, forms),
+        "required": ({"task": {}}, forms),
+        "not possible": ({"task": {}},),
+    }
+    for task, given in augmented.items():
+        for params in given:
             yield _row(f"SEP-2322: {params}, a task is {task}", _augmented, params, task)
 
 
@@ -249,10 +223,8 @@ def _other_dialect(world: World) -> None:
 
 
 def _view_of_a_task(world: World) -> None:
-    client = "shows apps, follows tasks"
-    waiting = Waiting(
-        world, ("form", "task", "step"), client=client, channels=("app",), task="optional", mode="none"
-    )
+    options = {"client": "shows apps, follows tasks", "task": "optional", "mode": "none"}
+    waiting = Waiting(world, ("form", "task", "step"), channels=("app",), **options)
     waiting.talk.call(requestState=waiting.view.get("state"), inputResponses={"size": SIZE})
     in_view(waiting)
 
@@ -262,15 +234,14 @@ def _unopened(operation: str, world: World) -> None:
     conversation.client.restart()
     world.account.fail("kms", operation, "KMSInternalException")
     conversation.call(**params)
-    world.account.faults.clear()
+    world.account.recover()
     world.clock.sleep(30)
     conversation.call(**params)
 
 
 def _table_fails(world: World) -> None:
-    conversation, params = _first_round(
-        world, "form", "step", "task", client=CLIENT, task="optional", settings=TASKS
-    )
+    options: dict[str, Any] = {"client": CLIENT, "task": "optional", "settings": TASKS}
+    conversation, params = _first_round(world, "form", "step", "task", **options)
     world.account.fail("dynamodb", "GetItem")
     conversation.call(**params)
 
@@ -283,17 +254,14 @@ def _changed(change: Callable[[dict[str, Any]], Any], world: World) -> None:
 
 
 def _augmented(params: Mapping[str, Any], task: str, world: World) -> None:
-    conversation = talk(world, "form", "task", "step", client=DIALECT, task=task, settings=TASKS, mode="jwt")
+    options: dict[str, Any] = {"task": None if task == "not possible" else task, "settings": TASKS}
+    conversation = talk(world, "form", "task", "step", client=DIALECT, mode="jwt", **options)
     if "task" not in params:
         conversation.client = conversation.client.another(kind=KINDS["2025-11-25, shows forms and URLs"])
     conversation.go_on(conversation.call(**params))
 
 
 # -- views -------------------------------------------------------------------------------------------------
-
-
-def _kms_fails(waiting: Waiting) -> None:
-    waiting.world.account.fail("kms", "Sign", "KMSInternalException")
 
 
 def _invalid(waiting: Waiting) -> None:
@@ -305,9 +273,9 @@ VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]]] = {
     "answers after other answers": (FORM, (submit, partial(in_view, answers=DECLINED), call)),
     "answers a minute after the end": (FORM, (in_view, wait(61), in_view)),
     "answers with 400 KB": (FORM, (partial(in_view, answers={"size": LARGE}),)),
-    "answers while the table fails": (FORM, (fails("GetItem"), in_view, recovers, in_view)),
-    "answers while writes fail": (FORM, (fails("UpdateItem"), in_view, recovers, in_view)),
-    "answers while KMS fails": (("form", "step", "choice"), (_kms_fails, in_view, recovers, in_view)),
-    "asks again while KMS fails": (FORM, (_kms_fails, call, recovers, call)),
+    "answers while the table fails": (FORM, (fail("dynamodb", "GetItem"), in_view, recover, in_view)),
+    "answers while writes fail": (FORM, (fail("dynamodb", "UpdateItem"), in_view, recover, in_view)),
+    "answers while KMS fails": (("form", "step", "choice"), (fail(*KMS), in_view, recover, in_view)),
+    "asks again while KMS fails": (FORM, (fail(*KMS), call, recover, call)),
 }
 """What a view does -> the body of its tool, and what happens."""

@@ -9,7 +9,9 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from corpus.aws_account import ARN, MAC_KEY, NEXT_SIGNING_KEY, SIGNING_KEY, private_key
+from corpus.cases import asking
 from corpus.cases.asking import TABLES, play
+from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation, run, talk
 from corpus.deployment import World
 from corpus.deviations import DEVIATIONS
@@ -37,17 +39,19 @@ DIMENSIONS: Final[Mapping[str, Any]] = {
 
 
 def is_possible(chosen: Combination) -> bool:
-    feature, around = chosen.get("feature", "tool"), chosen.get("around", "")
-    if not feature.endswith("tool") and (chosen.get("task") or "task" in around):
+    kind = KINDS[chosen.get("client", "shows forms and URLs")]
+    if kind.augments_tasks and chosen.get("feature") in ("prompt", "resource"):
         return False
-    if "task" in around and "task" in chosen and chosen["task"] is None:
+    if not kind.is_legacy and not asking.is_asked(kind, chosen.get("asks")):
         return False
-    if chosen.get("client") == "2025-11-25 with tasks of SEP-2322" and chosen.get("feature") in (
-        "prompt",
-        "resource",
-    ):
+    if kind.has_tasks and chosen.get("around") == "a task before":  # no state is sent
         return False
-    return not (chosen.get("task") and chosen.get("table") == "no table")
+    deviation, changing = chosen.get("deviation", ""), ("form", "two forms")
+    if "has changed" in deviation and chosen.get("asks", "form") not in changing:
+        return False
+    if "another caller" in deviation and chosen.get("mode") == "none":
+        return False
+    return asking.is_possible(chosen)
 
 
 def cases() -> Iterator[Case]:
@@ -174,13 +178,16 @@ def _keys() -> Iterator[Case]:
         for change, changes in CHANGES.items():
             if name in ("direct", "delegated", "unencrypted"):
                 yield Case(f"keys: {name}, then {change}", _changed_between, settings, changes)
+    changes = (_new_environment(MCP_STATE_ENCRYPTION="enabled", MCP_STATE_ENCRYPTION_KEY_ARN=ARN + MAC_KEY),)
+    yield Case("keys: unencrypted, then with encryption", _changed_between, UNENCRYPTED, changes)
     for operation in ("Sign", "GetPublicKey", "GenerateMac"):
         for code in ("ThrottlingException", "DisabledException", "AccessDeniedException", "no response"):
             for name in ("direct", "delegated"):
                 failure = (deployments[name], operation, code)
                 yield Case(f"keys: {name}, {operation} fails with {code}", _kms_fails, *failure)
-            name = f"keys: direct, {operation} fails once with {code}"
-            yield Case(name, _kms_fails, {}, operation, code, count=1)
+            if code in ("ThrottlingException", "no response"):  # the others are not retried
+                name = f"keys: direct, {operation} fails once with {code}"
+                yield Case(name, _kms_fails, {}, operation, code, times=1)
     for kind in ("direct", "delegated"):
         options: dict[str, Any] = {"mode": "jwt", "settings": deployments[kind]}
         yield Case(f"keys: {kind}, a signed link", run, ("signed link", "form"), **options)
@@ -206,9 +213,6 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
     "another issuer": (_new_environment(MCP_ISSUER="other"),),
     "another audience": (_new_environment(MCP_AUDIENCE="https://other.example/mcp"),),
     "without encryption": (_new_environment(**UNENCRYPTED),),
-    "with encryption": (
-        _new_environment(MCP_STATE_ENCRYPTION="enabled", MCP_STATE_ENCRYPTION_KEY_ARN=ARN + MAC_KEY),
-    ),
     "a disabled signing key": (_disable_key,),
     "a long time in one environment": (lambda conversation: conversation.world.clock.sleep(590),),
 }
@@ -223,13 +227,11 @@ def _changed_between(settings: Mapping[str, str], changes: tuple[Change, ...], w
     conversation.go_on(response)
 
 
-def _kms_fails(
-    settings: Mapping[str, str], operation: str, code: str, world: World, *, count: int = 9
-) -> None:
+def _kms_fails(settings: Mapping[str, str], operation: str, code: str, world: World, **options: Any) -> None:
     conversation = talk(world, "form", settings=settings)
     status = 0 if code == "no response" else 400
-    world.account.fail("kms", operation, code, count, status=status)
+    world.account.fail("kms", operation, code, status, **options)
     conversation.run()
-    world.account.faults.clear()
+    world.account.recover()
     world.clock.sleep(30)
     conversation.run()

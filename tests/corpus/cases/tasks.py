@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from corpus.aws_account import Fault
-from corpus.conversation import talk
+from corpus.conversation import run, talk
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.recording import Case
 
@@ -22,7 +22,7 @@ LARGE: Final = {"role": "assistant", "model": "m", "content": {"type": "text", "
 FORM: Final = ("task", "form")
 STEP: Final = ("task", "step")
 
-Act = Callable[["Running"], Any]
+Act = Callable[[Any], Any]
 
 
 class Running:
@@ -32,6 +32,7 @@ class Running:
         self, world: World, body: tuple[str, ...], settings: Mapping[str, str], **options: Any
     ) -> None:
         self.world = world
+        self.is_queued = "MCP_TASK_QUEUE" in settings
         self.is_dialect = options.get("client") == DIALECT
         options = {"client": CLIENT, "task": "required", "mode": "jwt", **options}
         self.talk = talk(world, *body, settings=dict(settings), **options)
@@ -44,7 +45,9 @@ class Running:
         return (client or self.talk.client).request("tasks/get", {"taskId": self.id})
 
     def work(self) -> None:
-        """Run the dispatched workers until none is left."""
+        """Run the dispatched workers until none is left. Only a queue may have none."""
+        account = self.world.account
+        assert account.invocations or account.messages or self.is_queued, "no worker was dispatched"
         self.talk.worker = self.worker
         self.talk.work()
         self.talk.worker = None
@@ -73,18 +76,19 @@ class Running:
 
 
 def wait(seconds: float) -> Act:
-    return lambda running: running.world.clock.sleep(seconds)
+    return lambda acting: acting.world.clock.sleep(seconds)
 
 
 def answer(**responses: Any) -> Act:
     return lambda running: running.answer(**responses)
 
 
-def fail(service: str, operation: str, code: str, **options: Any) -> Act:
-    def act(running: Running) -> None:
-        running.world.account.faults.append(Fault(service, operation, code, **options))
+def fail(*fault: Any, **options: Any) -> Act:
+    return lambda acting: acting.world.account.fail(*fault, **options)
 
-    return act
+
+def recover(acting: Any) -> None:
+    acting.world.account.recover()
 
 
 def as_bob(running: Running) -> None:
@@ -105,7 +109,7 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     "gets an answer after its end": (FORM, (work, answer(size=SIZE), work, answer(size=OTHER_SIZE), poll)),
     "gets one of two answers": (
         ("task", "two forms", "step"),
-        (work, answer(size=SIZE), work, poll, answer(sure=YES), work, poll),
+        (work, answer(size=SIZE), poll, answer(sure=YES), work, poll),
     ),
     "gets both answers": (("task", "two forms"), (work, answer(size=SIZE, sure=YES), work, poll)),
     "gets an answer that it did not ask for": (FORM, (work, answer(unasked=YES), poll)),
@@ -113,7 +117,7 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     "gets an invalid answer": (FORM, (work, answer(size=INVALID), work, poll, answer(size=SIZE), work, poll)),
     "gets twenty invalid answers": (
         FORM,
-        (work, *(answer(size={"action": "accept", "content": {}}), work) * 21, poll),
+        (work, *(answer(size={"action": "accept", "content": {}}), work) * 20, poll),
     ),
     "gets a large answer": (("task", "sampling"), (work, answer(summary=LARGE), poll)),
     "is declined": (FORM, (work, answer(size={"action": "decline"}), work, poll)),
@@ -135,11 +139,11 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     "loses each of its workers": (STEP, (*(drop, wait(700), poll) * 5, poll)),
     "loses every worker in a step": (
         ("task", "step that is always killed"),
-        (*(work, wait(70), poll) * 6, poll),
+        (*(work, wait(140), poll) * 5,),
     ),
     "loses its workers until it is abandoned": (
         ("long task", "step that is always killed"),
-        (*(work, wait(1_000), poll) * 10, poll, work),
+        (*(work, wait(1_000), poll) * 10, poll),
     ),
     "loses a worker in a step": (
         ("task", "step that is killed"),
@@ -169,12 +173,18 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
         (work, poll, answer(pay={"action": "accept"}), work, poll, wait(70), poll, work, poll),
     ),
     "runs out of its worker's time": (
-        ("task", "step of 400 s", "other step of 400 s", "step"),
-        (work, poll, work, poll),
+        ("long task", "step of 400 s", "other step of 400 s", "step"),
+        (work, poll),
     ),
 }
 """What a task does -> its body, and what happens to it."""
 
+REQUESTS: Final[Mapping[str, tuple[tuple[Act, ...], Act, Mapping[str, int]]]] = {
+    "tasks/get": ((drop, wait(61)), poll, {"GetItem": 0, "UpdateItem": 0}),
+    "tasks/update": ((work,), answer(size=SIZE), {"GetItem": 1, "PutItem": 0, "UpdateItem": 0}),
+    "tasks/cancel": ((work,), cancel, {"GetItem": 0, "UpdateItem": 0}),
+}
+"""Method -> what happens before, its act, and its calls, with the number of those that precede them."""
 
 ALSO_QUEUED: Final = (
     *("ends at once", "asks, and is answered", "asks after it slept", "is answered while it sleeps"),
@@ -198,6 +208,10 @@ def cases() -> Iterator[Case]:
             acts = tuple(result if act is poll else act for act in acts)
             yield Case(f"task: of SEP-2322, {name}", play_acts, body, acts, TASKS, client=DIALECT)
     yield from _creation()
+    for method, (before, act, calls) in REQUESTS.items():
+        for operation, skip in calls.items():
+            acts = (*before, fail("dynamodb", operation, skip=skip), act, recover, poll)
+            yield Case(f"task: {method}, {operation} fails", play_acts, FORM, acts, TASKS)
 
 
 def play_acts(
@@ -213,37 +227,32 @@ def play_acts(
 
 def _creation() -> Iterator[Case]:
     one = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
+    bodies = (FORM, ("step", *FORM), ("form", "task", "choice"), ("form", "step", "task", "choice"))
     for task in ("required", "optional"):
-        for body in (
-            ("task", "form"),
-            ("step", "task", "form"),
-            ("form", "task", "choice"),
-            ("form", "step", "task", "choice"),
-        ):
+        for body in bodies:
             name = f"task: a second one over the limit, {task}, {', '.join(body)}"
             yield Case(name, _second, body, task, one)
+    for client in ("declares nothing", "shows apps", "2025-11-25, declares nothing"):
+        name = f"task: required of the client {client}, which does not follow tasks"
+        yield Case(name, run, STEP, client=client, task="required", settings=TASKS)
     yield Case("task: no worker is configured", play_acts, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
     unlimited = {**TASKS, "MCP_MAX_OPEN_TASKS": "0"}
     yield Case("task: no limit of open tasks", _second, ("task", "form"), "required", unlimited)
-    for operation in ("PutItem", "UpdateItem", "GetItem", "Query", "TransactWriteItems"):
-        for code in (
-            "ProvisionedThroughputExceededException",
-            "ResourceNotFoundException",
-            "InternalServerError",
-        ):
+    codes = ("ProvisionedThroughputExceededException", "ResourceNotFoundException", "InternalServerError")
+    for operation in ("PutItem", "GetItem", "TransactWriteItems"):
+        for code in codes:
             fault = Fault("dynamodb", operation, code, 500 if code == "InternalServerError" else 400)
-            yield Case(f"task: creation, {operation} fails with {code}", _created_with, fault, 3)
-        lost = Fault("dynamodb", operation, "lost", 0, is_done=True)
+            yield Case(f"task: creation, {operation} fails with {code}", _created_with, fault)
         for count in (1, 2):
-            yield Case(
-                f"task: creation, {count} responses of {operation} are lost", _created_with, lost, count
-            )
-    conflict = Fault("dynamodb", "TransactWriteItems", "TransactionConflictException")
-    yield Case("task: creation, transactions conflict", _created_with, conflict, 2)
-    for code in ("TooManyRequestsException", "AccessDeniedException", "ResourceNotFoundException"):
-        for count in (1, 3):
-            name = f"task: creation, {count} invocations fail with {code}"
-            yield Case(name, _created_with, Fault("lambda", "Invoke", code), count)
+            name = f"task: creation, {count} responses of {operation} are lost"
+            yield Case(name, _created_with, Fault("dynamodb", operation, "lost", 0, count, is_done=True))
+    conflict = Fault("dynamodb", "TransactWriteItems", "TransactionConflictException", 400, 2)
+    yield Case("task: creation, transactions conflict", _created_with, conflict)
+    counts = {"TooManyRequests": (1, 3), "AccessDenied": (1,), "ResourceNotFound": (1, 2)}
+    for error, numbers in counts.items():
+        for count in numbers:
+            name = f"task: creation, {count} invocations fail with {error}Exception"
+            yield Case(name, _created_with, Fault("lambda", "Invoke", f"{error}Exception", 400, count))
 
 
 def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world: World) -> None:
@@ -256,10 +265,11 @@ def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world
     second.run()
 
 
-def _created_with(fault: Fault, times: int, world: World) -> None:
-    world.account.faults += [replace(fault) for _ in range(times)]
+def _created_with(fault: Fault, world: World) -> None:
+    world.account.faults.append(replace(fault))
     running = Running(world, ("step", "task", "other step"), TASKS)
-    world.account.faults.clear()
-    running.work()
+    world.account.recover()
+    if world.account.invocations:
+        running.work()
     if running.id:
         running.poll()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from corpus.cases.asking import CHANNELS, TABLES
+from corpus.client_kinds import KINDS
 from corpus.conversation import talk
 from corpus.deployment import TASKS, World
 from corpus.pairs import Combination, all_pairs
@@ -61,8 +62,10 @@ def is_possible(chosen: Combination) -> bool:
         chosen.get("table") == "no table" or "1 open" not in chosen.get("limits", "1 open")
     ):
         return False
-    client = chosen.get("client", "tasks")
-    if chosen.get("task") == "required" and "tasks" not in client and "declares" not in client:
+    kind = KINDS[chosen.get("client", "only follows tasks")]
+    if chosen.get("task") == "required" and not kind.has_tasks:
+        return False
+    if kind.augments_tasks and chosen.get("task", "optional") is None:
         return False
     return not (chosen.get("task") and chosen.get("table") == "no table")
 
@@ -79,31 +82,24 @@ def cases() -> Iterator[Case]:
 
 
 def _play(chosen: Mapping[str, Any], world: World) -> None:
+    settings = {**NUMBERS[chosen["limits"]], **TABLES[chosen["table"]]}
     conversation = talk(
         world,
         *BODIES[chosen["body"]],
-        client=chosen["client"],
         is_async=chosen["feature"].startswith("async"),
-        task=chosen["task"],
         channels=CHANNELS[chosen["channels"]],
-        mode=chosen["mode"],
-        settings={**NUMBERS[chosen["limits"]], **TABLES[chosen["table"]]},
+        settings=settings,
+        **{name: chosen[name] for name in ("client", "task", "mode")},
     )
     if chosen["occupied"]:
-        occupy(world, chosen["mode"], {**NUMBERS[chosen["limits"]], **TABLES[chosen["table"]]})
+        occupy(world, chosen["mode"], settings)
     conversation.run()
 
 
 def occupy(world: World, mode: str, settings: Mapping[str, str]) -> None:
     """Occupy the caller's places with a task that waits for an answer."""
     assert settings.keys() >= TASKS.keys()
-    other = talk(
-        world,
-        *("task", "confirm"),
-        client="answers everything, follows tasks",
-        task="required",
-        mode=mode,
-        settings=dict(settings),
-    )
+    options: dict[str, Any] = {"task": "required", "mode": mode, "settings": dict(settings)}
+    other = talk(world, "task", "confirm", client="answers everything, follows tasks", **options)
     other.call()
     world.account.functions["corpus_play"] = other.client.function.invoked

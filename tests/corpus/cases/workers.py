@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from corpus.cases.tasks import SIZE, Act, Running, answer, cancel, fail, play_acts, poll, wait, work
+from corpus.cases.tasks import SIZE, Act, Running, fail, play_acts, poll, wait, work
 from corpus.deployment import QUEUE, QUEUED_TASKS, TASKS, WORKER, Function, World
 from corpus.features import Feature, make_server
 from corpus.recording import Case
@@ -93,7 +93,7 @@ def _batch(
 
 def _unhidden(world: World) -> None:
     running = Running(world, ("task", "step"), QUEUED_TASKS)
-    fail("sqs", "ChangeMessageVisibility", "AccessDenied")(running)
+    fail("sqs", "ChangeMessageVisibility", "AccessDenied", 400)(running)
     running.work()
     running.poll()
 
@@ -137,21 +137,15 @@ def _new_version(body: tuple[str, ...] | None, world: World) -> None:
 
 
 def _faults() -> Iterator[Case]:
-    body = ("task", "step", "form")
+    body = ("task", "step", "other step", "form")
     for operation in ("GetItem", "PutItem", "UpdateItem", "Query"):
-        fails = partial(fail, "dynamodb", operation, "InternalServerError")
-        for skip, number in enumerate(("the first", "the second")):
-            acts: tuple[Act, ...] = (fails(status=500, skip=skip), work, poll)
-            yield Case(f"worker: a failure of {number} {operation}", play_acts, body, acts, TASKS)
-            acts = (fails(status=0, skip=skip, is_done=True), work, poll)
-            yield Case(f"worker: a lost response of {number} {operation}", play_acts, body, acts, TASKS)
-        three = (fails(status=500),) * 3
-        acts = (*three, work, wait(70), poll, work, poll)
+        fails = partial(fail, "dynamodb", operation, times=1)
+        for skip, number in enumerate(("first", "second") if operation != "Query" else ("only",)):
+            acts: tuple[Act, ...] = (fails(skip=skip), work, poll)
+            yield Case(f"worker: a failure of the {number} {operation}", play_acts, body, acts, TASKS)
+            if operation in ("PutItem", "UpdateItem"):
+                acts = (fails(status=0, skip=skip, is_done=True), work, poll)
+                name = f"worker: a lost response of the {number} {operation}"
+                yield Case(name, play_acts, body, acts, TASKS)
+        acts = (fails(times=3), work, wait(70), poll, work, poll)
         yield Case(f"worker: {operation} fails", play_acts, body, acts, TASKS)
-        for method, act in {
-            "tasks/get": poll,
-            "tasks/update": answer(size=SIZE),
-            "tasks/cancel": cancel,
-        }.items():
-            acts = (work, *three, act, lambda running: running.world.account.faults.clear(), poll)
-            yield Case(f"task: {method}, {operation} fails", play_acts, ("task", "form"), acts, TASKS)
