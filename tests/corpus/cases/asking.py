@@ -48,6 +48,9 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Question -> the capability with which a client is asked it. The other questions are forms."""
 
+ONLY_CLIENTS: Final = NEEDS.keys() - {"url"}
+"""Questions that no page, view or model answers for a client."""
+
 DIMENSIONS: Final[Mapping[str, Any]] = {
     "client": tuple(KINDS),
     "asks": ASKING,
@@ -83,8 +86,11 @@ def is_possible_for_client(chosen: Combination) -> bool:
         return False
     if kind.augments_tasks and task is None and chosen.get("feature", "").endswith("tool"):
         return False
+    question = chosen.get("asks", "form")
+    if question in ONLY_CLIENTS and not (kind.declares(*NEEDS[question]) or "nothing" in chosen["client"]):
+        return False
     is_in_task = kind.has_tasks and around in ("a task before", "a task that sleeps")
-    if is_in_task and chosen.get("asks") == "request":
+    if is_in_task and question == "request":
         return False
     if not kind.has_tasks and (task == "required" or around == "a task that sleeps"):
         return False

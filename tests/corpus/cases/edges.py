@@ -195,8 +195,7 @@ def _between_rounds() -> Iterator[Case]:
     yield Case("function: a reference at two endpoints", _references)
     for end, task in {"": "long task", ", past its end": "task"}.items():
         naps = (task, "long sleep", "step")
-        name = f"task: of a queue, sleeps for 2,000 s{end}"
-        yield Case(name, play_acts, naps, (work, poll), QUEUED_TASKS)
+        yield Case(f"task: of a queue, sleeps for 2,000 s{end}", play_acts, naps, (work, poll), QUEUED_TASKS)
 
 
 def _other_client(later: str, world: World) -> None:

@@ -81,8 +81,7 @@ def _endings() -> Iterator[Case]:
             }.items():
                 yield _talks(f"{name}, client {client}, {where}", *body, **options)
     options = {"client": "shows URLs only", "channels": ("model",), "mode": "jwt", "settings": TASKS}
-    name = "an invalid answer through the model, client shows URLs"
-    yield _talks(name, "step", "form", answer="invalid", **options)
+    yield _talks("an invalid answer through the model", "step", "form", answer="invalid", **options)
     acts = (*(_invalid,) * 21, call)
     name = "a view answers twenty times with invalid values"
     yield _row(name, play_acts, FORM, acts, client="shows apps", channels=("app",))
