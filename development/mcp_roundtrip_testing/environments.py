@@ -66,9 +66,14 @@ def load_module(path: Path) -> ModuleType:
 
 
 def _forget_modules_in(folder: Path) -> None:
-    """Have the modules and packages of a folder imported again, also if another function has the names."""
-    files = (path.relative_to(folder) for path in (*folder.glob("*.py"), *folder.glob("*/*.py")))
-    names = {file.parts[0].removesuffix(".py") for file in files}
+    """Have the modules and packages of a folder imported again, also if another function has the names.
+
+    Packages that were installed into the folder stay: some of them can be imported only once.
+    """
+    paths = [*folder.glob("*.py")]
+    if not any(folder.glob("*.dist-info")):
+        paths += folder.glob("*/*.py")
+    names = {path.relative_to(folder).parts[0].removesuffix(".py") for path in paths}
     for loaded in [each for each in sys.modules if each.partition(".")[0] in names]:
         del sys.modules[loaded]
 

@@ -116,6 +116,20 @@ def test_functions_may_have_packages_of_one_name_and_import_modules_when_they_ru
     assert played == ["one one 1", "two two 1"]
 
 
+def test_packages_that_are_installed_beside_a_function_are_imported_once(tmp_path):
+    (tmp_path / "native").mkdir()
+    (tmp_path / "native-1.0.dist-info").mkdir()
+    (tmp_path / "native/__init__.py").write_text(
+        "import sys; sys.imported_once = not hasattr(sys, 'imported_once')"
+    )
+    (tmp_path / "app.py").write_text(
+        "import sys, native\nfrom mcp_roundtrip import Server\nserver = Server('built')\n"
+        "@server.tool\ndef once() -> bool:\n    return sys.imported_once\n"
+    )
+    play = Player(tmp_path / "app.py")
+    assert [play.call("once").structured for _ in range(2)] == [True, True]
+
+
 LATE = """
 from mcp_roundtrip import Server
 server = Server("late")
