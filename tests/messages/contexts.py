@@ -251,7 +251,9 @@ mistakes(
             lambda ctx: ctx.request("approval", "com.example/approval")
         ),
         "a namespaced request in a task": lambda: run(
-            lambda ctx: ctx.request("approval", "com.example/approval"), recorder=TaskJournal()
+            lambda ctx: ctx.request("approval", "com.example/approval"),
+            recorder=TaskJournal(),
+            info=CallInfo(namespaced_requests=True),
         ),
         "a link for an anonymous caller": lambda: LINKS.sign(None, "pay", "flow", 2_000_000_000),
         "a link that has expired": lambda: LINKS.sign("alice", "pay", "flow", 0),

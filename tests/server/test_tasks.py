@@ -19,7 +19,7 @@ LEGACY = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "can
 """The declaration of 2025-11-25."""
 
 
-server = Server("rules")
+server = Server("rules", namespaced_requests=True)
 
 
 @server.tool
@@ -38,6 +38,13 @@ def asks_first(ctx: Context) -> str:
     size = ctx.elicit("size", "How large?", int)
     ctx.run_as_task()
     return ctx.step("work", run_step, f"size {size}")
+
+
+@server.tool(task="required")
+def needs_approval(ctx: Context) -> str:
+    ctx.request("approve", "com.example/approval", {})
+    ctx.run_as_task()
+    return ctx.step("work", run_step, "approved")
 
 
 @server.tool(task="required")
@@ -244,6 +251,14 @@ def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
     assert deployment.poll(task_id)["inputRequests"].keys() == {"size", "name"}
     deployment.resume(task_id, name="Bob", size=3)
     assert deployment.text_of(task_id) == "Bob 3"
+
+
+def test_a_namespaced_request_that_was_answered_before_the_task_began_is_replayed_in_it(deployment):
+    extensions = {**TASKS["extensions"], "com.example/approval": {}}
+    approver = deployment.by(capabilities={**ASKABLE, "extensions": extensions})
+    task = approver.retry("needs_approval", approver.call("needs_approval"), approve=True)
+    approver.run_workers()
+    assert approver.text_of(task["taskId"]) == "approved"
 
 
 def test_an_answer_that_is_too_large_to_be_kept_is_invalid_params_and_stores_nothing(deployment):

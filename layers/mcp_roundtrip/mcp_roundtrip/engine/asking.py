@@ -69,19 +69,17 @@ class Questions(Struct, frozen=True):
         return resolver.answers()
 
     def _check(self, question: object) -> None:
-        """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
+        """Raise UsageError for a value that is not a question, and for a request that is not allowed."""
         if not isinstance(question, Question):
             raise self.run.usage_error(
                 f"ask takes questions, not {type(question).__name__}; pass Elicit(key, message, model), "
                 "ElicitUrl(...), Sample(...) or ListRoots()"
             )
-        if question.is_namespaced and self.run.is_task:
-            problem = "in a task, which cannot send it; call it before ctx.run_as_task()"
-        elif question.is_namespaced and not self.allows_namespaced:
-            problem = "by a server that does not allow them; write Server(..., namespaced_requests=True)"
-        else:
-            return
-        raise self.run.usage_error(f"namespaced request {question.key!r} is made {problem}")
+        if question.is_namespaced and not self.allows_namespaced:
+            raise self.run.usage_error(
+                f"namespaced request {question.key!r} is made by a server that does not allow them; write "
+                "Server(..., namespaced_requests=True)"
+            )
 
 
 class _Resolver:
@@ -123,9 +121,15 @@ class _Resolver:
     def request_unanswered(self) -> None:
         """Add the requests of unanswered questions, or take their defaults.
 
-        Raises MissingClientCapability.
+        Raises MissingClientCapability, and UsageError for a request that a task cannot send.
         """
         unanswered = {key: question for key, question in self._questions.items() if key not in self._answers}
+        for question in unanswered.values():
+            if question.is_namespaced and self._run.is_task:
+                raise self._run.usage_error(
+                    f"namespaced request {question.key!r} is made in a task, which cannot send it; call it "
+                    "before ctx.run_as_task()"
+                )
         for key, channel in self._choose_channels(unanswered).items():
             if channel == "default":
                 self._run.record(Entry(key, Kind.DEFAULT, None))

@@ -182,10 +182,10 @@ class FrontDoor:
 
     def _find_asking_tool(self, context: RequestContext) -> CatalogEntry:
         """Return the tool whose question a call of the answer tool answers. Raises as `_find_feature`."""
-        given = CallParams.read(context.params).arguments.get("tool")
-        if not isinstance(given, str) or not shows_apps(context.request.meta.capabilities):
-            raise unknown_item("tool", str(given))
-        return authorize(self.catalog.tools.get(given), context, lambda: unknown_item("tool", given))
+        if not shows_apps(context.request.meta.capabilities):
+            raise unknown_item("tool", ANSWER_TOOL)
+        name = str(CallParams.read(context.params).arguments.get("tool"))
+        return authorize(self.catalog.tools.get(name), context, lambda: unknown_item("tool", name))
 
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:
