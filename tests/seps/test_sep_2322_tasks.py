@@ -1,6 +1,7 @@
 """SEP-2322, "Persistent Tool Workflow", and its basis, the tasks of 2025-11-25."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from mcp_roundtrip.protocol.constants import (
     META_SERVER_INFO,
     PROTOCOL_VERSION,
 )
-from support.client_requests import TASKS, accepted, next_round, text
+from support.client_requests import TASKS, accepted, code_in, next_round, text
 from support.deployment import MARGIN_MS, Deployment, make_front_door
 
 
@@ -158,6 +159,23 @@ def test_a_call_that_waits_on_the_page_becomes_no_task_of_the_other_dialect(depl
             client.answer(text(outcome(client, asked["taskId"])), size=4)
             task_id = client.result("tools/call", **in_dialect)["task"]["taskId"]
         assert client.status(task_id) == "working"
+
+
+@pytest.mark.parametrize("is_dialect_first", [False, True])
+def test_a_code_continues_no_call_of_the_other_dialect(deployment, is_dialect_first):
+    """A caller without an identity. Its client could not read the task that the call becomes."""
+
+    def in_dialect(**arguments: str) -> Any:
+        client, meta = deployment.by(user=None), {META_CLIENT_CAPABILITIES: {}}
+        task = client.result("tools/call", name="provision", task={}, arguments=arguments, _meta=meta)["task"]
+        return outcome(client, task["taskId"])
+
+    modern = deployment.by(version=PROTOCOL_VERSION, user=None, capabilities=TASKS)
+    ways = (in_dialect, partial(modern.call, "provision"))
+    first, other = ways if is_dialect_first else ways[::-1]
+    code = code_in(text(first(name="db")))
+    assert "continues no call" in text(other(name="db", continuation_code=code))
+    assert code_in(text(first(name="db", continuation_code=code))) == code
 
 
 @pytest.mark.parametrize(

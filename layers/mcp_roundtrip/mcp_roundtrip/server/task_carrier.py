@@ -51,16 +51,18 @@ def parked_caller(call: FeatureCall) -> ParkedCaller:
     """Return the caller of a call.
 
     A call of an anonymous caller belongs to everyone who has its code, which is its random id, and knows its
-    tool and arguments. Its session finds it without the code.
+    tool and arguments. Its session finds it without the code. A call in another dialect of tasks is another
+    call: its client could not read the task that the first one becomes.
     """
     principal = caller_binding(call.context.principal)
     identity = replace(call.binding, principal=principal or _ANONYMOUS).identity()
     assert identity is not None
-    dialect = call.context.ports.tasks().dialect
+    if (dialect := call.context.ports.tasks().dialect) != "extension":
+        identity = canonical_json([identity, dialect]).decode()
     if principal is not None:
-        return ParkedCaller(principal, principal, identity, dialect=dialect)
+        return ParkedCaller(principal, principal, identity)
     binding, code = canonical_json(["call", identity]).decode(), call.params.continuation_code
-    return ParkedCaller(binding, None, identity, session_caller(call), code, dialect)
+    return ParkedCaller(binding, None, identity, session_caller(call), code)
 
 
 def task_call_of(call: FeatureCall) -> TaskCall:

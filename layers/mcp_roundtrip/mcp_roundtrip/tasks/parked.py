@@ -59,8 +59,7 @@ class ParkedCaller(Struct, frozen=True):
 
     `binding` owns the task: the caller's principal, or for an anonymous caller the call. `principal` is the
     one whose open tasks are limited, None for an anonymous caller. `identity` is the digest of the call.
-    `session` identifies an anonymous caller who has one, `code` is what its model has passed on. `dialect` is
-    that of the task which the call may become: no client can read a task of another one.
+    `session` identifies an anonymous caller who has one, `code` is what its model has passed on.
     """
 
     binding: str
@@ -68,7 +67,6 @@ class ParkedCaller(Struct, frozen=True):
     identity: str
     session: str | None = None
     code: str | None = None
-    dialect: str = "extension"
 
     @property
     def index_key(self) -> str | None:
@@ -76,10 +74,7 @@ class ParkedCaller(Struct, frozen=True):
         caller = self.session if self.principal is None else self.binding
         if caller is None:
             return None
-        call = [caller, self.identity]
-        if self.dialect != "extension":
-            call.append(self.dialect)
-        return canonical.digest("mcp-rs/v1/parked-call", call, size=24)
+        return canonical.digest("mcp-rs/v1/parked-call", [caller, self.identity], size=24)
 
     def owner_of(self, task: Task) -> Owner:
         return Owner(self.principal, self.session, task.flow_id)
