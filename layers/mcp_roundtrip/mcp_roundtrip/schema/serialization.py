@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from math import isfinite
+from types import NoneType
 from typing import Any, Final
 
 import msgspec
@@ -154,6 +155,7 @@ def _refuse_constant(name: str) -> None:
 
 
 _COLLECTIONS: Final = (list, tuple, set, frozenset, deque)
+_SCALARS: Final = (str, int, float, NoneType)
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_refuse_constant)
 
 
@@ -179,15 +181,18 @@ def locate_unserializable(value: Any, root: str) -> str:
 
 def locate_iterator(value: Any, root: str) -> str:
     """Return `, at root.a[0]: generator` for an iterator in a value, or "": its items can be read once."""
-    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     seen = set[int]()  # a value may contain itself
     while waiting:
-        path, each = waiting.pop()
+        names, each = waiting.pop()
         if isinstance(each, (Iterator, AsyncIterator)):
+            path = [_path_step(name) for name in names]
             return f", at {format_location(root, path)}: {type(each).__name__}"
         if id(each) not in seen:
             seen.add(id(each))
-            waiting.extend(((*path, at), member) for at, member in _members(each))
+            waiting.extend(
+                ((*names, name), member) for name, member in members(each) if not isinstance(member, _SCALARS)
+            )
     return ""
 
 
