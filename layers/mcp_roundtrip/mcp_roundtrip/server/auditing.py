@@ -186,7 +186,7 @@ class AuditedOperation:
             return
         outcome = fields.get("outcome", "complete")
         if is_refused:
-            # No step has run above the limit of tasks. An owner that did not answer may have run some.
+            # Above the limit of tasks, `steps` has all. An owner that did not answer may have run some steps.
             may_have_run = self._has_begun and end.reason != "task_limit_reached"
             outcome = "error" if may_have_run or end.reason == "forwarding_failed" else "refused"
         elif outcome != f"{QUESTION_PAGE}_answered":
