@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import jsonschema_rs
 
@@ -25,6 +25,9 @@ UNSET: Final = object()
 """The value of a field that is left out."""
 
 _NULL: Final = {"type": "null"}
+
+_QUOTED_OR_NAME: Final = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)(?P<name>[\w.-]+=)(?=[{\[])""")
+"""A text in quotes, or the name of an argument before a list or an object."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,9 @@ class Field:
         validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
         values = [text] if is_text else [*self._readings(text.strip())]
         found = [value for value in values if validator.is_valid(value)]
-        if not found and "anyOf" in schema:
-            return values[0]  # the server explains alternatives better
         if not found:
-            self._refuse(validator, values[0])
-        return found[0]
+            self._check(validator, values[0])
+        return (found or values)[0]
 
     def _without_text(self, *, can_be_empty: bool) -> Any:
         if self.default is not UNSET:
@@ -134,14 +135,16 @@ class Field:
                 yield parse_json(entered)
             yield entered
 
-    def _refuse(self, validator: jsonschema_rs.Draft202012Validator, value: Any) -> NoReturn:
+    def _check(self, validator: jsonschema_rs.Draft202012Validator, value: Any) -> None:
+        """Raise ValueError for a value that is refused, unless by alternatives: the server explains them."""
         try:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
+            if error.kind.name in ("anyOf", "oneOf"):
+                return
             is_other_kind = re.search("is not (of type|a)", error.message)
             shape = self._shape if is_other_kind else None
             raise ValueError(f"must be: {shape}" if shape else f"does not fit: {error.message}") from None
-        raise ValueError("does not fit")
 
     def _shown(self, value: Any) -> str:
         numbers = {json.dumps(each): str(number) for number, (each, _) in enumerate(self.options, 1)}
@@ -236,11 +239,11 @@ def split_words(text: str) -> list[str]:
 def _quote_json(text: str) -> str:
     """Put lists and objects that are JSON into quotes for a shell."""
     quoted, begin = "", 0
-    for name in re.finditer(r"(?<!\S)\w+=(?=[{\[])", text):
-        if name.start() >= begin:
+    for found in _QUOTED_OR_NAME.finditer(text):
+        if found["name"]:
             with suppress(ValueError):
-                _, end = json.JSONDecoder().raw_decode(text, name.end())
-                quoted += text[begin : name.end()] + shlex.quote(text[name.end() : end])
+                _, end = json.JSONDecoder().raw_decode(text, found.end())
+                quoted += text[begin : found.end()] + shlex.quote(text[found.end() : end])
                 begin = end
     return quoted + text[begin:]
 

@@ -62,9 +62,16 @@ def test_a_text_that_does_not_fit_is_refused(schema, text, reason):
         Field("name", schema, is_required=True).read(text)
 
 
-def test_a_text_that_fits_no_alternative_is_sent_so_that_the_server_explains_them():
-    amount = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^[0-9.]+$"}]}
-    assert Field("amount", amount, is_required=True).read("much") == "much"
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^[0-9.]+$"}]}, "much", "much"),
+        ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, '{"c": 1}', {"c": 1}),
+        ({"type": "array", "items": {"oneOf": [{"required": ["a"]}]}}, "[{}]", [{}]),
+    ],
+)
+def test_a_text_that_fits_no_alternative_is_sent_so_that_the_server_explains_them(schema, text, value):
+    assert Field("amount", schema, is_required=True).read(text) == value
 
 
 def test_without_a_text_a_field_has_its_default_or_is_left_out():
@@ -131,6 +138,8 @@ def test_a_choice_that_may_be_null_is_chosen_by_its_text_or_number():
         ('period={"note": "it\'s b={1}"} a=1', ['period={"note": "it\'s b={1}"}', "a=1"]),
         ("a={no JSON} b=[1", ["a={no", "JSON}", "b=[1"]),
         ("'a={\"b\": 1}'", ['a={"b": 1}']),
+        ("note='a b={\"c\": 1}'", ['note=a b={"c": 1}']),
+        ('order-id={"a": "b"} x.y=["c d"]', ['order-id={"a": "b"}', 'x.y=["c d"]']),
     ],
 )
 def test_json_is_one_word_and_keeps_its_quotes(text, words):
