@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,10 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, number):
         url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
         answer = http(url).json()
         assert answer["mode"] == "none"
-        process.send_signal(number)
+        until = time.monotonic() + 10
+        while process.poll() is None and time.monotonic() < until:  # further signals are ignored
+            process.send_signal(number)
+            time.sleep(0.01)
         output = process.stdout.read()
         assert process.wait(10) == 0
     assert "AuthMode none" in output
