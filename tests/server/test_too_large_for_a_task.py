@@ -37,9 +37,15 @@ def client():
     return Deployment(server)
 
 
-def send_with(client, tool, name, member):
+@server.tool(task="optional")
+def works_first(ctx: Context, label: str = "") -> None:
+    ctx.step("work", lambda: "x" * 30_000)
+    ctx.run_as_task()
+
+
+def send_with(client, tool, name, member, **arguments):
     """Call a tool with another member in the description of the client."""
-    body = client.body("tools/call", name=tool, arguments={})
+    body = client.body("tools/call", name=tool, arguments=arguments)
     body["params"]["_meta"][name] = {**body["params"]["_meta"][name], **member}
     return text(json.loads(client.send(body).body)["result"])
 
@@ -57,6 +63,13 @@ def test_a_long_description_of_the_client_makes_no_task_and_is_no_error_in_the_l
     assert "The members of _meta are too large" in refused
     assert (client.outcome, client.failures) == ("meta_too_large", [])
     assert not client.sent
+
+
+@pytest.mark.parametrize("label", ["", "x" * 50_000])
+def test_long_capabilities_are_named_also_if_other_parts_of_the_task_are_longer(client, label):
+    refused = send_with(client, "works_first", META_CLIENT_CAPABILITIES, {"x" * 20_000: {}}, label=label)
+    assert "The members of _meta are too large for a task: at most about 16000 bytes" in refused
+    assert client.failures == []
 
 
 def test_a_long_answer_is_no_error_in_the_log(client):

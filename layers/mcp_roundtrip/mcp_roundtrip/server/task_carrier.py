@@ -115,14 +115,17 @@ def _too_large(this_round: Round, error: ItemTooLarge) -> ClientError:
         "steps": max(map(_size, steps), default=0),
         "answers": max(map(_size, [*answers, *journal.unused_responses.values()]), default=0),
         "arguments": _size(call.params.arguments),
-        "members of _meta": _size([meta.info, meta.capabilities, meta.trace]),
+        "meta": _size([meta.info, meta.capabilities, meta.trace]),
     }
     largest = max(sizes, key=lambda name: sizes[name])
-    if largest == "steps" or sizes[largest] < error.size // 3:
+    if error.limit == MAX_CAPABILITIES:  # other parts may be larger
+        largest = "meta"
+    elif largest == "steps" or sizes[largest] < error.size // 3:
         call.record_failure("task_too_large", error)
         return ClientError(call.context.internal_error)
-    text = f"The {largest} are too large for a task: at most about {error.limit} bytes of JSON."
-    return ClientError(ToolError(text), f"{largest.rpartition('_')[2]}_too_large")
+    named = "members of _meta" if largest == "meta" else largest
+    text = f"The {named} are too large for a task: at most about {error.limit} bytes of JSON."
+    return ClientError(ToolError(text), f"{largest}_too_large")
 
 
 def _size(value: Any) -> int:
