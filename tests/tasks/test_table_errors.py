@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.errors import Drift
-from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip.tasks.related_items import TaskHistory
@@ -242,15 +242,6 @@ def test_the_log_names_the_aws_error_without_secrets(deployment, wire, capsys):
         assert not any(secret in logged for secret in SECRETS)
     assert_completes(deployment, task_id)
     assert not any(secret in capsys.readouterr().out for secret in SECRETS)
-
-
-def test_arguments_that_exceed_an_item_start_no_task():
-    deployment = Deployment(server)
-    assert deployment.call("provision", name="x" * 500_000)["isError"] is True
-    assert not deployment.sent
-    (_, failure) = deployment.observer.failures[-1]
-    assert isinstance(failure, ItemTooLarge)
-    assert failure.size > failure.limit
 
 
 def task_tool(function):

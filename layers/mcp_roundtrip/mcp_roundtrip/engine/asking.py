@@ -121,15 +121,9 @@ class _Resolver:
     def request_unanswered(self) -> None:
         """Add the requests of unanswered questions, or take their defaults.
 
-        Raises MissingClientCapability, and UsageError for a request that a task cannot send.
+        Raises MissingClientCapability.
         """
         unanswered = {key: question for key, question in self._questions.items() if key not in self._answers}
-        for question in unanswered.values():
-            if question.is_namespaced and self._run.is_task:
-                raise self._run.usage_error(
-                    f"namespaced request {question.key!r} is made in a task, which cannot send it; call it "
-                    "before ctx.run_as_task()"
-                )
         for key, channel in self._choose_channels(unanswered).items():
             if channel == "default":
                 self._run.record(Entry(key, Kind.DEFAULT, None))
@@ -263,6 +257,12 @@ class _Resolver:
         return {key: channel for key, channel in channels.items() if channel is not None}
 
     def _channel(self, question: Question[Any]) -> Channel | None:
+        """Return the channel of a question. Raises UsageError for a request that a task cannot send."""
+        if question.is_namespaced and self._run.is_task:
+            raise self._run.usage_error(
+                f"namespaced request {question.key!r} is made in a task, which cannot send it; call it "
+                "before ctx.run_as_task()"
+            )
         return self._run.inputs.find_channels().choose(
             question.needs(), has_default=question.has_default, needs_user=self._needs_user(question)
         )
