@@ -292,7 +292,7 @@ smoke: $(VENV)/.local  ## check a deployed endpoint from the outside, with a rea
 prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
-dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/guides/releasing.md)
+dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (CONTRIBUTING.md)
 	rm -rf build dist
 	@# The wheel is built from the source distribution, and all its files have the time of the commit.
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv-dist/bin/python -m build --no-isolation
