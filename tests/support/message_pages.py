@@ -17,21 +17,25 @@ OF_AWS = "From API Gateway and Lambda"
 
 AUTHORS = """## Mistakes in the code or in settings
 
-A `DefinitionError` is shown with the definition, and says what to write instead: when the module is
-imported or [its definitions are checked](api/check-definitions.md), by `Player` and `make catalog`, or
-when a question is asked. A function, deployed or in `make run`, omits the tool and logs `definition_failed`.
+A `DefinitionError` says what to write instead: when the module is imported, when
+[its definitions are checked](api/check-definitions.md), or when a question is asked. A function omits
+the tool and logs `definition_failed`.
 
-The sections below have the beginnings of other messages, with `…` for values and with names of
-examples, such as `find`."""
+The sections below have the beginnings of other messages, with `…` for names, types and values."""
 
 SUBJECT = re.compile(r"^(@server\.\w+|\w+|[a-z]+ \w+|[a-z ]+ '[^']*'): ")
 """The name of what has the mistake, at the beginning of a message."""
 
-DETAIL = re.compile(r"(?:; |, at \w+[\[.]| \((?!\.)).*")
+DETAIL = re.compile(r"(?:; |, at \w+[\[.:]| \((?!\.)|: result\.).*")
 """The remedy, the place in a value, or the cause, at the end of a message."""
 
 VALUE = re.compile(r"(?<!\w)'\w{40,}'?|(?<!\w)'[^']*'|(?<![\w-])\d+\b|\barn:[\w:/-]+")
-"""What differs between two messages of one kind."""
+NAME = re.compile(r"^(?:\w+|a completion)(?= returned)|(?<=calls )\S+(?=, which)|^\w+\.csv")
+TYPE = re.compile(
+    r"(?<!\ba )(?<!… )\b(?:list|list_iterator|dict|int|str|bytes|datetime|generator|None"
+    r"|Connection|Priced|ResourceLink)\b(?!\.)(?:\[[\w\[\], ]*\])?(?: \| \w+)*"
+)
+"""What differs between two messages of one kind: values, names of functions and files, types."""
 
 SECTIONS = {
     "servers": (
@@ -79,7 +83,7 @@ def _problems(case: Case) -> Iterator[str]:
         while not problem.startswith("MCP_") and SUBJECT.match(problem):
             problem = SUBJECT.sub("", problem)
         if " must " not in problem:
-            yield VALUE.sub("…", problem)
+            yield TYPE.sub("…", NAME.sub("…", VALUE.sub("…", problem)))
 
 
 def shown_messages() -> list[str]:
