@@ -201,7 +201,7 @@ def test_a_stack_from_before_the_platform_is_refused_before_the_build(history):
     cloudformation.create_stack(StackName="old", TemplateBody=old)
     cloudformation.get_waiter("stack_create_complete").wait(StackName="old", WaiterConfig={"Delay": 1})
     history.edit("samconfig.toml", lambda text: f'{text}\n[old.global.parameters]\nstack_name = "old"\n')
-    history.is_refused("docs/guides/versions.md", "ENV=old", "PARAMETERS=AuthMode=none")
+    history.is_refused("write another stack_name into samconfig.toml", "ENV=old", "PARAMETERS=AuthMode=none")
 
 
 def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history):
