@@ -15,6 +15,7 @@ from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES, MAX_RES
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.state_carrier import LARGE_STATE
+from mcp_roundtrip.server.task_carrier import MAX_CAPABILITIES
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip_tools.events import of_application as messages
@@ -160,5 +161,6 @@ def test_the_documented_limits_are_enforced():
         ALB_MAX_RESPONSE_BYTES,
         MAX_ITEM,
         MAX_BYTES,
+        MAX_CAPABILITIES,
     }
     assert documented == enforced | {states.max_minted, states.max_presented, LARGE_STATE}

@@ -62,9 +62,7 @@ def absent_clients() -> str:
 
 def notes() -> str:
     """Return the list of what else a client's user has to know."""
-    per_call = "Opens a session for each call"
-    notes = ((client, [per_call] * client.session_per_call + [client.note]) for client in real_clients())
-    return "".join(f"- {client.name}: {each}.\n" for client, found in notes for each in filter(None, found))
+    return "".join(f"- {client.name}: {client.note}.\n" for client in real_clients() if client.note)
 
 
 def _row(client: RealClient) -> str:
