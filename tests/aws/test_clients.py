@@ -243,3 +243,15 @@ def test_no_body_and_no_token_of_a_request_is_logged_at_level_debug(function, mo
         [sent] = server.requests
     assert b"answer" in sent.body
     assert not {"answer", FUNCTION["AWS_SESSION_TOKEN"]} & set(re.findall(r"\w+", caplog.text))
+
+
+CHOSEN = """
+import logging
+logging.getLogger("botocore").setLevel(logging.DEBUG)
+import mcp_roundtrip.aws.boto3_client
+print(logging.getLogger("botocore").level)
+"""
+
+
+def test_a_level_that_the_tool_has_chosen_for_botocore_stays():
+    assert int(run_program(CHOSEN).stdout) == logging.DEBUG
