@@ -241,6 +241,7 @@ mistakes(
         ),
         "a message with an unknown role": lambda: PromptMessage("a", role="system"),
         "a prompt that returns a number": lambda: prompt_messages("plan", 1),
+        "a prompt without messages": lambda: prompt_messages("plan", []),
         "a message as a dict": lambda: prompt_messages("plan", ["a", {"role": "user", "content": "b"}]),
     },
 )

@@ -192,8 +192,8 @@ class InvalidKey(UsageError):
     def __init__(self, key: object) -> None:
         super().__init__(
             f"key {key!r:.200} is not allowed; use a string such as 'size' or 'pay-1', without '~' and '/', "
-            "and of 1 to 900 bytes with the names of its branches; in a loop over texts of the caller, put "
-            "their number into it"
+            "and of 1 to 900 bytes with the names of its branches; in a loop over texts of the caller, use "
+            "their numbers, as in f'file-{number}'"
         )
         self.key = key
 

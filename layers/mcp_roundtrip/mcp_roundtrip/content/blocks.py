@@ -140,9 +140,10 @@ def prompt_messages(name: str, value: Any) -> list[dict[str, Any]]:
     if others:
         kind = type(others[0])
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        returned = f"{module}{kind.__qualname__}" if items else "an empty list"
         raise UsageError(
-            f"{name} returned {module}{kind.__qualname__}, which is not a message; return a str, a content "
-            "block or a PromptMessage of mcp_roundtrip, or a list of them"
+            f"{name} returned {returned}, which is not a message; return a str, a content block or a "
+            "PromptMessage of mcp_roundtrip, or a list of them"
         )
     messages = (item if isinstance(item, PromptMessage) else PromptMessage(item) for item in items)
     return [message.to_wire() for message in messages]
