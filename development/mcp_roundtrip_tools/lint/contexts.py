@@ -104,31 +104,23 @@ class Module:
         if any(_is_passed(function, outer) for outer in around):
             return []
         names = (each for each in own_nodes(function) if isinstance(each, ast.Name | ast.Attribute))
-        return [ast.unparse(each) for each in names if self.kind_of(each) is not None]
+        return [ast.unparse(each) for each in names if kind_of(self.source, each) is not None]
 
     def context_call(self, node: ast.AST) -> ContextCall | None:
         """Return what a call does with a context; None if it has nothing to do with one."""
         if not isinstance(node, ast.Call):
             return None
-        if isinstance(node.func, ast.Attribute) and (kind := self.kind_of(node.func.value)) is not None:
-            return ContextCall(node, node.func.attr, kind)
-        if all(self.kind_of(each) is None for each in arguments(node)):
+        if isinstance(node.func, ast.Attribute):
+            kind = kind_of(self.source, node.func.value)
+            if kind is not None:
+                return ContextCall(node, node.func.attr, kind)
+        if all(kind_of(self.source, each) is None for each in arguments(node)):
             return None
         called = called_function(self.source, node)
         if called is None:
             return ContextCall(node, HELPER, is_async=None)
         own = called.node if called.source is self.source else None
         return ContextCall(node, HELPER, is_async=_has_to_be_awaited(called.node), helper=own)
-
-    def kind_of(self, node: ast.AST) -> bool | None:
-        """Return True for an `AsyncContext` or its branch, False for a `Context`, None for another value."""
-        source, made = definition_of(self.source, node)
-        match made:
-            case ast.Call(func=ast.Attribute(value=receiver, attr="branch")):
-                return None if self.kind_of(receiver) is None else True
-            case ast.arg():
-                return context_kind(source, made)
-        return None
 
     def calls(self) -> Iterator[tuple[ContextFunction, ast.Call]]:
         """Yield all calls of the functions with a context."""
@@ -139,6 +131,22 @@ class Module:
         """Return whether a function of the module makes a call of its context that can end the round."""
         function = self.by_node.get(helper)
         return function is not None and any(call.ends_round for call in function.calls)
+
+
+def kind_of(source: Source, node: ast.AST) -> bool | None:
+    """Return True for an `AsyncContext` or its branch, False for a `Context`, None for another value."""
+    source, made = definition_of(source, node)
+    match made:
+        case ast.Call(func=ast.Attribute(value=receiver, attr="branch")):
+            return None if kind_of(source, receiver) is None else True
+        case ast.arg():
+            return context_kind(source, made)
+    return None
+
+
+def has_context(source: Source, function: FunctionNode) -> bool:
+    """Return whether a function receives a context, or uses that of an object or of a function around it."""
+    return any(kind_of(source, each) is not None for each in [*parameters(function), *own_nodes(function)])
 
 
 def _received_contexts(source: Source, function: FunctionNode) -> list[str]:

@@ -12,6 +12,7 @@ from mcp_roundtrip_tools.lint.checking import check_file
 HELPERS = """
     import time, uuid
     import boto3, requests
+    from mcp_roundtrip import Context
     from pydantic import BaseModel
 
     queue = boto3.client("sqs")
@@ -34,6 +35,13 @@ HELPERS = """
 
     class RushOrders(Orders):
         pass
+
+    class Approval:
+        def __init__(self, ctx: Context):
+            self.ctx = ctx
+        def run(self):
+            notify()
+            return self.ctx.confirm("a", "b")
 
     class Address(BaseModel):
         street: str
@@ -140,6 +148,15 @@ TOOLS: Mapping[str, tuple[str, list[str]]] = {
             ctx.confirm("sure", "Sure?")
         """,
         ["MRT006 notify()", "MRT006 helpers.queue.send_message()", "MRT006 jobs.send_message()"],
+    ),
+    "the effect of an object that keeps the context, which is reported there": (
+        """
+        from helpers import Approval
+        def ask(ctx: Context):
+            Approval(ctx).run()
+            ctx.confirm("sure", "Sure?")
+        """,
+        [],
     ),
     "a missing await": (
         """

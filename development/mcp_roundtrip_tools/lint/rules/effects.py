@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_roundtrip_tools.lint.contexts import Module, context_kind
+from mcp_roundtrip_tools.lint.contexts import Module, has_context
 from mcp_roundtrip_tools.lint.definitions import called_function
 from mcp_roundtrip_tools.lint.reachability import certain_calls, runs_again
 from mcp_roundtrip_tools.lint.rules.known_effects import can_read, changed_path, effect_of, is_known_path
@@ -57,7 +57,7 @@ def _effect_inside(source: Source, call: ast.Call, seen: set[ast.AST]) -> str | 
 
 def _runs_plainly(source: Source, call: ast.Call, called: Definition[FunctionNode]) -> bool:
     """Return whether the call runs the function's body now, without a context, a cache or a generator."""
-    if any(context_kind(called.source, each) is not None for each in parameters(called.node)):
+    if has_context(called.source, called.node):
         return False  # checked by itself
     if any("cache" in ast.unparse(each).lower() for each in called.node.decorator_list):
         return False

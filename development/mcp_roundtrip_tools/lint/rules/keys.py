@@ -105,10 +105,20 @@ def _is_constant_in(key: ast.AST, loop: ast.AST) -> bool:
         return True
     if not isinstance(key, ast.JoinedStr) or any(isinstance(each, ast.Call) for each in ast.walk(key)):
         return False
-    bound = {
-        node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    return not names_in(key) & bound
+    changed = frozenset().union(*map(_changed_names, ast.walk(loop)))
+    return not names_in(key) & changed
+
+
+def _changed_names(node: ast.AST) -> frozenset[str]:
+    """Return the variables that a node assigns, or whose objects it may change: `pager.next()`."""
+    match node:
+        case ast.Name(ctx=ast.Store()):
+            return frozenset({node.id})
+        case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+            return names_in(node)
+        case ast.Call(func=ast.Attribute(value=receiver)):
+            return names_in(receiver)
+    return frozenset()
 
 
 def _are_both_reached(source: Source, function: ContextFunction, first: _Use, second: _Use) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.definitions import definition_of
-from mcp_roundtrip_tools.lint.source import Definition, Source, argument, returned
+from mcp_roundtrip_tools.lint.source import Definition, Source, argument, arguments, returned
 
 _PROCESSES: Final = frozenset(
     {
@@ -54,7 +54,16 @@ _AWS_VERBS: Final = frozenset(
     }
 )
 _AWS_BATCHES: Final = frozenset({"batch_write_item", "batch_delete", "batch_execute_statement"})
-_AWS_READS: Final = frozenset({"start_query", "set_stream_logger", "transact_get_items"})
+_AWS_READS: Final = frozenset({"start_query", "set_stream_logger", "transact_get_items", "replace"})
+"""Methods that change nothing although their names begin so; `replace` is one of a time."""
+
+_OBJECT_METHODS: Final = frozenset(
+    {
+        *("client", "resource", "batch_writer", "get_queue_by_name", "all", "filter", "limit", "page_size"),
+        *("joinpath", "resolve", "absolute", "expanduser", "with_name", "with_suffix", "relative_to"),
+    }
+)
+"""Methods of clients and paths that return a client, a resource or a path. Others return data."""
 
 _ORIGINS: Final = _AWS_FACTORIES | _HTTP_CLIENTS | _MAIL | GENERATORS | {PATH}
 _WRITING_MODES: Final = frozenset("wax+")
@@ -112,8 +121,10 @@ def changed_path(source: Source, call: ast.Call) -> ast.expr | None:
         paths = call.args[:1] if _writes(call, mode=1) else []
     elif isinstance(call.func, ast.Attribute):
         method, receiver = call.func.attr, call.func.value
-        is_path_only = method in _PATH_ONLY_METHODS or (method == "open" and _writes(call, mode=0))
-        if method in _PATH_METHODS or (is_path_only and origin_of(source, receiver) == PATH):
+        can_change = method in _PATH_ONLY_METHODS or (method == "open" and _writes(call, mode=0))
+        if method == "replace" and len(arguments(call)) > 1:
+            can_change = False  # that of a text, such as the path's name
+        if method in _PATH_METHODS or (can_change and origin_of(source, receiver) == PATH):
             paths = [receiver]
     return next((each for each in paths if not _is_scratch(source, each)), None)
 
@@ -130,7 +141,9 @@ def origin_of(source: Source, node: ast.AST) -> str | None:
             case ast.Call(func=function) if (name := source.dotted(function)) in _ORIGINS:
                 return name
             case ast.Call(func=function):
-                node = function
+                source, node = definition_of(source, function)
+                if isinstance(node, ast.Attribute) and not _returns_object(node.attr):
+                    return None
             case ast.FunctionDef() | ast.AsyncFunctionDef() if len(values := returned(node)) == 1:
                 [node] = values
             case ast.arg(annotation=ast.expr() as annotation):
@@ -139,6 +152,10 @@ def origin_of(source: Source, node: ast.AST) -> str | None:
             case _:
                 return None
     return None
+
+
+def _returns_object(method: str) -> bool:
+    return method in _OBJECT_METHODS or method[:1].isupper()  # boto3.resource("dynamodb").Table(…)
 
 
 def _changes_resource(method: str, call: ast.Call) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module
+from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module, kind_of
 from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
 from mcp_roundtrip_tools.lint.reachability import runs_again
 from mcp_roundtrip_tools.lint.source import (
@@ -36,7 +36,7 @@ def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:
 def _use_inside(module: Module, called: ast.expr) -> ast.expr | None:
     """Return the first function that uses the context in a function, a lambda or a partial."""
     match called:
-        case ast.Attribute(value=receiver, attr=method) if module.kind_of(receiver) is not None:
+        case ast.Attribute(value=receiver, attr=method) if kind_of(module.source, receiver) is not None:
             return called if method in RECORDED else None  # ctx.step("size", ctx.elicit, …)
         case ast.Call(func=outer, args=[first, *_]) if module.source.dotted(outer) == "functools.partial":
             return _use_inside(module, first)
