@@ -209,8 +209,8 @@ class Deployment:
         if self.tree.nested.keys().isdisjoint(parse(running.template)["Resources"]):
             raise Refused(
                 f"The stack {stack} has none of the nested stacks of this template, so it cannot be updated. "
-                "Replace it: write another stack_name into samconfig.toml, deploy, move the clients to the new "
-                "endpoint, and delete the old stack when none of its tasks is open."
+                "Replace it: write another stack_name into samconfig.toml, deploy, move the clients to the "
+                "new endpoint, and delete the old stack when none of its tasks is open."
             )
 
     def rollback(self, program: Path, options: Sequence[str]) -> int:
