@@ -143,6 +143,14 @@ def test_a_code_counts_for_its_tool_and_its_arguments_only_and_all_refusals_are_
     assert is_refused(client, again(client, asked))
 
 
+def test_a_call_that_expires_while_its_repetition_waits_does_not_start_from_its_beginning(client):
+    asked = client.connected().text("order", item="tea")
+    client.clock.advance(TTL_MS / 1000 - 1)
+    waiting = client.by(while_waiting=lambda: client.clock.advance(1))
+    assert is_refused(client, again(waiting, asked))
+    assert ran == ["tea"]
+
+
 def test_a_client_that_shows_all_questions_continues_the_call_of_one_that_does_not():
     other = Deployment(server, user=None, capabilities={})
     asked, client = other.text("order", item="tea"), other.by(capabilities=SHOWS_ALL)

@@ -103,7 +103,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         """
         task = self._calls.find(self._caller)
         if task is None:
-            return None if self._caller.code is None else question_results.unknown_code(self._idle_round())
+            return self._refuse_code()
         if responses := self.call.params.model_responses:
             self._begin(task)
             try:
@@ -112,7 +112,11 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
                 return question_results.too_large(self._idle_round(), error.limit)
             except UnknownTask:
                 pass  # it expired meanwhile
-        return self._reply_to(task)
+        return self._reply_to(task) or self._refuse_code()
+
+    def _refuse_code(self) -> Reply | None:
+        """Return the reply to a code that finds no call, or whose call has expired; None without a code."""
+        return None if self._caller.code is None else question_results.unknown_code(self._idle_round())
 
     def resume_named(self, task_id: str) -> Reply:
         """Return the reply of the parked call that a state names, after storing the answers of the request.
