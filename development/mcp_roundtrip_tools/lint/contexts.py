@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -90,11 +90,8 @@ class Module:
     def _leave_out_harmless_helpers(self) -> None:
         """Remove the calls of helpers of this module that can never end a round."""
         harmless = {each.node for each in self.functions}
-        before = None
-        while before != (before := len(harmless)):
-            for function in self.functions:
-                if any(each.ends_round and each.helper not in harmless for each in function.calls):
-                    harmless.discard(function.node)
+        while ending := [each for each in self.functions if each.node in harmless and _ends(each, harmless)]:
+            harmless -= {each.node for each in ending}
         for function in self.functions:
             function.calls = [each for each in function.calls if each.helper not in harmless]
 
@@ -131,6 +128,11 @@ class Module:
         """Return whether a function of the module makes a call of its context that can end the round."""
         function = self.by_node.get(helper)
         return function is not None and any(call.ends_round for call in function.calls)
+
+
+def _ends(function: ContextFunction, harmless: Collection[FunctionNode]) -> bool:
+    """Return whether a function makes a call that can end a round, if these helpers cannot."""
+    return any(each.ends_round and each.helper not in harmless for each in function.calls)
 
 
 def kind_of(source: Source, node: ast.AST) -> bool | None:

@@ -127,9 +127,8 @@ def _is_only_logged(source: Source, function: ContextFunction, node: ast.expr) -
         name = _variable_of(source, used)
         if name is None:
             return False
-        for each in ast.walk(function.node):
-            if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load):
-                pending += [each] if each not in pending else []
+        names = (each for each in ast.walk(function.node) if isinstance(each, ast.Name) and each.id == name)
+        pending += [each for each in names if isinstance(each.ctx, ast.Load) and each not in pending]
     return True
 
 

@@ -129,21 +129,16 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     for function in module.functions:
         for loop in own_nodes(function.node):
             iterable = _iterable(loop)
-            if (
-                iterable is None
-                or not is_unordered(module.source, iterable, set())
-                or not _is_called_inside(function, loop)
-            ):
+            if iterable is None or not _is_called_inside(function, loop):
                 continue
-            message = (
-                f"the order of {_shown(iterable)} differs between rounds, and so "
-                "does the order of the calls in this loop: sort the values first, with `sorted(…)`"
-            )
-            yield iterable, message
-        for call in function.calls:
-            for node in (
-                part for each in _shown_arguments(call) for part in unordered_parts(module.source, each)
-            ):
+            if is_unordered(module.source, iterable, set()):
+                message = (
+                    f"the order of {_shown(iterable)} differs between rounds, and so "
+                    "does the order of the calls in this loop: sort the values first, with `sorted(…)`"
+                )
+                yield iterable, message
+        for argument in (each for call in function.calls for each in _shown_arguments(call)):
+            for node in unordered_parts(module.source, argument):
                 message = (
                     f"the order of {_shown(node)} differs between rounds, so the "
                     "question would change: sort the values first, with `sorted(…)`"
