@@ -95,7 +95,7 @@ def cases() -> Iterator[Case]:
     for hides in (False, True):
         steps = (ask("tools/list"), call("drop", name="x"), ask("tools/list"))
         yield Case(f"front door: scopes{', hidden' if hides else ''}", _send, steps, hides=hides)
-    served = (ADD, call("play", subject="x"), ask("tools/list"), PROMPT)
+    served = (ask("server/discover"), ADD, call("play", subject="x"), ask("tools/list"), PROMPT)
     yield Case("front door: the catalog differs", _send, served, changed=True)
     for name, owners in {
         "no owner": '{"other": "x"}',
