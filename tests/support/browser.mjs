@@ -9,9 +9,12 @@ import { chromium } from "playwright-core";
 const executablePath = await packaged.executablePath();
 const browsers = {};
 
+const launch = (args) => chromium.launch({ executablePath, args: ["--no-sandbox", ...args] });
+
 async function run({ program, given }) {
   const { default: run, args = [] } = await import(pathToFileURL(program));
-  const browser = await (browsers[args] ??= chromium.launch({ executablePath, args: ["--no-sandbox", ...args] }));
+  // Chromium can crash at its start, which would fail all tests that share it.
+  const browser = await (browsers[args] ??= launch(args).catch(() => launch(args)));
   try {
     return { value: await run(browser, given) };
   } catch (error) {
