@@ -207,8 +207,9 @@ def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
     parked = move(table, tasks[0])
     with pytest.raises(TooManyOpenTasks):
         running_task(table)
-    continued = running_task(table, continued=parked)
-    assert table.stored(continued).issued_counts == {"size": 1}
+    journal = replace(JOURNAL, unused_responses={"color": YES})  # an answer that came before its question
+    continued = running_task(table, continued=parked, journal=journal)
+    assert table.stored(continued).issued_counts == {"size": 1, "color": 1}
     with pytest.raises(TooManyOpenTasks):
         running_task(table)
 
