@@ -207,7 +207,9 @@ def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
     parked = move(table, tasks[0])
     with pytest.raises(TooManyOpenTasks):
         running_task(table)
-    journal = replace(JOURNAL, unused_responses={"color": YES})  # an answer that came before its question
+    # A response to a question that the last pass did not reach.
+    outstanding = {**JOURNAL.outstanding, "color": Fingerprint("m", "f")}
+    journal = replace(JOURNAL, outstanding=outstanding, unused_responses={"color": YES})
     continued = running_task(table, continued=parked, journal=journal)
     assert table.stored(continued).issued_counts == {"size": 1, "color": 1}
     with pytest.raises(TooManyOpenTasks):
