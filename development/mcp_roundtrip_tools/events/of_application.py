@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip.protocol.capabilities import CapabilityPath
+from mcp_roundtrip.protocol.capabilities import CapabilityPath, declare
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_tools.client.sample_values import sample_value
@@ -86,9 +86,7 @@ def _capabilities(requires: Iterable[CapabilityPath]) -> Mapping[str, Any]:
     """Return the capabilities of a client that can be asked, and that a tool accepts."""
     declared: dict[str, Any] = deepcopy({**ASKABLE})
     for path in requires:
-        node = declared
-        for name in path:
-            node = node.setdefault(name, {})
+        declare(declared, path)
     return declared
 
 

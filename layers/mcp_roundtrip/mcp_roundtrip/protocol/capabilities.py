@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.errors import DefinitionError, dotted_capabilities
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 
 CapabilityPath = tuple[str, ...]
@@ -95,10 +95,20 @@ def missing_capabilities(capabilities: Mapping[str, Any], wanted: Iterable[Capab
     required: dict[str, Any] = {}
     for capability in wanted:
         if not declares(capabilities, capability):
-            node = required
-            for name in capability:
-                node = node.setdefault(name, {})
+            declare(required, capability)
     return required
+
+
+def declare(capabilities: dict[str, Any], capability: CapabilityPath) -> None:
+    """Add a capability to those that a client declares."""
+    node = capabilities
+    for name in capability:
+        node = node.setdefault(name, {})
+
+
+def declares_required(capabilities: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
+    """Return whether a client declares all `requiredCapabilities` of a -32021."""
+    return not missing_capabilities(capabilities, map(capability_path, dotted_capabilities(required)))
 
 
 _BREAK_ON_STATE_ONLY_ROUNDS: Final = frozenset({"Anthropic/ClaudeAI"})

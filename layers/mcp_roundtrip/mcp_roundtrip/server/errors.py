@@ -30,7 +30,7 @@ from mcp_roundtrip.internal_errors import (
     StateTooLarge,
 )
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.protocol.capabilities import capability_path, missing_capabilities
+from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 
@@ -105,8 +105,7 @@ def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
     The client of a call that waits, or that a view makes, is not asked what only a client can answer.
     """
     declared = call.context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) or {}
-    needs = map(capability_path, dotted_capabilities(error.required))
-    return bool(error.questions) and not missing_capabilities(declared, needs)
+    return bool(error.questions) and declares_required(declared, error.required)
 
 
 def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:

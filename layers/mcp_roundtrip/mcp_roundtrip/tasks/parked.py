@@ -24,10 +24,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, dotted_capabilities
+from mcp_roundtrip.errors import MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.protocol.capabilities import capability_path, missing_capabilities
+from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.jsonrpc import without_null_members
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
@@ -260,5 +260,4 @@ class ParkedCalls(Struct, frozen=True):
         """Return whether a call has ended with -32021 for capabilities that the client declares now."""
         if task.error is None or task.error["code"] != MISSING_REQUIRED_CLIENT_CAPABILITY:
             return False
-        required = dotted_capabilities(task.error["data"]["requiredCapabilities"])
-        return not missing_capabilities(self.declared, map(capability_path, required))
+        return declares_required(self.declared, task.error["data"]["requiredCapabilities"])
