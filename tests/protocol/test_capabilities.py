@@ -1,5 +1,6 @@
 """Declared capabilities, and missing ones."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from mcp_roundtrip.protocol.capabilities import (
     capability_path,
     declares,
     missing_capabilities,
+    needs_elicitation_ids,
 )
 
 
@@ -58,7 +60,13 @@ def test_exactly_the_missing_capabilities_are_named() -> None:
         {"name": "claude-code"},
     ],
 )
-def test_only_claude_ai_breaks_on_state_only_rounds_in_every_version(info: Any) -> None:
-    assert not breaks_on_state_only_rounds(info)
+@pytest.mark.parametrize(
+    ("has_fault", "name"),
+    [(breaks_on_state_only_rounds, "Anthropic/ClaudeAI"), (needs_elicitation_ids, "copilot-cli")],
+)
+def test_only_clients_with_a_known_fault_have_it_in_every_version(
+    has_fault: Callable[[Any], bool], name: str, info: Any
+) -> None:
+    assert not has_fault(info)
     for version in ("1.0.0", "2.5", "", None, 7):
-        assert breaks_on_state_only_rounds({"name": "Anthropic/ClaudeAI", "version": version})
+        assert has_fault({"name": name, "version": version})

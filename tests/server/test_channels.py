@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip.server.plan import Plan, presenter_of_repeated
 from mcp_roundtrip_testing import Player
@@ -221,3 +222,18 @@ def test_open_questions_are_asked_in_the_best_way_of_the_client_that_makes_the_c
     plan = Plan(fallbacks, parks=True, state="follows")
     found = presenter_of_repeated(plan, is_for_model=is_for_model, shows_requests=shows_requests)
     assert found == presenter
+
+
+@pytest.mark.parametrize("name", ["copilot-cli", "codex-mcp-client"])
+def test_only_clients_that_fail_without_it_get_the_elicitation_id_that_the_revision_removed(name):
+    def approve(ctx: Context) -> str:
+        ctx.elicit_url("page", "Look.", "https://x.test", done=lambda: True)
+        return "done"
+
+    def asked_by(client):
+        meta = {META_CLIENT_INFO: {"name": client, "version": "1.0"}}
+        return Player(server_of(approve), meta=meta).call("approve").asked["page"]
+
+    asked = asked_by("another")
+    assert asked_by(name) == {**asked, "params": {**asked["params"], "elicitationId": "page"}}
+    assert "elicitationId" not in asked["params"]

@@ -121,10 +121,27 @@ goes by what both have in common: they declare no input capability.
 """
 
 
+_NEED_ELICITATION_IDS: Final = frozenset({"codex-mcp-client", "copilot-cli"})
+"""The `clientInfo.name` of clients that fail at a URL elicitation without `elicitationId`, which revision
+2026-07-28 removed. Remove a client that is fixed.
+
+Codex and Copilot CLI, which use rmcp: https://github.com/openai/codex/issues/40657, seen on 2026-11-28.
+"""
+
+
 def breaks_on_state_only_rounds(info: Mapping[str, Any] | None) -> bool:
     """Return whether a client is known to fail at a checkpoint. `info` is its Implementation object."""
+    return _is_named(info, _BREAK_ON_STATE_ONLY_ROUNDS)
+
+
+def needs_elicitation_ids(info: Mapping[str, Any] | None) -> bool:
+    """Return whether a client is known to need `elicitationId`. `info` is its Implementation object."""
+    return _is_named(info, _NEED_ELICITATION_IDS)
+
+
+def _is_named(info: Mapping[str, Any] | None, names: frozenset[str]) -> bool:
     name = (info or {}).get("name")
-    return isinstance(name, str) and name in _BREAK_ON_STATE_ONLY_ROUNDS
+    return isinstance(name, str) and name in names
 
 
 def has_tasks(version: str) -> bool:

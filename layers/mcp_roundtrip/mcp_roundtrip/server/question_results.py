@@ -23,7 +23,7 @@ from mcp_roundtrip.errors import MissingClientCapability, ProtocolError, ToolErr
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.protocol.capabilities import TASKS, shows_forms_in_apps
+from mcp_roundtrip.protocol.capabilities import TASKS, needs_elicitation_ids, shows_forms_in_apps
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
@@ -93,8 +93,11 @@ def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
 def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
     """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
     call = this_round.call
-    if requests and shows_forms_in_apps(call.context.request.meta.capabilities):
+    meta = call.context.request.meta
+    if requests and shows_forms_in_apps(meta.capabilities):
         requests = _in_view(call.feature.form_view_uri, requests)
+    if requests and needs_elicitation_ids(meta.info):
+        requests = _with_elicitation_ids(requests)
     result = results.input_required(call.server_info, requests, state)
     outcome = "input_required" if requests else "checkpoint"
     return this_round.reply(result, outcome, asked=asked_through("client", requests))
@@ -106,13 +109,25 @@ def _in_view(uri: str | None, requests: WireInputRequests) -> WireInputRequests:
         return requests
     hint = {"_meta": {"ui": {"resourceUri": uri}}}
     return {
-        key: {**request, "params": {**request["params"], **hint}} if _is_form(request) else request
-        for key, request in requests.items()
+        key: _with_params(each, hint) if _is_elicitation(each, "form") else each
+        for key, each in requests.items()
     }
 
 
-def _is_form(request: Mapping[str, Any]) -> bool:
-    return bool(request["method"] == "elicitation/create" and request["params"]["mode"] == "form")
+def _with_elicitation_ids(requests: WireInputRequests) -> WireInputRequests:
+    """Add to URL elicitations the member `elicitationId` of 2025-11-25."""
+    return {
+        key: _with_params(each, {"elicitationId": key}) if _is_elicitation(each, "url") else each
+        for key, each in requests.items()
+    }
+
+
+def _is_elicitation(request: Mapping[str, Any], mode: str) -> bool:
+    return bool(request["method"] == "elicitation/create" and request["params"]["mode"] == mode)
+
+
+def _with_params(request: Mapping[str, Any], added: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**request, "params": {**request["params"], **added}}
 
 
 # -- app ----------------------------------------------------------------------------------------------------
