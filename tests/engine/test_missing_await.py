@@ -190,6 +190,10 @@ UNAWAITED: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda ctx: asyncio.create_task(ctx.step("wait", asyncio.sleep, 3600)),
         "a task that was never awaited",
     ),
+    "an interrupted step of a separate task": (
+        lambda ctx: asyncio.create_task(asyncio.wait_for(ctx.step("wait", asyncio.sleep, 3600), 60)),
+        "step 'wait' is left in a task that was never awaited",
+    ),
 }
 
 

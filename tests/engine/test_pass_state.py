@@ -180,6 +180,29 @@ def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last():
     assert ran == ["finally", "finally", "step"]
 
 
+@pytest.mark.parametrize("name", ["run_as_task", "checkpoint", "log", "progress"])
+def test_calls_of_the_context_do_nothing_while_the_tool_unwinds(name):
+    arguments = {"log": ("info", "done"), "progress": (1,)}.get(name, ())
+
+    def body(ctx: Context) -> str:
+        try:
+            return ctx.elicit("q", "?", str)
+        finally:
+            getattr(ctx, name)(*arguments)
+
+    async def async_body(ctx: AsyncContext) -> str:
+        try:
+            return await ctx.elicit("q", "?", str)
+        finally:
+            await getattr(ctx, name)(*arguments)
+
+    for call in (Passes(body), AsyncPasses(async_body)):
+        call.may_start_task, call.remaining_ms = True, 0
+        assert asked(call()).keys() == {"q"}
+        assert call.run is not None
+        assert call.run.notifications.messages == []
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit, asyncio.CancelledError])
 def test_the_replay_catches_everything_that_a_tool_raises(kind):
     def body(ctx: Context) -> None:

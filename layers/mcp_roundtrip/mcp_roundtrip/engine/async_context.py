@@ -196,7 +196,7 @@ class AsyncContext(ContextBase):
         step.begin()
         while True:
             await self._branches.pause(*step.pause())
-            with step.attempt(), self._branches.step_in_flight():
+            with step.attempt(), self._branches.step_in_flight(f"step {step.key!r}"):
                 value = function(*args, **kwargs)
                 result = await value if isinstance(value, Awaitable) else value
                 break
@@ -243,9 +243,9 @@ class AsyncContext(ContextBase):
     @returns_context_call()
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """See `Context.progress`."""
-        self._run.notifications.progress(done, total, message, is_new=self._run.history.should_notify())
+        self._run.notifications.progress(done, total, message, is_new=self._run.should_notify())
 
     @returns_context_call()
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """See `Context.log`."""
-        self._run.notifications.log(level, data, logger, is_new=self._run.history.should_notify())
+        self._run.notifications.log(level, data, logger, is_new=self._run.should_notify())

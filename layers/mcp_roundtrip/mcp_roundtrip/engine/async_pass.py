@@ -59,7 +59,7 @@ class Branches:
         self._children: dict[AsyncioTask, list[AsyncioTask]] = {}
         self._calls: dict[AsyncioTask, ContextCall[Any]] = {}
         self._parked: dict[AsyncioTask, Collection[str]] = {}
-        self._steps = 0
+        self._steps: dict[AsyncioTask, str] = {}
         self._changed = asyncio.Event()
 
     def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> AsyncioTask:
@@ -91,8 +91,10 @@ class Branches:
         """
         left = [task for task in self._children if not task.done() and not task.cancelling()]
         calls = [self._calls[task].describe() for task in left if task in self._calls]
-        keys = [key for task in left if task not in self._calls for key in self._parked.get(task, ())]
-        return [*calls, *(f"question {key!r}" for key in keys)]
+        others = [task for task in left if task not in self._calls]
+        keys = [key for task in others for key in self._parked.get(task, ())]
+        steps = [self._steps[task] for task in others if task in self._steps]
+        return [*calls, *(f"question {key!r}" for key in keys), *steps]
 
     async def refuse_unawaited(self, step: str, arguments: Sequence[object]) -> None:
         """Raise NotAwaited if the step depends on a call that nothing has awaited yet.
@@ -135,13 +137,15 @@ class Branches:
             await self.park()
 
     @contextmanager
-    def step_in_flight(self) -> Iterator[None]:
-        """Keep the pass from ending while the block runs."""
-        self._steps += 1
+    def step_in_flight(self, call: str = "a call of the context") -> Iterator[None]:
+        """Keep the pass from ending while the block runs; `call` is for error messages."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._steps[task] = call
         try:
             yield
         finally:
-            self._steps -= 1
+            del self._steps[task]
             self._changed.set()
 
     async def wait_until_settled(self, body: AsyncioTask) -> None:

@@ -224,11 +224,11 @@ class Context(ContextBase):
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Send `notifications/progress` if the client asked for it. A replay sends nothing."""
-        self._run.notifications.progress(done, total, message, is_new=self._run.history.should_notify())
+        self._run.notifications.progress(done, total, message, is_new=self._run.should_notify())
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Send `notifications/message` if the client asked for that level. A replay sends nothing.
 
         Raises UsageError for a level that is not one of RFC 5424, and for data that is not JSON.
         """
-        self._run.notifications.log(level, data, logger, is_new=self._run.history.should_notify())
+        self._run.notifications.log(level, data, logger, is_new=self._run.should_notify())

@@ -164,8 +164,6 @@ class Run:
 
         Raises InvalidKey and DuplicateKey; Suspend once the pass is suspended, and its fault once it has one.
         """
-        if self.suspension.has_begun:
-            raise Suspend
         self.check_context_usable()
         if self.fault is not None:
             raise self.fault
@@ -183,7 +181,12 @@ class Run:
         return key
 
     def check_context_usable(self) -> None:
-        """Raise UsageError while the function of a step, or the `done` of a question, is running."""
+        """Raise UsageError while the function of a step, or the `done` of a question, is running.
+
+        Raises Suspend once the pass is suspended.
+        """
+        if self.suspension.has_begun:
+            raise Suspend
         if (function := running_function.get()) is not None:
             kind, key = function
             raise self.usage_error(
@@ -260,6 +263,10 @@ class Run:
             return self.tasks.recorder.holds_lease()
         except StoreError as error:
             raise self.fail(error) from error
+
+    def should_notify(self) -> bool:
+        """Count a notification, and return whether it is sent: once, and not while the tool unwinds."""
+        return not self.suspension.has_begun and self.history.should_notify()
 
     def suspend(self) -> Suspend:
         """Suspend the pass, and return the exception to raise."""
