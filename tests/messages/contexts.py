@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from mcp_roundtrip import (
     Sample,
     UsageError,
 )
+from mcp_roundtrip.engine.async_pass import run_async_pass
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.step_values import round_trip
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
@@ -65,6 +67,10 @@ def pay(amount: int = 1) -> str:
 
 async def pay_later() -> str:
     return "paid"
+
+
+async def play_in_an_async_test() -> None:
+    raise error(run_async_pass(pay_later, {}, Passes(print).make_run(), None, None))
 
 
 class Priced(BaseModel):
@@ -285,6 +291,7 @@ mistakes(
         "a step that runs at most once outside a task": lambda: run(
             lambda ctx: ctx.step("pay", pay, at_most_once=True)
         ),
+        "an async tool in an async test": lambda: asyncio.run(play_in_an_async_test()),
         "no attempts": lambda: Retry(attempts=0),
         "retries on a list of exceptions": lambda: Retry(on=[ConnectionError]),
         "a task in a tool without one": lambda: run(lambda ctx: ctx.run_as_task()),

@@ -109,6 +109,16 @@ async def a_context_without_annotation_in_an_async_tool(ctx, query: str): ...
 
 
 @refused()
+def a_generator(query: str) -> list[str]:
+    yield query
+
+
+@refused()
+async def an_async_generator(query: str) -> list[str]:
+    yield query
+
+
+@refused()
 def two_contexts(ctx: Context, other: Context) -> None: ...
 
 

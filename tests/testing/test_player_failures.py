@@ -1,5 +1,6 @@
 """Failure messages of the player when a test expects something else than what happened."""
 
+import asyncio
 import re
 import traceback
 from collections.abc import Callable
@@ -290,3 +291,12 @@ def test_a_replay_that_raises_has_the_exception_as_its_cause():
     with pytest.raises(NotReplayable, match="asked sure, and in a replay it raised ValueError") as failure:
         Player(broken, always_replay=True).call("once")
     assert isinstance(failure.value.__cause__, ValueError)
+
+
+async def async_test() -> None:
+    assert Player(server).call("forgets").text == "no"
+
+
+def test_an_async_tool_in_an_async_test_fails_with_what_to_write():
+    with pytest.raises(CallFailed, match=r"write `await asyncio\.to_thread\(play\.call"):
+        asyncio.run(async_test())

@@ -20,7 +20,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from functools import cache
 from threading import Lock
@@ -34,6 +34,7 @@ from mcp_roundtrip.engine.missing_await import (
 )
 from mcp_roundtrip.engine.outcomes import Done, Failed, Outcome, suspended_outcome
 from mcp_roundtrip.engine.pass_state import Run, running_function
+from mcp_roundtrip.errors import UsageError
 
 T = TypeVar("T")
 AsyncioTask = asyncio.Task[Any]
@@ -253,7 +254,17 @@ _loop_in_use: Final = Lock()
 
 
 def _run(work: Coroutine[Any, Any, T], context: Context) -> T:
-    """Run a coroutine on the event loop of the process, or on its own one while another thread runs that."""
+    """Run a coroutine on the event loop of the process, or on its own one while another thread runs that.
+
+    Raises UsageError in a thread whose event loop runs: that of an `async def` test.
+    """
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        work.close()
+        raise UsageError(
+            "an async function is called where an event loop runs; write `await asyncio.to_thread(play.call, "
+            "...)` in an `async def` test"
+        )
     if not _loop_in_use.acquire(blocking=False):
         with asyncio.Runner() as own:
             return own.run(work, context=context)
@@ -284,7 +295,7 @@ def run_async_pass(
     try:
         # Without a context, all passes would have the context variables of the first one.
         return _run(run_branches(body, run), copy_context())
-    except (SystemExit, KeyboardInterrupt) as error:
+    except (SystemExit, KeyboardInterrupt, UsageError) as error:
         return Failed(error)
 
 

@@ -207,7 +207,8 @@ def check_context(signature: Signature) -> None:
     raise DefinitionError(
         f"{signature.name} is an async function and takes an AsyncContext; {instead}"
         if signature.is_async
-        else f"{signature.name} is not async and takes a Context; {instead}, or `async def`"
+        else f"{signature.name} is not async and takes a Context; {instead}, or `async def`, also in its "
+        "decorators"
     )
 
 
