@@ -167,6 +167,12 @@ def test_an_unknown_legacy_version_is_refused(version: str) -> None:
     assert not invalid(outcome, -32022).is_legacy
 
 
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-03-26", "x"])
+def test_initialize_negotiates_the_version_in_its_body_whatever_its_header_says(version: str) -> None:
+    body = message("initialize", meta=None, protocolVersion=version)
+    assert valid(legacy(body, {"mcp-protocol-version": version})).is_legacy
+
+
 def test_modern_requests_are_checked_equally_if_legacy_clients_are_served() -> None:
     body = message("server/discover")
     assert not valid(legacy(body, headers(body))).is_legacy

@@ -122,7 +122,7 @@ def validate_request(
     session, legacy_version, has_version = None, None, _has_version(message)
     if serves_legacy and not has_version:
         session = _session(message, headers)
-        legacy_version = _legacy_version(headers, session)
+        legacy_version = _legacy_version(message, headers, session)
     try:
         if legacy_version is None:
             if not has_version:
@@ -152,12 +152,17 @@ def _session(message: JsonRpcRequest, headers: Mapping[str, str]) -> SessionId |
     return SessionId.decode(text)
 
 
-def _legacy_version(headers: Mapping[str, str], session: SessionId | None) -> str | None:
+def _legacy_version(
+    message: JsonRpcRequest, headers: Mapping[str, str], session: SessionId | None
+) -> str | None:
     """Return the version of a client that opens with `initialize`; None for any other client.
 
-    Such a client sends the version in a header after `initialize` (2025-11-25, basic/transports "Protocol
-    Version Header"). A request without the header has the version of its session, or else the latest one.
+    Such a client sends the version in a header after `initialize`, whose body negotiates it (2025-11-25,
+    basic/transports "Protocol Version Header"). A request without the header has the version of its session,
+    or else the latest one.
     """
+    if message.method == INITIALIZE:
+        return LEGACY_VERSION
     default = LEGACY_VERSION if session is None else session.protocol_version
     version = headers.get(HEADER_PROTOCOL_VERSION, default).strip()
     return version if version in LEGACY_VERSIONS else None
