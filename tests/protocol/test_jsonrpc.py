@@ -57,6 +57,7 @@ def test_invalid_json_is_a_parse_error_without_id(body: str | bytes) -> None:
         (7, None),
         (None, None),
         ({}, None),
+        ({"jsonrpc": "2.0", "method": "tools/call"}, None),
         ({"jsonrpc": "2.0", "id": None, "method": "m"}, None),
         ({"jsonrpc": "2.0", "id": 1.5, "method": "m"}, None),
         ({"jsonrpc": "2.0", "id": True, "method": "m"}, None),

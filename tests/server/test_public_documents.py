@@ -123,17 +123,24 @@ def test_the_documents_describe_the_endpoint():
     }
 
 
-OTHERS = [
-    *(f"{METADATA}/other", f"{METADATA}/", f"{METADATA}/mcp/x", "/mcp", "", "/other/server-card"),
-    *("/mcp/x/server-card", "/mcp/server-card/", "server-card"),
+ABSENT = [
+    *(f"{METADATA}/other", f"{METADATA}/", f"{METADATA}/mcp/x", "/.well-known/oauth-authorization-server"),
+    *("/other/server-card", "/mcp/x/server-card"),
 ]
 
 
-def test_other_paths_and_methods_have_no_document_and_a_document_needs_its_setting():
-    assert [ask(path).status for path in OTHERS] == [405] * len(OTHERS)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_a_document_that_the_endpoint_does_not_have_is_not_found(method):
+    assert [ask(path, method).status for path in ABSENT] == [404] * len(ABSENT)
+    for path in DOCUMENTS:
+        assert ask(path, method, client=Deployment(server)).status == 404
+
+
+def test_other_paths_and_methods_are_for_messages():
+    for path in ("/mcp", "", "/mcp/server-card/", "server-card"):
+        assert ask(path).status == 405
     for path in DOCUMENTS:
         assert ask(path, "DELETE").status == 405
-        assert ask(path, client=Deployment(server)).status == 405
     answer = ask("/mcp", "POST", client=Deployment(server))
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
 

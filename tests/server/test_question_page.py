@@ -247,7 +247,7 @@ def test_the_token_is_one_parameter_of_the_query(source):
 
 
 def test_without_a_table_there_is_no_page():
-    assert served(has_table=False).show("x").status == 405
+    assert served(has_table=False).show("x").status == 404
 
 
 @pytest.mark.parametrize(

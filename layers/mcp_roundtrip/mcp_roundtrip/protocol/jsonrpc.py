@@ -112,6 +112,8 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRe
     if params is not None and not isinstance(params, dict):
         raise InvalidEnvelope(INVALID_REQUEST, "'params' must be an object", request_id)
     if request_id is None:
+        if not method.startswith("notifications/"):
+            raise InvalidEnvelope(INVALID_REQUEST, f"'id' is missing: a request needs {ECHOABLE}")
         return Notification(method)
     if params and None in params.values():
         params = without_null_members(params)

@@ -18,16 +18,18 @@ from msgspec import Struct
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
 from mcp_roundtrip.auth.scopes import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
 from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
 from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 CARD_MEDIA_TYPE: Final = "application/mcp-server-card+json"
 
-_CARD_METHODS: Final = ("GET", "HEAD", "OPTIONS")
+_READ_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 
 CARD_MAX_AGE_S: Final = 3_600
 """How long clients may cache a card."""
@@ -69,13 +71,17 @@ class PublicDocuments(Struct, frozen=True):
     def respond(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
         """Respond to a request for a document; return None for any other request.
 
-        `operation` is the audited operation, if there are audit records.
+        `operation` is the audited operation, if there are audit records. Raises ProtocolError 404 for a
+        document that this endpoint does not have.
         """
-        return (
+        found = (
             self._question_page(request, operation)
             or self._server_card(request)
             or self._resource_metadata(request)
         )
+        if found is None and request.method in _READ_METHODS and _is_of_document(request.path):
+            raise ProtocolError(INVALID_REQUEST, "This endpoint has no such document", http_status=404)
+        return found
 
     def challenge(self, refusal: Unauthorized | InsufficientScope) -> dict[str, str]:
         """Return the header that leads a refused client to the metadata; none if there is no metadata."""
@@ -97,7 +103,7 @@ class PublicDocuments(Struct, frozen=True):
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.settings.server_card
-        if card_name is None or request.method not in _CARD_METHODS:
+        if card_name is None or request.method not in _READ_METHODS:
             return None
         if not request.path.endswith("/server-card"):  # most requests do not need the audience
             return None
@@ -152,6 +158,11 @@ class PublicDocuments(Struct, frozen=True):
         return ProtectedResource(
             settings.required("audience"), servers, self.scopes, self._name, settings.scope_prefix
         )
+
+
+def _is_of_document(path: str) -> bool:
+    """Return whether a path can be that of a document, and not of an MCP endpoint."""
+    return path.startswith("/.well-known/") or path.endswith(("/server-card", "/questions"))
 
 
 def is_at(request: HttpRequest, endpoint_uri: str, name: str) -> bool:
