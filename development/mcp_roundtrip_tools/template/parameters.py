@@ -19,6 +19,9 @@ _LOCAL_URL: Final = re.compile(r"\bhttp://(?=(127\.0\.0\.1|localhost)([:/,]|$))"
 
 LISTS: Final = ("CommaDelimitedList", "List<")
 
+_STORED: Final = "AWS::SSM::Parameter::Value"
+"""The type of a parameter whose value is in the Parameter Store begins with it."""
+
 
 def refused_value(
     name: str, parameter: Mapping[str, Any], value: str, *, is_local: bool = False
@@ -33,22 +36,26 @@ def refused_value(
         allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
     except TypeError as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
-    if allowed and value not in allowed:
-        return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {value!r}."
+    items = split_list(value) if is_list(parameter) else [value]
+    other = next((item for item in items if item not in allowed), None) if allowed else None
+    if other is not None:
+        return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {other!r}."
     if parameter.get("Type") == "Number" and (problem := _refused_number(parameter, value)):
         return f"{name} {problem}, not {value!r}."
+    if parameter.get("Type") == "String" and (problem := _refused_length(parameter, value)):
+        return f"{name} {problem}, not {len(value)}."
     if len(value.encode()) > MAX_VALUE_BYTES:
         return f"{name} must have at most {MAX_VALUE_BYTES} bytes."
     pattern = parameter.get("AllowedPattern")
-    if pattern is None or _matches(pattern, split_list(value) if is_list(parameter) else [value]):
+    if pattern is None or _matches(pattern, items):
         return None
     described = parameter.get("ConstraintDescription", f"must match {pattern}")
     return f"{name} {described}, not {value!r}."
 
 
 def is_list(parameter: Mapping[str, Any]) -> bool:
-    """Return whether the values of a parameter are lists."""
-    return str(parameter.get("Type", "")).startswith(LISTS)
+    """Return whether the values of a parameter are lists, given as text or in the Parameter Store."""
+    return str(parameter.get("Type", "")).removeprefix(f"{_STORED}<").startswith(LISTS)
 
 
 def split_list(value: str) -> list[str]:
@@ -65,6 +72,13 @@ def _refused_number(parameter: Mapping[str, Any], value: str) -> str | None:
     if number < low:
         return f"must be at least {low:g}"
     return f"must be at most {high:g}" if number > high else None
+
+
+def _refused_length(parameter: Mapping[str, Any], value: str) -> str | None:
+    low, high = int(parameter.get("MinLength", 0)), int(parameter.get("MaxLength", len(value)))
+    if len(value) < low:
+        return f"must have at least {low} characters"
+    return f"must have at most {high} characters" if len(value) > high else None
 
 
 def _matches(pattern: str, items: list[str]) -> bool:
@@ -123,7 +137,7 @@ def with_auth_mode(path: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 def default_value(name: str, declared: Mapping[str, Any]) -> str | Unresolvable:
     """Return the default of a parameter, or how to set it. Raises TemplateError."""
-    if str(declared.get("Type")).startswith("AWS::SSM::Parameter::Value"):
+    if str(declared.get("Type")).startswith(_STORED):
         return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
     if "Default" not in declared:
         return Unresolvable(f"the parameter {name} has no default: set it with {how_to_set(name)}")
@@ -143,7 +157,7 @@ def broken_rules(document: Mapping[str, Any], names: TemplateNames) -> Iterator[
     for name, rule in (document.get("Rules") or {}).items():
         for assertion in rule.get("Assertions", ()):
             applies = _outcome(rule.get("RuleCondition", _ALWAYS), names)
-            if applies and _outcome(assertion["Assert"], names) is False:
+            if applies and _outcome(assertion.get("Assert"), names) is False:
                 yield assertion.get("AssertDescription", f"rule {name} does not hold")
 
 

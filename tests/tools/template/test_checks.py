@@ -85,6 +85,36 @@ def test_parameters_that_a_deployment_accepts_are_accepted(parameters):
     assert application(**parameters).functions
 
 
+PARAMETER = """
+    Parameters: {{P: {declared}}}
+    Resources: {{}}
+    """
+
+
+@pytest.mark.parametrize(
+    ("declared", "accepted", "refused", "problem"),
+    [
+        ("{Type: String, MinLength: 2}", "ab", "a", "P must have at least 2 characters, not 1"),
+        ("{Type: String, MaxLength: '2'}", "ab", "abc", "P must have at most 2 characters, not 3"),
+        (
+            "{Type: CommaDelimitedList, AllowedValues: [a, b]}",
+            "b, a",
+            "a,c",
+            "P must be one of a, b, not 'c'",
+        ),
+        ("{Type: CommaDelimitedList, MaxLength: 1}", "ab,cd", None, None),
+    ],
+)
+def test_the_constraints_of_a_parameter_are_those_of_cloudformation(
+    declared, accepted, refused, problem, tmp_path
+):
+    path = write_application(tmp_path, PARAMETER.format(declared=declared), {})
+    Template(path, {"P": accepted}).application()
+    if refused is not None:
+        with pytest.raises(TemplateError, match=problem):
+            Template(path, {"P": refused}).application()
+
+
 RULE = """
     Parameters: {{Size: {{Type: String, Default: s}}}}
     Rules:
