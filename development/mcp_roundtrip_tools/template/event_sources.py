@@ -16,7 +16,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API, name_of_function, queue_name
+from mcp_roundtrip_tools.template.local_names import (
+    IMPLICIT_HTTP_API,
+    IMPLICIT_REST_API,
+    name_of_function,
+    queue_name,
+)
 from mcp_roundtrip_tools.template.model import (
     LeftOut,
     Queue,
@@ -30,6 +35,7 @@ from mcp_roundtrip_tools.template.resources import (
     HTTP_APIS,
     INTEGRATION,
     RAW_HTTP_API,
+    REST_APIS,
     ROUTE,
     TemplateResource,
 )
@@ -40,7 +46,27 @@ def events_of(function: TemplateResource, kind: str) -> Iterator[TemplateResourc
     """Yield the properties of a function's events of this type. Raises TemplateError."""
     for name, event in function.members("Events"):
         if isinstance(event, dict) and event.get("Type") == kind:
-            yield function.part(f"Events.{name}", event.get("Properties") or {})
+            properties = event.get("Properties") or {}
+            if not isinstance(properties, dict):
+                raise TemplateError(f"{function.name}.Events.{name}.Properties: must be an object")
+            yield function.part(f"Events.{name}", properties)
+
+
+def note_other_events(functions: Iterable[TemplateResource], left_out: LeftOut) -> None:
+    """Note the events that are never sent, of functions that run here."""
+    for function in functions:
+        if name_of_function(function) in left_out.targets:
+            continue
+        with left_out.noting():
+            kinds = {name: _kind_of(event) for name, event in function.members("Events")}
+            if others := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _EVENTS]:
+                left_out.notes.append(
+                    f"{function.name}.Events: only HttpApi and SQS events are sent, not {', '.join(others)}"
+                )
+
+
+def _kind_of(event: object) -> str:
+    return str(event.get("Type", "no Type")) if isinstance(event, dict) else "no Type"
 
 
 def read_queues(
@@ -93,8 +119,13 @@ def _readers(
 
 DEFAULT: Final = "$default"
 
+_EVENTS: Final = frozenset({"HttpApi", "Api", "SQS"})
+"""The types of events that are read, from AWS::Serverless::Function."""
+
 _DEFINITIONS: Final = frozenset({"DefinitionBody", "DefinitionUri", "Body", "Target"})
 """Members of APIs that define routes, and are not read."""
+_REST: Final = "REST APIs are not served, HTTP APIs are"
+_OTHER_FORMAT: Final = "PayloadFormatVersion: only payload format 2.0 is supported"
 _FUNCTION: Final = re.compile(r"function:([^:/]+)")
 """The name of a function in its ARN, also within the ARN of API Gateway that invokes it."""
 
@@ -117,9 +148,11 @@ class RouteReader:
             with self.left_out.noting():
                 found += [*self._of_events(function), *self._of_rest_api(function)]
         found += self._of_resources()
-        for api in (each for kind in HTTP_APIS for each in self.stacks.of_type(kind)):
+        for api in self._http_apis():
             for member in _DEFINITIONS & api.properties.keys():
                 self.left_out.notes.append(f"{api.name}.{member}: routes of an OpenAPI document are not read")
+        for api in (each for kind in REST_APIS for each in self.stacks.of_type(kind)):
+            self.left_out.targets.setdefault(api.logical_id, f"{api.name}: {_REST}")
         found += self._of_function_urls(functions, is_only=not found)
         found.sort(key=lambda route: route.function in self.left_out.targets)
         self._note_shared_keys(found)
@@ -158,11 +191,15 @@ class RouteReader:
         return found
 
     def _of_events(self, function: TemplateResource) -> Iterator[Route]:
-        to = self.functions[function.name]
         for event in events_of(function, "HttpApi"):
             with self.left_out.noting():
-                if self._is_route(event):
-                    yield Route(event.text("Method", "ANY").upper(), event.text("Path", DEFAULT), to)
+                if not self._is_route(event):
+                    continue
+                to = self.functions[function.name]
+                if event.text("PayloadFormatVersion", "2.0") != "2.0":
+                    to = event.name
+                    self.left_out.targets[to] = f"{to}.{_OTHER_FORMAT}"
+                yield Route(event.text("Method", "ANY").upper(), event.text("Path", DEFAULT), to)
 
     def _of_rest_api(self, function: TemplateResource) -> Iterator[Route]:
         for event in events_of(function, "Api"):
@@ -171,7 +208,7 @@ class RouteReader:
                     name = api
                 case _:
                     name = IMPLICIT_REST_API
-            self.left_out.targets[name] = f"{name}: REST APIs are not served, HTTP APIs are"
+            self.left_out.targets[name] = f"{name}: {_REST}"
             with self.left_out.noting():
                 yield Route(event.text("Method").upper(), event.text("Path"), name)
 
@@ -188,15 +225,21 @@ class RouteReader:
                 self.left_out.notes.append(f"{function.name}.FunctionUrlConfig: {problem}")
 
     def _is_route(self, event: TemplateResource) -> bool:
-        """Return whether SAM writes the event into the definition of an API."""
+        """Return whether SAM writes the event into the definition of an API. Raises TemplateError."""
         match event.properties.get("ApiId"):
             case None:
                 return True
             case {"Ref": name} | str(name):
-                apis = self.stacks.of_type(HTTP_API)
-                own = (api for api in apis if (api.stack, api.logical_id) == (event.stack, name))
-                return any("DefinitionUri" not in api.properties for api in own)
-        return False
+                if name == IMPLICIT_HTTP_API:
+                    return True
+                for api in self._http_apis():
+                    if (api.stack, api.logical_id) == (event.stack, name):
+                        return api.kind == HTTP_API and "DefinitionUri" not in api.properties
+        raise TemplateError(f"{event.name}.ApiId: must be an HTTP API of this template")
+
+    def _http_apis(self) -> Iterator[TemplateResource]:
+        for kind in HTTP_APIS:
+            yield from self.stacks.of_type(kind)
 
     def _target(self, integration: TemplateResource) -> str:
         """Return the function of an integration, or a name that is left out."""
@@ -206,7 +249,7 @@ class RouteReader:
             if not is_proxy or "IntegrationSubtype" in integration.properties:
                 raise TemplateError(f"{name}.IntegrationType: only Lambda functions are run")
             if integration.text("PayloadFormatVersion", "1.0") != "2.0":
-                raise TemplateError(f"{name}.PayloadFormatVersion: only payload format 2.0 is supported")
+                raise TemplateError(f"{name}.{_OTHER_FORMAT}")
             return self._function(integration, "IntegrationUri")
         except TemplateError as error:
             self.left_out.targets[name] = str(error)

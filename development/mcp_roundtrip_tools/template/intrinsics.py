@@ -43,18 +43,21 @@ def resolve(node: Any, names: TemplateNames) -> Any:
     return None if value is _NO_VALUE else value
 
 
-def holds(condition: str, names: TemplateNames) -> bool:
+def holds(condition: Any, names: TemplateNames) -> bool:
     """Return whether the named condition is true. Raises Unresolvable."""
-    if condition not in names.conditions:
+    if not isinstance(condition, str) or condition not in names.conditions:
         raise Unresolvable(f"there is no condition {condition}")
-    return is_true(names.conditions[condition], names)
+    try:
+        return is_true(names.conditions[condition], names)
+    except RecursionError:
+        raise Unresolvable(f"circular dependency: the condition {condition} depends on itself") from None
 
 
 def is_true(node: Any, names: TemplateNames) -> bool:
     """Evaluate a condition function. Raises Unresolvable."""
     match node:
         case {"Condition": condition}:
-            return holds(str(condition), names)
+            return holds(condition, names)
         case {"Fn::Equals": [left, right]}:
             return bool(_comparable(left, names) == _comparable(right, names))
         case {"Fn::Not": [condition]}:
@@ -77,23 +80,28 @@ def is_intrinsic(node: Any) -> bool:
 def _resolve(node: Any, names: TemplateNames) -> Any:
     if is_intrinsic(node):
         ((name, argument),) = node.items()
-        return _call(name, argument, names)
+        return _without_dynamic_references(_call(name, argument, names))
     if isinstance(node, dict):
         members = {name: _resolve(member, names) for name, member in node.items()}
         return {name: member for name, member in members.items() if member is not _NO_VALUE}
     if isinstance(node, list):
         return [item for item in (_resolve(item, names) for item in node) if item is not _NO_VALUE]
-    if isinstance(node, str) and "{{resolve:" in node:
+    return _without_dynamic_references(node)
+
+
+def _without_dynamic_references(value: Any) -> Any:
+    """Return a value as it is. Raises Unresolvable for a text that a deployment replaces."""
+    if isinstance(value, str) and "{{resolve:" in value:
         raise Unresolvable("dynamic references ({{resolve:…}}) cannot be resolved on this computer")
-    return node
+    return value
 
 
 def _call(name: str, argument: Any, names: TemplateNames) -> Any:
     match name, argument:
         case "Ref", "AWS::NoValue":
             return _NO_VALUE
-        case "Ref", _:
-            return _reference(argument, names)
+        case "Ref", str(name):
+            return _reference(name, names)
         case "Fn::GetAtt", str(path):
             return _attribute(path, names)
         case "Fn::GetAtt", [*parts]:
@@ -104,16 +112,18 @@ def _call(name: str, argument: Any, names: TemplateNames) -> Any:
             return _substitute(text, local, names)
         case "Fn::If", [condition, then, otherwise]:
             return _resolve(then if holds(condition, names) else otherwise, names)
-        case "Fn::Join", [delimiter, items]:
-            return str(delimiter).join(_text(item, names) for item in _list(items, names))
-        case "Fn::Split", [delimiter, text]:
-            return _text(text, names).split(str(delimiter))
+        case "Fn::Join", [str(delimiter), items]:
+            return delimiter.join(_text(item, names) for item in _list(items, names))
+        case "Fn::Split", [str(delimiter), text] if delimiter:
+            return _text(text, names).split(delimiter)
         case "Fn::Select", [index, items]:
             return _select(_text(index, names), _list(items, names))
         case "Fn::FindInMap", [_, _, _]:
             return _find_in_map(argument, names)
         case "Fn::Equals" | "Fn::Not" | "Fn::And" | "Fn::Or", _:
             return is_true({name: argument}, names)
+        case "Fn::ImportValue" | "Fn::GetAZs" | "Fn::Transform", _:
+            raise Unresolvable(f"{name} is only known in a deployment")
     raise Unresolvable(f"{name} with these arguments cannot be resolved on this computer")
 
 
@@ -132,7 +142,7 @@ def _list(node: Any, names: TemplateNames) -> list[Any]:
     return value
 
 
-def _reference(name: Any, names: TemplateNames) -> Any:
+def _reference(name: str, names: TemplateNames) -> Any:
     try:
         return _known(names.values[name])
     except KeyError:
@@ -169,10 +179,9 @@ def _substitute(text: str, local: Mapping[str, Any], names: TemplateNames) -> st
 
 
 def _select(index: str, items: list[Any]) -> Any:
-    try:
-        return items[int(index)]
-    except (ValueError, IndexError):
-        raise Unresolvable("Fn::Select has no item of that index") from None
+    if not index.isdecimal() or int(index) >= len(items):
+        raise Unresolvable(f"Fn::Select has no item {index}")
+    return items[int(index)]
 
 
 def _find_in_map(keys: list[Any], names: TemplateNames) -> Any:

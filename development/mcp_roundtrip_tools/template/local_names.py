@@ -99,7 +99,7 @@ def reference_to(resource: TemplateResource, services: LocalServices) -> Any:
             return name_of_function(resource)
         case types.QUEUE:
             return f"{services.sqs_url}/{ACCOUNT}/{queue_name(resource)}"
-        case types.TABLE:
+        case types.TABLE | types.GLOBAL_TABLE | types.SIMPLE_TABLE:
             return table_name(resource)
         case types.BUCKET:
             return bucket_name(resource)
@@ -129,7 +129,7 @@ def attribute_of(resource: TemplateResource, attribute: str, services: LocalServ
             return queue_arn(queue_name(resource))
         case (types.QUEUE, "QueueName"):
             return queue_name(resource)
-        case (types.TABLE, "Arn"):
+        case (types.TABLE | types.GLOBAL_TABLE | types.SIMPLE_TABLE, "Arn"):
             return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table_name(resource)}"
         case (types.BUCKET, "Arn"):
             return f"arn:aws:s3:::{bucket_name(resource)}"

@@ -13,7 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from mcp_roundtrip_tools.template import resources as types
-from mcp_roundtrip_tools.template.event_sources import RouteReader, read_queues
+from mcp_roundtrip_tools.template.event_sources import (
+    RouteReader,
+    note_other_events,
+    read_queues,
+)
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.local_names import (
@@ -82,6 +86,7 @@ def _application(stacks: Stack, services: LocalServices, variables: Mapping[str,
     read = _functions(stacks, resources, reader, left_out)
     of_names = {each.name: name_of_function(each) for each in resources}
     routes = RouteReader(stacks, of_names, left_out).read(resources)
+    note_other_events(resources, left_out)
     queues, mappings = (stacks.of_type(kind) for kind in (types.QUEUE, types.EVENT_SOURCE))
     templates = tuple(dict.fromkeys(stacks.tree.files()))
     code = dict.fromkeys([each.code for each in read] + [path for each in read for path in each.layers])
@@ -151,11 +156,21 @@ def _cors(stacks: Stack, left_out: LeftOut) -> Any:
 
 def _storage(stacks: Stack, left_out: LeftOut) -> Storage:
     tables, buckets = {}, []
-    for table in stacks.of_type(types.TABLE):
+    for table in (each for kind in types.TABLES for each in stacks.of_type(kind)):
         with left_out.noting():
-            properties = {name: table.get(name) for name in TABLE_PROPERTIES if name in table.properties}
-            tables[table_name(table)] = properties
+            tables[table_name(table)] = _table_properties(table)
     for bucket in stacks.of_type(types.BUCKET):
         with left_out.noting():
             buckets.append(bucket_name(bucket))
     return Storage(tables, tuple(buckets))
+
+
+def _table_properties(table: TemplateResource) -> dict[str, Any]:
+    if table.kind != types.SIMPLE_TABLE:
+        return {name: table.get(name) for name in TABLE_PROPERTIES if name in table.properties}
+    key = table.get("PrimaryKey", {})
+    name, kind = key.get("Name", "id"), key.get("Type", "String")
+    return {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind[0]}],
+        "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+    }

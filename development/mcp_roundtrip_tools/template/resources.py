@@ -108,10 +108,14 @@ LAYER: Final = "AWS::Serverless::LayerVersion"
 HTTP_API: Final = "AWS::Serverless::HttpApi"
 RAW_HTTP_API: Final = "AWS::ApiGatewayV2::Api"
 HTTP_APIS: Final = (HTTP_API, RAW_HTTP_API)
+REST_APIS: Final = ("AWS::Serverless::Api", "AWS::ApiGateway::RestApi")
 ROUTE: Final = "AWS::ApiGatewayV2::Route"
 INTEGRATION: Final = "AWS::ApiGatewayV2::Integration"
 QUEUE: Final = "AWS::SQS::Queue"
 TABLE: Final = "AWS::DynamoDB::Table"
+GLOBAL_TABLE: Final = "AWS::DynamoDB::GlobalTable"
+SIMPLE_TABLE: Final = "AWS::Serverless::SimpleTable"
+TABLES: Final = (TABLE, GLOBAL_TABLE, SIMPLE_TABLE)
 BUCKET: Final = "AWS::S3::Bucket"
 EVENT_SOURCE: Final = "AWS::Lambda::EventSourceMapping"
 KEY: Final = "AWS::KMS::Key"
@@ -125,9 +129,9 @@ NESTED: Final = {APPLICATION: "Location", STACK: "TemplateURL"}
 """The types of nested stacks, with the property that names the template."""
 
 _SAM_TYPES: Final = (
-    *(FUNCTION, LAYER, HTTP_API, APPLICATION),
+    *(FUNCTION, LAYER, HTTP_API, APPLICATION, SIMPLE_TABLE),
     *("AWS::Serverless::Api", "AWS::Serverless::CapacityProvider", "AWS::Serverless::Connector"),
-    *("AWS::Serverless::GraphQLApi", "AWS::Serverless::SimpleTable", "AWS::Serverless::StateMachine"),
+    *("AWS::Serverless::GraphQLApi", "AWS::Serverless::StateMachine"),
 )
 
 
@@ -152,11 +156,13 @@ def read_resources(
     for logical_id, written in document["Resources"].items():
         name = f"{stack}.{logical_id}" if stack else logical_id
         if logical_id.startswith("Fn::"):
-            problems[name] = f"{name}: the transform AWS::LanguageExtensions is not run"
+            problems[name] = f"{name}: transforms other than that of SAM are not run"
             continue
         if not isinstance(written, dict) or not isinstance(written.get("Type"), str):
             raise TemplateError(f"{name}: a resource needs a Type")
         kind, properties = written["Type"], written.get("Properties") or {}
+        if not isinstance(properties, dict):
+            raise TemplateError(f"{name}.Properties: must be an object")
         if kind == FUNCTION:
             ignored = written.get("IgnoreGlobals") or ()
             used = {key: value for key, value in shared.items() if ignored != "*" and key not in ignored}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,23 @@ def load(path: Path) -> dict[str, Any]:
         raise TemplateError(f"{path}: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
         raise TemplateError(f"{path}: not a template: it has no Resources")
+    _check_sections(document, path)
     return document
+
+
+_SECTIONS = ("Globals", "Mappings", "Outputs", "Parameters", "Rules")
+"""The sections that other modules read, beside Resources and Conditions: their members are objects."""
+
+
+def _check_sections(document: Mapping[str, Any], path: Path) -> None:
+    """Raise TemplateError for a section or a member of one that is no object, such as a wrong indentation."""
+    for section in _SECTIONS:
+        members = document.get(section) or {}
+        if not isinstance(members, dict):
+            raise TemplateError(f"{path}: {section} must be an object")
+        for name, member in members.items():
+            if not isinstance(member, dict) and not name.startswith("Fn::"):
+                raise TemplateError(f"{path}: {section}.{name} must be an object")
 
 
 def parse(text: str) -> Any:

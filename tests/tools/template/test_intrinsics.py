@@ -8,7 +8,7 @@ NAMES = TemplateNames(
     values={"Names": ["a", "b"]},
     attributes={},
     mappings={"Sizes": {"prod": {"memory": 1024}}},
-    conditions={"IsProd": {"Fn::Equals": ["prod", "prod"]}},
+    conditions={"IsProd": {"Fn::Equals": ["prod", "prod"]}, "Circular": {"Condition": "Circular"}},
 )
 NO_VALUE = {"Ref": "AWS::NoValue"}
 
@@ -24,10 +24,15 @@ def test_no_value_removes_a_member_and_an_item():
         {"Fn::FindInMap": ["Sizes", "test", "memory"]},
         {"Fn::Join": [",", "text"]},
         {"Fn::Select": [5, ["a"]]},
+        {"Fn::Select": [-1, ["a"]]},
+        {"Fn::Split": ["", "a"]},
+        {"Ref": ["Names"]},
         {"Fn::Sub": "${Names}"},
         {"Fn::GetAZs": ""},
         {"Fn::If": ["NoSuchCondition", 1, 2]},
         {"Fn::If": ["IsProd"]},
+        {"Fn::If": [["IsProd"], 1, 2]},
+        {"Fn::If": ["Circular", 1, 2]},
     ],
     ids=str,
 )

@@ -19,6 +19,7 @@ TEMPLATE = """
     Parameters:
       NoDefault: {{Type: String}}
       Secret: {{Type: "AWS::SSM::Parameter::Value<String>", Default: /secret}}
+      Stored: {{Type: String, Default: "{{{{resolve:ssm:/stored}}}}"}}
     Conditions: {{Unknown: !Equals [!Ref NoDefault, x]}}
     Globals: {{Function: {{Runtime: python3.13, Handler: app.handler, CodeUri: good, Timeout: 20}}}}
     Resources:
@@ -60,7 +61,9 @@ CANNOT_RUN = {
     "a missing parameter": (variable("!Ref NoDefault"), "--parameter NoDefault"),
     "a parameter of the Parameter Store": (variable("!Ref Secret"), "--parameter Secret"),
     "a dynamic reference": (variable("'{{resolve:ssm:/a}}'"), "{{resolve:"),
-    "an export": (variable("!ImportValue x"), "Fn::ImportValue"),
+    "a dynamic reference in a text": (variable("!Sub '{{resolve:ssm:/${AWS::Region}}}'"), "{{resolve:"),
+    "a dynamic reference in a default": (variable("!Ref Stored"), "{{resolve:"),
+    "an export": (variable("!ImportValue x"), "Fn::ImportValue is only known in a deployment"),
     "an attribute": (variable("!GetAtt Nowhere.Colour"), "Nowhere.Colour"),
     "an output": (variable("!GetAtt Nested.Outputs.Url"), "Nested.Outputs.Url"),
     "a text": (variable("!Sub 'x${NoDefault}'"), "NoDefault"),
@@ -168,6 +171,9 @@ PARTS = {
     "R: {Type: AWS::ApiGatewayV2::Route, Properties: {RouteKey: GET /, Target: integrations/x}}": "R.Target",
     "X: {Type: AWS::SNS::Topic, Condition: Unknown}": "X.Condition",
     "Fn::ForEach::X: [A, [b], {'${A}': {Type: AWS::SNS::Topic}}]": "Fn::ForEach::X",
+    "Fn::Transform: {Name: AWS::Include, Parameters: {Location: s3://a/b}}": "Fn::Transform: transforms",
+    "A: {Type: AWS::Serverless::Api, Properties: {StageName: a, DefinitionUri: a.yaml}}": "A: REST APIs",
+    "A: {Type: AWS::ApiGateway::RestApi}": "A: REST APIs",
     "N: {Type: AWS::Serverless::Application, Properties: {Location: {ApplicationId: a}}}": "N: a nested",
     "N: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: https://n.example/n}}": "N: a nested",
     "L: {Type: AWS::Lambda::Function, Properties: {Handler: a.b}}": "L: only AWS::Serverless::Function",
@@ -183,12 +189,20 @@ def test_another_part_that_cannot_be_read_is_left_out_alone(rest, reason, tmp_pa
     assert line.startswith(reason)
 
 
+NOT_SENT = "Bad.Events: only HttpApi and SQS events are sent, not"
+
+
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
         ("{Type: HttpApi, Properties: {Path: !ImportValue p, Method: GET}}", "Bad.Events.E.Path"),
         ("{Type: SQS, Properties: {Queue: !ImportValue q}}", "Bad.Events.E.Queue"),
         ("{Type: SQS, Properties: {Queue: arn}}", "Bad.Events.E.Queue"),
+        ("{Type: HttpApi, Properties: {ApiId: !ImportValue a}}", "Bad.Events.E.ApiId"),
+        ("{Type: HttpApi, Properties: {ApiId: !Ref NoDefault}}", "Bad.Events.E.ApiId"),
+        ("{Type: Schedule, Properties: {Schedule: rate(1 day)}}", f"{NOT_SENT} E (Schedule)"),
+        ("{Type: HttpAPI}", f"{NOT_SENT} E (HttpAPI)"),
+        ("!If [Unknown, {Type: HttpApi}, !Ref AWS::NoValue]", f"{NOT_SENT} E (no Type)"),
     ],
 )
 def test_an_event_that_cannot_be_read_leaves_its_function(event, reason, tmp_path):
@@ -215,7 +229,10 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
             Both: {Type: Api, Properties: {Path: /both, Method: any}}
       Last:
         Type: AWS::Serverless::Function
-        Properties: {Events: {E: {Type: HttpApi, Properties: {Path: /both, Method: ANY}}}}
+        Properties:
+          Events:
+            E: {Type: HttpApi, Properties: {Path: /both, Method: ANY}}
+            Old: {Type: HttpApi, Properties: {Path: /old, Method: ANY, PayloadFormatVersion: "1.0"}}
       """.strip()
     log: list[str] = []
     with serve(write(tmp_path, "Runtime: nodejs22.x", rest), log=log.append) as app:
@@ -224,6 +241,7 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
             ("/bad", "Bad.Runtime: nodejs22.x is not Python"),
             ("/away", "Proxy.IntegrationType: only Lambda functions are run"),
             ("/rest", "ServerlessRestApi: REST APIs are not served, HTTP APIs are"),
+            ("/old", "Last.Events.Old.PayloadFormatVersion: only payload format 2.0 is supported"),
         ):
             answer = http(app.url(path), method="POST", body=b'{"jsonrpc": "2.0"}')
             assert answer.status == 501
@@ -232,7 +250,7 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
         assert http(app.url("/good")).body == b"good"
         assert http(app.url("/both")).body == b"good", "a function that runs comes first"
         assert http(app.url("/nowhere")).status == 404
-    assert sum("501" in line for line in log) == 3
+    assert sum("501" in line for line in log) == 4
 
 
 CALLER = """
@@ -296,3 +314,11 @@ def test_the_endpoint_is_that_of_an_mcp_server_beside_other_functions(tmp_path):
         assert app.endpoint_path() == "/tools/mcp"
     with serve(write(tmp_path), log=None) as app:
         assert app.endpoint_path() == "/bad"
+
+
+def test_a_macro_is_left_out(tmp_path):
+    path = write(tmp_path)
+    transforms = "Transform: [AWS::Serverless-2016-10-31, AWS::LanguageExtensions, {Name: Own}, Other]\n"
+    path.write_text(transforms + path.read_text())
+    notes = [f"the template: the macro {name} is not run" for name in ("Own", "Other")]
+    assert describe_left_out(read(path)) == notes

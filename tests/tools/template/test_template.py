@@ -126,7 +126,19 @@ def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path):
     assert "OnlyInProd.CodeUri" in application(tmp_path, Stage="prod").left_out["OnlyInProd"]
 
 
-@pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: ["])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "- 1",
+        "Resources: {A: {}}",
+        "Resources: [",
+        "Resources: {A: {Type: AWS::Serverless::Function, Properties: [a]}}",
+        "Resources: {}\nGlobals: [a]",
+        "Resources: {}\nParameters:\n  Stage:\n  Type: String",
+        "Resources: {}\nRules: {A: a}",
+    ],
+)
 def test_an_invalid_or_missing_template_is_refused(tmp_path, text):
     for path in (write_application(tmp_path, text, {}), tmp_path / "nowhere.yaml"):
         with pytest.raises(TemplateError):
@@ -163,3 +175,56 @@ def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores
     url = "http://127.0.0.1:2/000000000000/local_tasks"
     assert worker.environment == {"QUEUE": url, "NAME": "local_tasks"}
     assert (worker.timeout_s, worker.memory_mb) == (3, 512)
+
+
+LISTS_TEMPLATE = """
+    Parameters:
+      Subnets: {{Type: "{kind}", Default: /network/subnets}}
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: tool/
+          Handler: app.handler
+          Environment: {{Variables: {{SUBNETS: !Join [" ", !Ref Subnets]}}}}
+    """
+
+
+@pytest.mark.parametrize("kind", ["List<AWS::EC2::Subnet::Id>", "CommaDelimitedList"])
+def test_a_list_that_a_deployment_reads_from_the_parameter_store_can_be_given(kind, tmp_path):
+    text = LISTS_TEMPLATE.format(kind=f"AWS::SSM::Parameter::Value<{kind}>")
+    path = write_application(tmp_path, text, SOURCES)
+    assert "--parameter Subnets=" in Template(path, {}).application().left_out["F"]
+    function = Template(path, {"Subnets": "subnet-1, subnet-2"}).application().functions["F"]
+    assert function.environment == {"SUBNETS": "subnet-1 subnet-2"}
+
+
+TABLES_TEMPLATE = """
+    Resources:
+      Plain: {Type: AWS::Serverless::SimpleTable}
+      Keyed:
+        Type: AWS::Serverless::SimpleTable
+        Properties: {TableName: keyed, PrimaryKey: {Name: number, Type: Number}}
+      Global:
+        Type: AWS::DynamoDB::GlobalTable
+        Properties: {KeySchema: [{AttributeName: a, KeyType: HASH}], Replicas: [{Region: eu-west-1}]}
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: tool/
+          Handler: app.handler
+          Environment: {Variables: {KEYED: !Ref Keyed, GLOBAL: !GetAtt Global.Arn}}
+    """
+
+
+def test_tables_of_other_types_than_a_plain_one_exist_too(tmp_path):
+    read = Template(write_application(tmp_path, TABLES_TEMPLATE, SOURCES), {}).application()
+    tables = read.storage.tables
+    assert tables["Plain"] == {
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    }
+    assert tables["keyed"]["AttributeDefinitions"] == [{"AttributeName": "number", "AttributeType": "N"}]
+    assert tables["Global"] == {"KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}]}
+    arn = "arn:aws:dynamodb:us-east-1:000000000000:table/Global"
+    assert read.functions["F"].environment == {"KEYED": "keyed", "GLOBAL": arn}

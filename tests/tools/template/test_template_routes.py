@@ -72,7 +72,8 @@ EVENTS = """
             B: {Type: HttpApi, Properties: {Path: "/b/{id}", Method: any, ApiId: !Ref Own}},
             C: {Type: HttpApi},
             D: {Type: HttpApi, Properties: {Path: /d, Method: GET, ApiId: !Ref Raw}},
-            E: {Type: HttpApi, Properties: {Path: /e, Method: GET, ApiId: !Ref Defined}}"""
+            E: {Type: HttpApi, Properties: {Path: /e, Method: GET, ApiId: !Ref Defined}},
+            G: {Type: HttpApi, Properties: {Path: /g, Method: GET, ApiId: !Ref ServerlessHttpApi}}"""
 APIS = """
       Own: {Type: AWS::Serverless::HttpApi}
       Raw: {Type: AWS::ApiGatewayV2::Api, Properties: {Name: raw, ProtocolType: HTTP}}
@@ -92,7 +93,7 @@ def test_an_event_is_a_route_if_sam_writes_the_definition_of_its_api(tmp_path):
         for method in methods
         if method != "parameters"
     ]
-    assert keys == sorted(deployed) == ["$default", "ANY /b/{id}", "GET /e", "POST /a"]
+    assert keys == sorted(deployed) == ["$default", "ANY /b/{id}", "GET /e", "GET /g", "POST /a"]
     assert not found.left_out
     [note] = found.notes
     assert note.startswith("Defined.DefinitionBody")
