@@ -20,7 +20,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from functools import cache
 from threading import Lock
@@ -258,8 +258,11 @@ def _run(work: Coroutine[Any, Any, T], context: Context) -> T:
 
     Raises UsageError in a thread whose event loop runs: that of an `async def` test.
     """
-    with suppress(RuntimeError):
+    try:
         asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
         work.close()
         raise UsageError(
             "an async function is called where an event loop runs; write `await asyncio.to_thread(play.call, "
