@@ -176,10 +176,22 @@ def test_the_response_means_what_it_means_for_botocore(operation, reply):
     assert ours == theirs
 
 
-def test_an_error_does_not_show_a_message_that_may_quote_the_request():
-    with scripted(refused("ValidationException", message="very secret")) as server:
+def failed_with(code: str, message: str) -> str:
+    """Return the text of the error of a call that AWS refuses."""
+    with scripted(refused(code, message=message)) as server:
         client = signed_client("kms", server.url)
         with pytest.raises(AwsError) as failed:
             client.call("GetPublicKey", KeyId="k")
         client.close()
-    assert "secret" not in f"{failed.value!r} {failed.value}"
+    return f"{failed.value!r} {failed.value}"
+
+
+def test_an_error_does_not_show_a_message_that_may_quote_the_request():
+    assert "secret" not in failed_with("ValidationException", "very secret")
+
+
+@pytest.mark.parametrize(
+    "code", ["AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"]
+)
+def test_an_error_about_a_resource_shows_the_message_that_names_it(code):
+    assert "arn:aws:kms:eu-west-1:1:key/a is" in failed_with(code, "arn:aws:kms:eu-west-1:1:key/a is …")

@@ -23,6 +23,12 @@ Headers = Sequence[tuple[str, str]]
 MAX_CODE: Final = 128
 """Characters of an error code, which becomes a reason in the log and a dimension of a metric."""
 
+_CODES_ABOUT_RESOURCES: Final = (
+    *("AccessDenied", "NotFound", "ResourceNotFound"),
+    *("Disabled", "InvalidKeyUsage", "KMSInvalidState"),
+)
+"""The beginnings of the codes whose messages name the role, the action or the resource."""
+
 OnRequest = Callable[[str, str], None]
 """Called with the names of the service and of the operation for each request, retries included."""
 
@@ -63,7 +69,7 @@ class ClientFactory(Protocol):
 
 
 class AwsError(Exception):
-    """A call failed. Only the code is part of the text, because AWS's messages may quote the request.
+    """A call failed. The text has AWS's message only if it is about a resource: others may quote the request.
 
     `code` is AWS's error code or, without a response, `timeout` or the name of the error in botocore.
     `members` are those of the error response, `status` is its HTTP status.
@@ -77,7 +83,8 @@ class AwsError(Exception):
         *,
         status: int | None = None,
     ) -> None:
-        super().__init__(code)
+        is_about_resource = message and code.startswith(_CODES_ABOUT_RESOURCES)
+        super().__init__(f"{code}: {message}" if is_about_resource else code)
         self.code = code
         self.message = message
         self.members = members or {}
