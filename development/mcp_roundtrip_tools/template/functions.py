@@ -6,6 +6,7 @@ Source: AWS SAM developer guide, "AWS::Serverless::Function".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -135,8 +136,8 @@ def _check_kind(resource: TemplateResource) -> None:
         raise TemplateError(f"{resource.name}.InlineCode: only code in a folder (CodeUri) is run")
 
 
-def unsupported_runtime(resource: TemplateResource) -> str | None:
-    """Return a sentence if a server with the layer has a runtime for which none is built; otherwise None."""
+def unsupported_target(resource: TemplateResource, resources: Mapping[str, TemplateResource]) -> str | None:
+    """Return a sentence if a server with the layer has a target for which none is built; otherwise None."""
     if resource.kind != FUNCTION:
         return None
     try:
@@ -147,9 +148,32 @@ def unsupported_runtime(resource: TemplateResource) -> str | None:
     has_layer = _OWN_LAYER in (layers if isinstance(layers, list) else [layers])
     if not has_layer or not has_settings(variables):  # other functions may have settings, those of Globals
         return None
-    if not runtime.startswith("python") or runtime in RUNTIMES:
+    if not runtime.startswith("python"):
         return None
-    return f"{resource.name}.Runtime: must be {', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}, not {runtime}."
+    if runtime not in RUNTIMES:
+        return (
+            f"{resource.name}.Runtime: must be {', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}, not {runtime}."
+        )
+    layer = resources.get(_OWN_LAYER["Ref"])
+    return None if layer is None else _other_target(resource, layer)
+
+
+def _other_target(function: TemplateResource, layer: TemplateResource) -> str | None:
+    """Return a sentence if the layer is built for another target than the function's."""
+    for member, of_layer, default in (
+        ("Runtime", "CompatibleRuntimes", None),
+        ("Architectures", "CompatibleArchitectures", "x86_64"),
+    ):
+        with suppress(TemplateError):  # a value that only a deployment knows
+            own, built = _first(function.get(member, default)), _first(layer.get(of_layer))
+            if built is not None and own != built:
+                target = f"must be {built}, for which {layer.name} is built, not {own}"
+                return f"{function.name}.{member}: {target}."
+    return None
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
 
 
 def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from mcp_roundtrip_tools.template.functions import unsupported_runtime
+from mcp_roundtrip_tools.template.functions import unsupported_target
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
 from mcp_roundtrip_tools.template.local_names import (
     IMPLICIT_HTTP_API,
@@ -181,7 +181,8 @@ class Stack:
             return  # rules and nested stacks need valid values
         yield from (f"{text}." for text in broken_rules(self.tree.document, self.names))
         for resource in self.resources.values():
-            yield from filter(None, [misspelled_type(resource), unsupported_runtime(resource)])
+            problems = misspelled_type(resource), unsupported_target(resource, self.resources)
+            yield from filter(None, problems)
         for each in self.nested.values():
             yield from each.problems(checks_values=checks_values)
 

@@ -12,6 +12,7 @@ from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
+from mcp_roundtrip_tools.template.reader import Template
 from support.clients import Person, official
 from support.documents import code_blocks, read_document
 from support.sam_applications import http, write_application
@@ -136,43 +137,65 @@ async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path):
             assert "can import what is installed" in describe_left_out(app.current())[-1]
 
 
-ARCHITECTURES = {
-    "Architectures: [arm64]": "aarch64",
-    "Architectures: [ x86_64 ]  # not arm64": "x86_64",
-    "Architectures:\n      - arm64": "aarch64",
-    "Architectures:\n      - 'x86_64'": "x86_64",
-    "Timeout: 3": "x86_64",
-}
-
-
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
     """Print the commands that build the layer."""
     command = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
     return subprocess.run(command.split(), cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(("written", "machine"), ARCHITECTURES.items())
-def test_the_layer_is_built_for_the_architecture_of_the_functions(written, machine, tmp_path):
-    follow(tmp_path, EXISTING.replace("Architectures:\n      - x86_64", written))
+RUNTIMES = "CompatibleRuntimes: [python3.13]"
+MACHINES = "CompatibleArchitectures: [x86_64]"
+TARGETS = {
+    "": ("3.13", "x86_64"),
+    "CompatibleRuntimes: [ python3.12 ]  # not python3.13": ("3.12", "x86_64"),
+    "CompatibleRuntimes:\n        - python3.12": ("3.12", "x86_64"),
+    "CompatibleArchitectures: [arm64]": ("3.13", "aarch64"),
+    "CompatibleArchitectures:\n      - 'arm64'\n      - x86_64": ("3.13", "aarch64"),
+}
+
+
+def with_target(folder: Path, written: str) -> Path:
+    """Follow the page, and write a line of RoundtripLayer differently; return the template."""
+    path = follow(folder)
+    for line in (RUNTIMES, MACHINES):
+        if line.partition(":")[0] == written.partition(":")[0]:
+            path.write_text(path.read_text().replace(line, written))
+    return path
+
+
+@pytest.mark.parametrize(("written", "target"), TARGETS.items())
+def test_the_layer_is_built_for_its_own_target(written, target, tmp_path):
+    path = with_target(tmp_path, written)
+    others = EXISTING.partition("Resources:")[2].replace("python3.13", "python3.10")
+    path.write_text(path.read_text().replace(EXISTING.partition("Resources:")[2], others))
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "--python-version 3.13 " in done.stdout
+    version, machine = target
+    assert f"--python-version {version} " in done.stdout
     assert set(re.findall(r"--platform manylinux\w*?_(x86_64|aarch64)\b", done.stdout)) == {machine}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "reason"),
+    ("written", "reason"),
     [
-        ("Runtime: python3.13", "Runtime: python3.10", "`Runtime: python3.12` or a later one"),
-        ("Runtime: python3.13", "Runtime: python3.11", "`Runtime: python3.12` or a later one"),
-        ("Runtime: python3.13", "Runtime: !Ref Chosen", "`Runtime: python3.12` or a later one"),
-        ("Architectures:\n      - x86_64", "Architectures: [!Ref Chosen]", "neither arm64 nor x86_64"),
-        ("      - x86_64", "      - !Ref Chosen", "neither arm64 nor x86_64"),
+        ("CompatibleRuntimes: [python3.11]", "`CompatibleRuntimes: [python3.12]` or a later one"),
+        ("CompatibleRuntimes: [!Ref Chosen]", "`CompatibleRuntimes: [python3.12]` or a later one"),
+        ("CompatibleArchitectures: [!Ref Chosen]", "`CompatibleArchitectures: [arm64]` or x86_64"),
+        ("CompatibleArchitectures:\n      - !Ref Chosen", "`CompatibleArchitectures: [arm64]` or x86_64"),
     ],
 )
-def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(before, after, reason, tmp_path):
-    path = follow(tmp_path)
-    path.write_text(path.read_text("utf-8").replace(before, after))
+def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(written, reason, tmp_path):
+    with_target(tmp_path, written)
     done = build(tmp_path)
     assert done.returncode != 0
     assert reason in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "member"),
+    [("CompatibleRuntimes: [python3.12]", "Runtime"), ("CompatibleArchitectures: [arm64]", "Architectures")],
+)
+def test_a_server_with_another_target_than_its_layer_is_refused(written, member, tmp_path):
+    path = with_target(tmp_path, written)
+    with pytest.raises(TemplateError, match=f"ServerFunction.{member}: must be .* RoundtripLayer is built"):
+        Template(path, {"AuthMode": "none"}).application()
