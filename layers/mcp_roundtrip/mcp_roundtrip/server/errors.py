@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""
 
-INVALID_STATE: Final = "Invalid or expired requestState"
+INVALID_STATE: Final = (
+    "Invalid or expired requestState. Send the request again without it: the call starts from its beginning."
+)
 """The only message for a refused state; the log has the reason."""
 
 MAX_DESCRIBED: Final = 5

@@ -99,7 +99,8 @@ def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[CallerTask
     try:
         yield context.ports.tasks(), caller_binding(context.principal), task_id
     except UnknownTask:
-        raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
+        text = "Unknown task: it does not exist, has expired, or is another caller's"
+        raise ProtocolError(INVALID_PARAMS, text) from None
     except MalformedInputResponse as error:
         context.ports.observer.record("answer_refused", task=task_id, key=error.key, reason=error.reason)
         raise
