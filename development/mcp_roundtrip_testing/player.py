@@ -188,7 +188,7 @@ class Player:
             sent["requestState"] = state
         played = self._round(method, params, sent)
         if self.always_replay and "result" in played.message and played.state is not None and played.asked:
-            self._replay(played, sent)
+            return self._replay(played, sent)
         return played
 
     def request(self, method: str, **params: Any) -> Mapping[str, Any]:
@@ -199,7 +199,8 @@ class Player:
         """Return a task after its workers have run until it rests."""
         return PlayedTask(task_id, self.request, self.workers).poll()
 
-    def _replay(self, played: Round, params: Mapping[str, Any]) -> None:
+    def _replay(self, played: Round, params: Mapping[str, Any]) -> Round:
+        """Replay a round, and return it; if branches had steps left, return the round after them."""
         kept = {name: value for name, value in params.items() if name != "inputResponses"}
         again = self._round(played.method, played.params, {**kept, "requestState": played.state})
         if "result" not in again.message or again.journal is None or played.journal is None:
@@ -207,14 +208,17 @@ class Player:
             raise NotReplayable(f"{text} {again.describe_state()}") from again.raised
         known = len(played.journal.entries)
         before, further = again.journal.entries[:known], again.journal.entries[known:]
-        # A branch that ended in a checkpoint before a step begins the step in the replay, while others ask.
-        went_on = all("/" in entry.key for entry in further)
-        same = before == played.journal.entries and again.journal.outstanding == played.journal.outstanding
-        if not same or not went_on or again.asked.keys() != played.asked.keys():
-            shown = json_diff(
-                _questions_and_journal(played), _questions_and_journal(again), ("the round", "its replay")
-            )
-            raise NotReplayable(f"{played.method}: a replay asked or recorded something else:\n{shown}")
+        asked, asked_again = played.journal.outstanding, again.journal.outstanding
+        if before == played.journal.entries and asked.items() <= asked_again.items():
+            if not further and len(asked) == len(asked_again):
+                return played
+            # A branch that ended in a checkpoint before a step continues in the replay, while others ask.
+            if further and all("/" in entry.key for entry in further):
+                return self._replay(again, kept)
+        shown = json_diff(
+            _questions_and_journal(played), _questions_and_journal(again), ("the round", "its replay")
+        )
+        raise NotReplayable(f"{played.method}: a replay asked or recorded something else:\n{shown}")
 
     def _round(self, method: str, params: Mapping[str, Any], sent: Mapping[str, Any]) -> Round:
         observer = RequestObserver(self.observer)

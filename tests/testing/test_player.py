@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from mcp_roundtrip import Context, FrontDoor, Retry, Server, StepFailed
+from mcp_roundtrip import AsyncContext, Context, FrontDoor, Retry, Server, StepFailed
 from mcp_roundtrip_testing import WITH_TASKS, Player
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import catalog_of
@@ -42,6 +42,27 @@ def test_with_always_replay_every_step_ends_its_round():
     assert playing.call("provision", {"name": "db"}, size=4, keep=True).structured == [4, "DB", True]
     assert RAN == ["create"]
     assert "checkpoint" in [fields.get("outcome") for _, fields in playing.observer.events]
+
+
+def test_with_always_replay_each_step_of_a_branch_runs_once_while_another_branch_asks():
+    gathering, ran = Server("x"), list[str]()
+
+    async def asks(ctx: AsyncContext) -> int:
+        return await ctx.elicit("n", "?", int)
+
+    async def works(ctx: AsyncContext) -> int:
+        for name in ("first", "second"):
+            await ctx.step(name, ran.append, name)
+        return await asks(ctx)
+
+    @gathering.tool
+    async def both(ctx: AsyncContext) -> dict[str, int]:
+        return await ctx.gather({"a": asks, "b": works})
+
+    asked = Player(gathering, always_replay=True).call("both")
+    assert (asked.asked.keys(), ran) == ({"a/n", "b/n"}, ["first", "second"])
+    assert asked.answer(**{"a/n": 1, "b/n": 2}).structured == {"a": 1, "b": 2}
+    assert ran == ["first", "second"]
 
 
 def test_with_always_replay_a_step_runs_as_often_as_its_retry_allows():
