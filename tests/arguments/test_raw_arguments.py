@@ -165,16 +165,16 @@ def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_neve
     rule = {"minimum": 0, "maximum": 10, "multipleOf": 1, "enum": [*range(90)]}
     schema = {"type": "object", "properties": {"a": {"items": rule}}}
     assert raw(schema).validate({"a": [1] * 9_000})
-    assert raw(schema).validate({"a": [1.0] * 2_000})
-    for number in (10**4_000, 10**300, 1e-300, 1e300):
+    assert raw(schema).validate({"a": [1.0] * 9_000})
+    for number in (10**4_000, 10**1_000):
         assert "long numbers" in refusal(schema, {"a": [number] * 10_000})[0]
 
 
 def test_an_enum_of_many_integers_bounds_the_numbers_that_are_compared_with_each_of_them():
     schema = {"type": "object", "properties": {"a": {"items": {"type": "integer", "enum": [*range(9_000)]}}}}
     assert raw(schema).validate({"a": [8_999] * 9_000})
-    assert raw(schema).validate({"a": [8_999.0] * 100})
-    for number in (8_999.0, 1e300, 2**64):
+    assert raw(schema).validate({"a": [8_999.0] * 9_000})
+    for number in (1e300, 2**64):
         assert "long numbers" in refusal(schema, {"a": [number] * 9_000})[0]
 
 

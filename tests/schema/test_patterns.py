@@ -199,8 +199,21 @@ def raw(**member: Any) -> RawArguments:
 @pytest.mark.parametrize("pattern", ORDINARY)
 def test_ordinary_patterns_are_accepted_with_long_texts_beside_them(pattern: str) -> None:
     assert pattern_problem(pattern) is None
-    sizes = {pattern: pattern_size(pattern)}
-    assert matching(sizes, {"document": "a" * 1_000_000, "value": "a"}) <= MAX_MATCHING
+    assert matching({pattern: 1}, {"document": "a" * 1_000_000, "value": "a"}) <= MAX_MATCHING
+
+
+def test_a_text_counts_for_the_patterns_of_its_own_argument_only() -> None:
+    def tool(arguments: Any) -> None: ...
+
+    patterned = {name: {"type": "string", "pattern": r"^\S+@\S+\.\S+$"} for name in ("to", "cc", "reply_to")}
+    schema = {"type": "object", "properties": {"body": {"type": "string"}, **patterned}}
+    read = RawArguments.from_function(tool, (), schema)
+    long = "a" * 2_000_000
+    assert read.validate({"body": long, "to": "a@b.example"})
+    with pytest.raises(ArgumentsError, match=r"^arguments\.cc: Input should match the pattern"):
+        read.validate({"body": long, "to": "a@b.example", "cc": "a"})
+    with pytest.raises(ArgumentsError, match="too long to be matched"):
+        read.validate({"to": long})
 
 
 @pytest.mark.parametrize(

@@ -58,14 +58,15 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         except InvalidValue:
             if is_lenient:
                 with suppress(InvalidValue):
-                    return self._read(with_parsed_json(self.validator, raw))
+                    exact, _ = exact_input(raw, self.root)
+                    return self._read(with_parsed_json(self.validator, exact))
             raise
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
-        given = dict(self._without_empty(raw))
-        input_text(given, self.root)
-        self._check(given)
-        return given
+        given = self._without_empty(raw)
+        exact, _ = exact_input(given, self.root)
+        self._check(exact)
+        return dict(given)
 
     def _check(self, given: Mapping[str, Any], other_patterns: frozenset[str] = frozenset()) -> None:
         value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
@@ -97,14 +98,13 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
         refuse_unusable(self.types.core_schema, "parameter" if self.root else "field")
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
-        raw = self._without_empty(raw)
-        text = input_text(raw, self.root)
+        exact, text = exact_input(self._without_empty(raw), self.root)
         if self.is_plain and len(text) <= SHORT_INPUT:
             try:
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
                 raise invalid_value(error, self.root) from None
-        self._check(raw, self._patterns)
+        self._check(exact, self._patterns)
         return read_typed(self._typed_validator, text, self.root)
 
     @cached_property
@@ -121,17 +121,19 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
         return frozenset(node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
 
 
-def input_text(raw: Mapping[str, Any], root: str) -> str:
-    """Return an object as JSON text, in which 2.0 is 2: a JSON Schema does not tell them apart.
+def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]:
+    """Return an object in which 2.0 is 2, and its JSON text: a JSON Schema does not tell them apart.
 
     Raises InvalidValue, also for half of a surrogate pair.
     """
+    value = dict(raw)
     try:
-        text = compact_json(dict(raw))
+        text = compact_json(value)
         if ".0" in text or "e+" in text:
-            text = compact_json(with_exact_integers(dict(raw)))
+            value = with_exact_integers(value)
+            text = compact_json(value)
     except (TypeError, ValueError):
         raise InvalidValue(f"{format_location(root, ())}: Input should be JSON") from None
     if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):
         raise InvalidValue(f"{format_location(root, ())}: a string holds half of a surrogate pair")
-    return text
+    return value, text

@@ -7,7 +7,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.protocol.canonical import count_json_values, parse_json
+from mcp_roundtrip.protocol.canonical import count_json_values, parse_json, with_exact_integers
 from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation, ValuePath
 
 if TYPE_CHECKING:
@@ -52,5 +52,5 @@ def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
         return 0
     if not isinstance(text, str) or isinstance(parsed, str):
         return 0
-    value[last] = parsed
+    value[last] = with_exact_integers(parsed)
     return count_json_values(text, limit)

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.patterns import BASE64, MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
+from mcp_roundtrip.schema.patterns import BASE64, MAX_MATCHING, TEXT_TOO_LONG, matching
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
     REFERENCES,
@@ -26,19 +26,15 @@ from mcp_roundtrip.schema.subschemas import (
     dialect_of,
     escaped,
     nodes,
-    patterns_of,
     resolve,
 )
 from mcp_roundtrip.schema.validation_cost import (
-    MAX_COST,
     MAX_WORK,
     TOO_MUCH_WORK,
-    has_uncommon_number,
-    schema_cost,
+    SchemaCosts,
     text_bytes,
     value_size,
-    weight_of_comparing,
-    work_of_pairs,
+    work,
 )
 
 
@@ -65,7 +61,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             raise DefinitionError(f"{place}: {problem}") from None
 
     def is_valid(self, value: Any) -> bool:
-        """Return whether JSON data is valid. Its text is Unicode (see `input_text`)."""
+        """Return whether JSON data is valid. Its text is Unicode (see `exact_input`)."""
         return self.whole.is_valid(value)
 
     def exceeded_bound(self, value: Any, other_patterns: frozenset[str] = frozenset()) -> str | None:
@@ -73,9 +69,11 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
         `other_patterns` are matched with its texts, too.
         """
-        if self._matching(value, other_patterns) > MAX_MATCHING:
+        checking, matched = self._work("#", value)
+        others = dict.fromkeys(other_patterns - self.patterns, 1)
+        if matched + matching(others, value) > MAX_MATCHING:
             return TEXT_TOO_LONG
-        return TOO_MUCH_WORK if self._checks(value) > MAX_WORK else None
+        return TOO_MUCH_WORK if checking > MAX_WORK else None
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """Return an object without those of the named members that the property of their name refuses."""
@@ -102,7 +100,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         if validator is None:
             return []
         copied = value_size(value) + text_bytes(value) // 1_000
-        if self._cost * copied <= MAX_ERRORS:
+        if self._costs.whole.checks * copied <= MAX_ERRORS:
             return list(validator.iter_errors(value))
         try:
             validator.validate(value)
@@ -110,45 +108,26 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             return [error.with_traceback(None)]  # its frames would keep the copies
         return []
 
-    def work(self, value: Any) -> int:
+    def work(self, pointer: str, value: Any) -> int:
         """Return how much work it is at most to ask for errors, of `MAX_WORK` in a second."""
+        checking, matched = self._work(pointer, value)
         measuring = _MEASURING * value_size(value) + text_bytes(value) // _COPIED
-        return self._step + measuring + self._checks(value) + self._matching(value) // _PER_WORK
+        return self._step + measuring + checking + matched // _PER_WORK
 
-    def _matching(self, value: Any, other_patterns: frozenset[str] = frozenset()) -> int:
-        sizes = {**self.patterns, **{each: pattern_size(each) for each in other_patterns}}
-        times = max(1, self._pattern_cost / sum(sizes.values())) if sizes else 0
-        return int(times * matching(sizes, value))
-
-    def _checks(self, value: Any) -> int:
-        is_compared = self._cost < self._cost_of_comparing and has_uncommon_number(value)
-        cost = self._cost_of_comparing if is_compared else self._cost
-        pairs = self._searches and self._searches * work_of_pairs(value)
-        return cost * value_size(value) + pairs
+    def _work(self, pointer: str, value: Any) -> tuple[int, int]:
+        """Return the work of checks, and the characters that are matched times the bytes of the patterns."""
+        parts = self._costs.of_parts(value) if pointer == "#" else [(self._costs.whole, value)]
+        checking = sum(work(cost, part) for cost, part in parts)
+        return checking, sum(matching(cost.matches, part) for cost, part in parts)
 
     @cached_property
-    def patterns(self) -> Mapping[str, int]:
-        """The patterns of the schema, and the size of each when compiled."""
-        return {pattern: pattern_size(pattern) for pattern in all_patterns(self.schema)}
+    def patterns(self) -> frozenset[str]:
+        """The patterns of the schema."""
+        return all_patterns(self.schema)
 
     @cached_property
-    def _pattern_cost(self) -> int:
-        """The size of the compiled patterns that match one text."""
-        return schema_cost(self.schema, lambda node: sum(map(pattern_size, patterns_of(node))))
-
-    @cached_property
-    def _cost(self) -> int:
-        return schema_cost(self.schema)
-
-    @cached_property
-    def _cost_of_comparing(self) -> int:
-        return schema_cost(self.schema, weight_of_comparing)
-
-    @cached_property
-    def _searches(self) -> int:
-        """How often one array is searched for equal items. Other checks are fewer than `MAX_COST`."""
-        found = schema_cost(self.schema, lambda node: MAX_COST * (node.get("uniqueItems") is True))
-        return found // MAX_COST
+    def _costs(self) -> SchemaCosts:
+        return SchemaCosts(self.schema)
 
     @cached_property
     def _step(self) -> int:

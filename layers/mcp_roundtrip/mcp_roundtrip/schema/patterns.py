@@ -126,18 +126,19 @@ def syntax_problem(pattern: str) -> str | None:
     return None
 
 
-def matching(sizes: Mapping[str, int], value: Any) -> int:
+def matching(matches: Mapping[str, int], value: Any) -> int:
     """Return the characters of texts in JSON data times the bytes of compiled patterns.
 
-    `sizes` are the patterns with their sizes.
+    `matches` says how often each pattern is matched with one text.
     """
-    lengths = text_lengths(value) if sizes else []
-    return sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items())
+    lengths = text_lengths(value) if matches else []
+    return sum(times * _matched(pattern, lengths) for pattern, times in matches.items())
 
 
-def _matched(pattern: str, size: int, lengths: list[int]) -> int:
-    """Return how many characters of texts the engine may read to match a pattern."""
+def _matched(pattern: str, lengths: list[int]) -> int:
+    """Return how many characters of texts the engine may read, times the bytes of the pattern."""
+    size = pattern_size(pattern)
     has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
     is_limited = pattern.startswith("^") and not has_no_limit
     longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
-    return sum(min(each, longest) for each in lengths)
+    return size * sum(min(each, longest) for each in lengths)

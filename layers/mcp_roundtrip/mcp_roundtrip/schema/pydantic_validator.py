@@ -109,8 +109,6 @@ class _Changes(Struct, frozen=True):
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         kind = schema.get("type")
         match kind:
-            case "literal":
-                return self._booleans_apart(schema)
             case "union":
                 schema["choices"] = self._checked_choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
@@ -126,17 +124,6 @@ class _Changes(Struct, frozen=True):
             if keys["type"] not in _ONE_SPELLING or not keys.keys().isdisjoint(_CONVERSIONS):
                 return _wrapped(_read_keys, schema)
         return schema
-
-    def _booleans_apart(self, literal: dict[str, Any]) -> dict[str, Any]:
-        """Return a literal of both, such as `Literal[1, True]`, as a union: 1.0 equals 1 and True."""
-        booleans = [each for each in literal["expected"] if isinstance(each, bool)]
-        others = [each for each in literal["expected"] if not isinstance(each, bool)]
-        if not booleans or not any(isinstance(each, int) for each in others):
-            return literal
-        parts: list[CoreSchema] = [{**literal, "expected": each} for each in (booleans, others)]
-        union = {**literal, "type": "union", "choices": parts}
-        del union["expected"]
-        return self.change({**union}, union)
 
     def _checked_choices(self, changed: Mapping[str, Any], union: CoreSchema) -> list[tuple[Any, str]]:
         """Return the changed choices of a union, each for those values only that its JSON Schema accepts.

@@ -60,16 +60,14 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
         if error.code != "type-adapter-config-unused":
             raise
         adapter, config = TypeAdapter(annotation), None
-    if any(map(_has_booleans_and_numbers, nodes(adapter.core_schema))):
+    if any(map(_is_union_with_booleans, nodes(adapter.core_schema))):
         adapter.validator = typed_validator(adapter.core_schema, config=config)
     return adapter
 
 
-def _has_booleans_and_numbers(schema: CoreSchema) -> bool:
-    """Return whether pydantic may take True for 1 in values of a type, or 1.0 for True."""
-    if schema["type"] == "union":
-        return any(each["type"] == "bool" for _, each in children(schema))
-    return len({type(each) for each in schema.get("expected", ()) if isinstance(each, int)}) > 1
+def _is_union_with_booleans(schema: CoreSchema) -> bool:
+    """Return whether pydantic may take True for 1 in values of a type, or 1 for True."""
+    return schema["type"] == "union" and any(each["type"] == "bool" for _, each in children(schema))
 
 
 _cached = lru_cache(maxsize=512)(_build)

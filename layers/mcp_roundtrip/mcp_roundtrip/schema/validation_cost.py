@@ -7,25 +7,34 @@ the target is checked twice, and on the next level four times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import reduce
 from itertools import starmap
+from operator import or_
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import DATA_KEYWORDS, MAP_KEYWORDS, REFERENCES, nodes, resolve
+from mcp_roundtrip.schema.subschemas import (
+    DATA_KEYWORDS,
+    MAP_KEYWORDS,
+    REFERENCES,
+    nodes,
+    patterns_of,
+    resolve,
+)
 
 MAX_COST: Final = 4000
 """Checks of one value, for which 10,000 values take a second."""
 
 MAX_WORK: Final = 40_000_000
-"""Cost of a schema times the size of a value."""
+"""Checks of a schema times the size of a value."""
 
 TOO_MUCH_WORK: Final = "Input has too many values or long numbers to be checked; send fewer or shorter ones"
 
 _MAX_DEPTH: Final = 200
-
-_RECURSION: Final = 20
-"""The cost of a schema within itself: the engine remembers the result for each array and object."""
 
 _WEIGHTS: Final = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), 10),
@@ -33,28 +42,135 @@ _WEIGHTS: Final = {
     "uniqueItems": 20,
     "format": 50,
 }
-"""Keywords that cost more than others; a number, array or object in an `enum` costs 20."""
+"""Keywords that cost more than others."""
+
+_CONTAINER: Final = 60
+_OPTIONS: Final = 3
+"""Options of an `enum` for one check. An array or object is as many as 60 of them."""
 
 _NOT_CHECKED: Final = DATA_KEYWORDS | {"$defs", "definitions"}
 
 
+_RECORD: Final = frozenset(
+    {
+        *("type", "properties", "required", "additionalProperties"),
+        *("$schema", "$defs", "definitions", "title", "description"),
+    }
+)
+"""Keywords beside which each property of an object is checked apart."""
+
+
+class Cost(Struct, frozen=True):
+    """What a schema does at most with one value, and with the costliest of its members.
+
+    `searches` are those for equal items, and `matches` those of each pattern with a text. All others are
+    `checks`.
+    """
+
+    checks: int = 0
+    searches: int = 0
+    matches: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.checks + other.checks, self.searches + other.searches, self.matches + other.matches)
+
+    def __or__(self, other: Cost) -> Cost:
+        """Return the cost of either, whichever is more."""
+        return Cost(
+            max(self.checks, other.checks),
+            max(self.searches, other.searches),
+            self.matches | other.matches,
+        )
+
+
+_NOTHING: Final = Cost()
+
+_RECURSION: Final = Cost(20)
+"""The cost of a schema within itself: the engine remembers the result for each array and object."""
+
+
 def check_cost(schema: Mapping[str, Any]) -> None:
     """Raise DefinitionError for a schema that makes too many checks of one value."""
-    if schema_cost(schema) > MAX_COST:
+    if SchemaCosts(schema).whole.checks > MAX_COST:
         raise DefinitionError(
             f"the schema makes more than {MAX_COST} checks of one value; use fewer alternatives, and fewer "
             "numbers, arrays and objects in an enum"
         )
 
 
-def schema_cost(root: Mapping[str, Any], weigh: Callable[[Mapping[str, Any]], int] | None = None) -> int:
-    """Return how many checks of a value, and of the costliest of its members, a schema makes at most.
+class SchemaCosts:
+    """The costs of a schema and of its subschemas."""
 
-    `weigh` returns the cost of a schema without its subschemas.
-    """
-    costs = _Costs(root, weigh or _weight)
-    cost = costs.of(root)
-    return cost + sum(costs.known[each] for each in costs.recursive)
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._known: dict[int, Cost] = {}
+        self._open: list[int] = []
+        self._recursive: set[int] = set()
+        self._anchors = {
+            f"#{node[keyword]}": node
+            for node in nodes(root)
+            for keyword in ("$anchor", "$dynamicAnchor")
+            if keyword in node
+        }
+        self._of(root)
+        self._within = sum((self._known[each] for each in self._recursive), _NOTHING)
+        self.whole = self._of(root) + self._within
+
+    def of_parts(self, value: Any) -> list[tuple[Cost, Any]]:
+        """Return JSON data with its cost; of an object whose properties are checked apart, each of them."""
+        is_open = isinstance(self._root.get("additionalProperties"), dict)
+        if is_open or not self._root.keys() <= _RECORD or not isinstance(value, dict):
+            return [(self.whole, value)]
+        properties = self._root.get("properties", {})
+        names = value.keys() & properties.keys()
+        return [(self._of(properties[name]) + self._within, value[name]) for name in names]
+
+    def _of(self, node: Any) -> Cost:
+        """Return the cost of a subschema, or of a list of subschemas or names."""
+        if isinstance(node, list):
+            return sum(map(self._of, node), _NOTHING)
+        if not isinstance(node, dict):
+            return Cost(1)
+        if len(self._open) > _MAX_DEPTH:
+            return Cost(MAX_COST + 1)
+        key = id(node)
+        if key in self._open:
+            self._recursive.add(key)
+            return _RECURSION
+        if key not in self._known:
+            self._open.append(key)
+            cost = sum(starmap(self._of_keyword, node.items()), _own_cost(node))
+            if "unevaluatedProperties" in node or "unevaluatedItems" in node:
+                cost = cost + cost + cost  # the engine checks the schemas beside them again
+            self._known[key] = cost
+            self._open.pop()
+        return self._known[key]
+
+    def _of_keyword(self, keyword: str, operand: Any) -> Cost:
+        if keyword in REFERENCES:
+            return self._of(self._anchors.get(str(operand)) or resolve(self._root, operand))
+        if keyword in _NOT_CHECKED or not isinstance(operand, (dict, list)):
+            return _NOTHING
+        if keyword == "properties" and isinstance(operand, dict):
+            return reduce(or_, map(self._of, operand.values()), _NOTHING)
+        return self._of(
+            [*operand.values()] if keyword in MAP_KEYWORDS and isinstance(operand, dict) else operand
+        )
+
+
+def _own_cost(schema: Mapping[str, Any]) -> Cost:
+    """Return the cost of a schema without its subschemas. In an `enum` of texts, a value is looked up."""
+    checks = 1 + sum(cost * _size(schema[each]) for each, cost in _WEIGHTS.items() if each in schema)
+    options = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const", "")]
+    if not all(isinstance(each, str) for each in options):
+        sizes = (_CONTAINER if isinstance(each, (list, dict)) else _size(each) for each in options)
+        checks += sum(sizes) // _OPTIONS
+    return Cost(checks, int(schema.get("uniqueItems") is True), Counter(patterns_of(schema)))
+
+
+def work(cost: Cost, value: Any) -> int:
+    """Return the work of a schema for JSON data, without the time to match patterns."""
+    return cost.checks * value_size(value) + (cost.searches and cost.searches * _work_of_pairs(value))
 
 
 def value_size(value: Any) -> int:
@@ -62,19 +178,11 @@ def value_size(value: Any) -> int:
     return sum(map(_size, _parts(value)))
 
 
-def work_of_pairs(value: Any) -> int:
+def _work_of_pairs(value: Any) -> int:
     """Return the work of `uniqueItems`, which compares each two integers beyond 63 bits in JSON data."""
     bits = [each.bit_length() for each in _parts(value) if isinstance(each, int)]
     each_pair = [14 + count**2 // 15_000 for count in bits if count > 63]
     return len(each_pair) * sum(each_pair)
-
-
-def has_uncommon_number(value: Any) -> bool:
-    """Return whether JSON data has a number that is compared with each integer of an `enum`."""
-    return any(
-        isinstance(each, float) or (isinstance(each, int) and each.bit_length() > 63)
-        for each in _parts(value)
-    )
 
 
 def text_lengths(value: Any) -> list[int]:
@@ -109,66 +217,3 @@ def _size(value: Any) -> int:
     if isinstance(value, int) and value.bit_length() > 63:
         return 10 + value.bit_length() ** 2 // 100_000
     return 1
-
-
-class _Costs:
-    def __init__(self, root: Mapping[str, Any], weigh: Callable[[Mapping[str, Any]], int]) -> None:
-        self.root = root
-        self.weigh = weigh
-        self.known: dict[int, int] = {}
-        self.open: list[int] = []
-        self.recursive: set[int] = set()
-        self.anchors = {
-            f"#{node[keyword]}": node
-            for node in nodes(root)
-            for keyword in ("$anchor", "$dynamicAnchor")
-            if keyword in node
-        }
-
-    def of(self, node: Any) -> int:
-        """Return the cost of a subschema, or of a list of subschemas or names."""
-        if isinstance(node, list):
-            return sum(map(self.of, node))
-        if not isinstance(node, dict):
-            return 1
-        if len(self.open) > _MAX_DEPTH:
-            return MAX_COST + 1
-        key = id(node)
-        if key in self.open:
-            self.recursive.add(key)
-            return _RECURSION
-        if key not in self.known:
-            self.open.append(key)
-            self.known[key] = self.weigh(node) + sum(starmap(self._of_keyword, node.items()))
-            if "unevaluatedProperties" in node or "unevaluatedItems" in node:
-                self.known[key] *= 3  # the engine checks the schemas beside them again
-            self.open.pop()
-        return self.known[key]
-
-    def _of_keyword(self, keyword: str, operand: Any) -> int:
-        if keyword in REFERENCES:
-            return self.of(self.anchors.get(str(operand)) or resolve(self.root, operand))
-        if keyword in _NOT_CHECKED or not isinstance(operand, (dict, list)):
-            return 0
-        if keyword == "properties" and isinstance(operand, dict):
-            return max(map(self.of, operand.values()), default=0)
-        return self.of(
-            [*operand.values()] if keyword in MAP_KEYWORDS and isinstance(operand, dict) else operand
-        )
-
-
-def weight_of_comparing(schema: Mapping[str, Any]) -> int:
-    """Return the cost of a schema without its subschemas for a number that is not common."""
-    return _weight(schema, looked_up=(str,))
-
-
-def _weight(schema: Mapping[str, Any], looked_up: tuple[type, ...] = (str, int)) -> int:
-    """Return the cost of a schema without its subschemas, in which options of some types are looked up."""
-    weight = 1 + sum(cost * _size(schema[each]) for each, cost in _WEIGHTS.items() if each in schema)
-    options = schema["enum"] if isinstance(schema.get("enum"), list) else []
-    options = [*options, *([schema["const"]] if "const" in schema else ())]
-    if any({*map(type, options)} <= {each} for each in looked_up):
-        return weight
-    return weight + sum(
-        20 * _size(each) if isinstance(each, (int, float, list, dict)) else 1 for each in options
-    )
