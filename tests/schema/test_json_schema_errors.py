@@ -14,8 +14,10 @@ from referencing import Registry
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+from mcp_roundtrip.schema.validation_cost import MAX_COST, SHORT_INPUT, SchemaCosts
 
 
 def tool(arguments: dict[str, Any]) -> None: ...
@@ -144,6 +146,24 @@ def test_errors_that_would_copy_more_than_40_mb_are_not_collected() -> None:
     validator = SchemaValidator.compile({"required": [str(number) for number in range(39)]})
     assert len(validator.errors("#", {"text": "\N{GRINNING FACE}" * 200_000})) == 39
     assert len(validator.errors("#", {"text": "\N{GRINNING FACE}" * 300_000})) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[2**64 + number for number in range(190)], ["a" * 4_000], [1e-9] * 680, [[]] * 1_300, [10**4_000]],
+)
+def test_a_short_input_is_checked_in_time_by_the_costliest_schema(value: Any) -> None:
+    costly = [
+        *({"uniqueItems": True} for _ in range(10)),
+        *({"items": {"multipleOf": 3}} for _ in range(80)),
+        *({"items": {"pattern": pattern}} for pattern in ("(a{1,90}){1,20}b", "(a{1,90}){1,20}c")),
+    ]
+    schema = {"anyOf": costly}
+    assert 3_500 < SchemaCosts(schema).whole.checks <= MAX_COST
+    assert len(compact_json(value)) <= SHORT_INPUT
+    validator = SchemaValidator.compile(schema)
+    assert validator.exceeded_bound(value, SHORT_INPUT) is None
+    assert validator.exceeded_bound(value, SHORT_INPUT + 1) is None
 
 
 def deep(levels: int, name: str = "child") -> Any:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
@@ -24,12 +24,10 @@ from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_proble
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
+from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
-
-SHORT_INPUT: Final = 4_096
-"""The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
 
 
 class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -64,13 +62,15 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
         given = self._without_empty(raw)
-        exact, _ = exact_input(given, self.root)
-        self._check(exact)
+        exact, text = exact_input(given, self.root)
+        self._check(exact, len(text))
         return dict(given)
 
-    def _check(self, given: Mapping[str, Any], other_patterns: frozenset[str] = frozenset()) -> None:
+    def _check(
+        self, given: Mapping[str, Any], length: int, other_patterns: frozenset[str] = frozenset()
+    ) -> None:
         value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
-        if problems := input_problems(self.validator, value, self.root, other_patterns):
+        if problems := input_problems(self.validator, value, length, self.root, other_patterns):
             raise InvalidValue("\n".join(problems))
 
     def _without_empty(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -99,12 +99,12 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
         exact, text = exact_input(self._without_empty(raw), self.root)
-        if self.is_plain and len(text) <= SHORT_INPUT:
+        if self.is_plain and len(text) <= SHORT_INPUT:  # pydantic collects every error, up to 1 KB each
             try:
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
                 raise invalid_value(error, self.root) from None
-        self._check(exact, self._patterns)
+        self._check(exact, len(text), self._patterns)
         return read_typed(self._typed_validator, text, self.root)
 
     @cached_property

@@ -47,13 +47,17 @@ def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:
 
 
 def input_problems(
-    validator: SchemaValidator, value: Any, root: str, other_patterns: frozenset[str] = frozenset()
+    validator: SchemaValidator,
+    value: Any,
+    length: int,
+    root: str,
+    other_patterns: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Do the same for a client's data, which is refused if it may take more than a second to check.
 
-    `other_patterns` are matched with its texts, too.
+    `length` is that of its text, with which `other_patterns` are matched, too.
     """
-    if problem := validator.exceeded_bound(value, other_patterns):
+    if problem := validator.exceeded_bound(value, length, other_patterns):
         return [f"{format_location(root, ())}: {problem}"]
     return problems(validator, value, root)
 

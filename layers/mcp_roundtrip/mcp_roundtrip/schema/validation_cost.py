@@ -32,6 +32,9 @@ MAX_COST: Final = 4000
 MAX_WORK: Final = 40_000_000
 """Checks of a schema times the size of a value."""
 
+SHORT_INPUT: Final = 4_096
+"""The characters of an input that has less than `MAX_WORK` by any schema: at most twice as many values."""
+
 TOO_MUCH_WORK: Final = "Input has too many values or long numbers to be checked; send fewer or shorter ones"
 
 _MAX_DEPTH: Final = 200
