@@ -168,9 +168,13 @@ def add_worker(template: TemplateText, function: ToolFunction) -> None:
     properties = ("Resources", function.logical_id, "Properties")
     worker = _worker(template, function, prefix, name)
     template.insert_after(worker, "Resources", function.logical_id)
+    version = f"!Ref {prefix}WorkerFunction.Version"
+    # A new version of the worker is one of the function. It changes with the settings, too.
+    if template.has(*properties, "VersionDescription"):
+        template.replace(version, *properties, "VersionDescription")
     variables = [
         "# The version of this deployment: it runs the tasks that it creates to their end.",
-        f"MCP_TASK_WORKER: !Ref {prefix}WorkerFunction.Version",
+        f"MCP_TASK_WORKER: {version}",
         f"MCP_TASK_QUEUE: !GetAtt {prefix}Tasks.Outputs.Url",
     ]
     if template.has(*properties, "Environment", "Variables"):
