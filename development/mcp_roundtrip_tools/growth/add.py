@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from mcp_roundtrip_tools.deploy.environments import (
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.growth.change import Files, GrowthError, run
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.resources import FUNCTION
 from mcp_roundtrip_tools.template.template_tree import (
     TemplateTree,
     check_platform,
@@ -156,7 +159,19 @@ def next_steps(project: Path, part: str) -> Iterator[str]:
     for name in ENVIRONMENTS:
         stack = _environment(project, name).option("stack_name")
         yield f"  GitHubEnvironment={name} ApplicationStack={stack}"
-    resources = read_tree(project / TEMPLATE).document["Resources"].values()
+    tree = read_tree(project / TEMPLATE)
+    resources = tree.document["Resources"].values()
     types = {str(each.get("Type")) for each in resources if isinstance(each, dict)}
     if unknown := sorted(types - TRANSFORMED - PERMISSIONS.keys()):
         yield f"It has no permissions for {', '.join(unknown)}: add them to its ExecutionRole."
+    if others := ", ".join(_functions_of_other_names(tree, _environment(project, DEFAULT))):
+        yield f"It has no permissions for {others}: a FunctionName must begin with ${{AWS::StackName}}_."
+
+
+def _functions_of_other_names(tree: TemplateTree, environment: Environment) -> Iterator[str]:
+    """Yield the functions that the deployer may not create, by the convention of function names."""
+    stack_name = environment.option("stack_name")
+    for function in stack_of(tree, environment.parameters, stack_name).of_type(FUNCTION):
+        with suppress(TemplateError):  # the name contains what only a deployment knows
+            if not function.text("FunctionName", "").startswith(f"{stack_name}_"):
+                yield function.name

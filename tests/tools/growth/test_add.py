@@ -64,6 +64,14 @@ def test_types_that_the_deployer_may_not_create_are_named(project, capsys):
     assert "no permissions for AWS::SNS::Topic:" in capsys.readouterr().out
 
 
+def test_functions_that_the_deployer_may_not_create_are_named(project, capsys):
+    other = "  Other: {Type: AWS::Serverless::Function, Properties: {FunctionName: other}}"
+    unnamed = "  Unnamed: {Type: AWS::Serverless::Function}"
+    replace(project / "template.yaml", "Outputs:\n", f"{other}\n{unnamed}\nOutputs:\n")
+    assert main(["pipeline", "--project", str(project)]) == 0
+    assert "no permissions for Other, Unnamed: a FunctionName must begin" in capsys.readouterr().out
+
+
 def table(project: Path) -> dict[str, dict[str, str]]:
     text = (project / EDGE).read_text("utf-8")
     found: dict[str, dict[str, str]] = json.loads(text.partition("const OWNERS = ")[2].partition(";\n")[0])
