@@ -29,6 +29,7 @@ OPTIONS = {
     "AuthMode": "iam",
     "AllowedOrigins": "https://app.example",
     "TaskDelivery": "queue",
+    "XRay": "enabled",
 }
 """Everything that an organization may ask of an application: documented blocks, and options."""
 
