@@ -55,6 +55,25 @@ def test_defaults_are_used_unless_the_author_chooses_otherwise():
     assert "Which number?" in legacy(server).error_text("strict")
 
 
+def test_the_error_of_a_question_names_the_capabilities_that_it_needs():
+    def look(ctx: Context, after_step: bool) -> str:
+        if after_step:
+            ctx.step("work", lambda: None)
+        tools = [{"name": "look", "inputSchema": {"type": "object"}}]
+        return ctx.sample("summary", "Summarize.", max_tokens=10, tools=tools).text
+
+    def view(ctx: Context) -> None:
+        ctx.request("view", "com.example/view", {})
+
+    client = serving(look, size, view, namespaced_requests=True, channels=())
+    for after_step in (False, True):
+        assert "A client that supports sampling.tools in MCP" in client.error_text(
+            "look", after_step=after_step
+        )
+    assert "supports elicitation.form in MCP" in client.error_text("size", name="db")
+    assert "supports extensions.com.example/view in MCP" in client.error_text("view")
+
+
 def through_model(*tools, **options):
     return serving(*tools, channels=("model",), **options)
 

@@ -182,7 +182,8 @@ def _unfinished(call: FeatureCall, requests: WireInputRequests, text: str, outco
 # -- calls that ask what their client cannot be asked -------------------------------------------------------
 
 
-_ASKABLE: Final = f"A client that supports elicitation in MCP {PROTOCOL_VERSION} can"
+def _askable(capabilities: Iterable[str]) -> str:
+    return f"A client that supports {', '.join(capabilities)} in MCP {PROTOCOL_VERSION} can be asked."
 
 
 def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
@@ -190,22 +191,25 @@ def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> Client
 
     It is a text for the model, because no client of the versions without rounds knows the code -32021.
     """
+    lacking = [*dotted_capabilities(error.required)]
     if error.lost:
-        return too_late_error(call)
+        return too_late_error(call, lacking)
     hint = ""
     if "model" in call.plan.fallbacks and any(each.is_user_only() for each in error.questions.values()):
         hint = " Only the user may answer it: an answer that a model passes on does not count."
     if error.questions:
-        return cannot_ask_error(call, map(_quote, error.questions.values()), hint)
+        return cannot_ask_error(call, lacking, map(_quote, error.questions.values()), hint)
     return ClientError(CallAborted(_requirements_text(call.feature.kind, error)), "not_asked")
 
 
-def cannot_ask_error(call: FeatureCall, questions: Iterable[str] = (), hint: str = "") -> ClientError:
-    """Return the error for questions, or for a request that is no question to a user."""
+def cannot_ask_error(
+    call: FeatureCall, capabilities: Iterable[str], questions: Iterable[str], hint: str = ""
+) -> ClientError:
+    """Return the error that quotes questions, and names the capabilities that they need."""
     asked = "".join(f"\n- {question}" for question in questions)
     text = (
         f"This {call.feature.kind} has to ask something that this client cannot be asked:{asked}\n"
-        f"{_ASKABLE} be asked.{hint}"
+        f"{_askable(capabilities)}{hint}"
     )
     return ClientError(CallAborted(text), "not_asked")
 
@@ -213,14 +217,14 @@ def cannot_ask_error(call: FeatureCall, questions: Iterable[str] = (), hint: str
 def asked_after_steps(call: FeatureCall, asked: Iterable[str], journal: Journal) -> ClientError:
     """Return the error for questions after steps, whose results are lost with the call, and log it."""
     call.record("asked_after_steps", asked=sorted(asked), after=journal.lost_effects)
-    return too_late_error(call)
+    return too_late_error(call, ["elicitation"])
 
 
-def too_late_error(call: FeatureCall) -> ClientError:
+def too_late_error(call: FeatureCall, capabilities: Iterable[str]) -> ClientError:
     """Return the error for a question after steps, whose results are lost with the call."""
     text = (
         f"This {call.feature.kind} asks a question after it has started its work, and it cannot resume with "
-        f"this client: do not call it again. {_ASKABLE} be asked."
+        f"this client: do not call it again. {_askable(capabilities)}"
     )
     return ClientError(CallAborted(text), "not_asked")
 
@@ -241,7 +245,10 @@ def _requirements_text(kind: str, error: MissingClientCapability) -> str:
             f"A client that supports tasks in MCP {PROTOCOL_VERSION} can."
         )
     needed = ", ".join(dotted_capabilities(error.required))
-    return f"This {kind} needs a client with these capabilities: {needed}. {_ASKABLE} have them here."
+    return (
+        f"This {kind} needs a client with these capabilities: {needed}. "
+        f"It has to declare them in MCP {PROTOCOL_VERSION}."
+    )
 
 
 def _quote(question: Any) -> str:

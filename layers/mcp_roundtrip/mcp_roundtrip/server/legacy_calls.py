@@ -54,8 +54,9 @@ def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal
     A client without rounds is asked nothing else: see `adapt`.
     """
     call = this_round.call
-    if any(request["method"] != "elicitation/create" for request in requests.values()):
-        return this_round.error_reply(cannot_ask_error(call))
+    if others := sorted({each["method"] for each in requests.values()} - {"elicitation/create"}):
+        needed = [f"extensions.{method}" for method in others]
+        return this_round.error_reply(cannot_ask_error(call, needed, others))
     name = _name(call, journal)
     elicitations: list[dict[str, Any]] = [
         {"elicitationId": digest("mcp-rs/v1/elicitation", [name, key], size=24), **request["params"]}
