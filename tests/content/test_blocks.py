@@ -40,7 +40,14 @@ BLOCKS = [
     ),
     (
         EmbeddedResource("file:///a", text=""),
-        {"type": "resource", "resource": {"uri": "file:///a", "text": ""}},
+        {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/plain", "text": ""}},
+    ),
+    (
+        EmbeddedResource("file:///a", blob=b""),
+        {
+            "type": "resource",
+            "resource": {"uri": "file:///a", "mimeType": "application/octet-stream", "blob": ""},
+        },
     ),
     (
         EmbeddedResource("file:///a", blob=b"\x00", mime_type="application/x"),
@@ -93,6 +100,15 @@ def test_a_resource_has_either_text_or_bytes(contents):
                 "icons": [[{"x": 1}], "a"],
             }.items()
             for value in values
+        ),
+        *(
+            (kind, {"uri": uri, **others}, "uri")
+            for kind, others in (
+                (ResourceLink, {"name": "a"}),
+                (EmbeddedResource, {"text": "a"}),
+                (ResourceContents, {"text": "a"}),
+            )
+            for uri in ("", "guide", "/guide", "1:x", "docs:", "docs://a guide", "docs://a\n")
         ),
         (EmbeddedResource, {"uri": 1, "text": "a"}, "uri"),
         (EmbeddedResource, {"uri": "a:b", "text": 1}, "text"),

@@ -227,6 +227,7 @@ mistakes(
         "an audience that is no list": lambda: Text("a", annotations={"audience": "user"}),
         "annotations that are no json": lambda: Text("a", annotations={"a": object()}).to_wire(),
         "a link with a negative size": lambda: ResourceLink("docs://guide", "guide", size=-1),
+        "a link without a scheme": lambda: ResourceLink("guide", "guide"),
         "a resource with two contents": lambda: EmbeddedResource("docs://guide", text="a", blob=b"a"),
         "a link as contents": lambda: resource_contents(
             "guide", ResourceLink("docs://guide", "guide"), "docs://guide", None

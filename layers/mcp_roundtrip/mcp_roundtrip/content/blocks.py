@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from mcp_roundtrip.content.member_checks import check_members, members_to_json
 from mcp_roundtrip.content.tool_results import ContentBlock
 from mcp_roundtrip.errors import UsageError
+
+PLAIN_TEXT: Final = "text/plain"
+BINARY: Final = "application/octet-stream"
 
 
 class _Block(ContentBlock):
@@ -81,7 +84,10 @@ class ResourceLink(_Block):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedResource(_Block):
-    """A resource with its contents: exactly one of `text` and `blob`, or UsageError is raised."""
+    """A resource with its contents: exactly one of `text` and `blob`, or UsageError is raised.
+
+    `mime_type` defaults to `text/plain` or `application/octet-stream`.
+    """
 
     uri: str
     text: str | None = None
@@ -98,8 +104,8 @@ class EmbeddedResource(_Block):
         _Block.__post_init__(self)  # `slots=True` replaces the class, and super() has the first one
 
     def to_wire(self) -> dict[str, Any]:
-        """Return `EmbeddedResource`."""
-        members = _Block.to_wire(self)
+        """Return `EmbeddedResource`. Prompts need its MIME type (server/prompts "Embedded Resources")."""
+        members = {"mimeType": PLAIN_TEXT if self.blob is None else BINARY, **_Block.to_wire(self)}
         names = ("uri", "mimeType", "text", "blob")
         resource = {name: members.pop(name) for name in names if name in members}
         return {**members, "resource": resource}

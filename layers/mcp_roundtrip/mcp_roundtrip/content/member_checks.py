@@ -114,6 +114,8 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
         check_text(where, value)
     if name == "mime_type" and re.fullmatch(r"[^\s/;]+/[^\s/;]+(\s*;.*)?", value) is None:  # RFC 6838
         raise UsageError(f'{where} must be a media type, such as "image/png"')
+    if name == "uri" and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", value) is None:  # RFC 3986
+        raise UsageError(f'{where} must be a URI with its scheme, such as "docs://guide"')
     if name == "website_url":
         _check_url(where, value)
     if name == "annotations":

@@ -6,7 +6,7 @@ import json
 from base64 import b64decode
 from typing import Any
 
-from mcp_roundtrip.content.blocks import ResourceContents
+from mcp_roundtrip.content.blocks import BINARY, PLAIN_TEXT, ResourceContents
 from mcp_roundtrip.content.structured_output import untyped_to_json
 from mcp_roundtrip.content.tool_results import ContentBlock
 from mcp_roundtrip.errors import UsageError
@@ -33,9 +33,9 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
     if isinstance(value, ResourceContents):
         return value
     if isinstance(value, str):
-        return ResourceContents(text=value, mime_type=mime_type or "text/plain")
+        return ResourceContents(text=value, mime_type=mime_type or PLAIN_TEXT)
     if isinstance(value, (bytes, bytearray)):
-        return ResourceContents(blob=bytes(value), mime_type=mime_type or "application/octet-stream")
+        return ResourceContents(blob=bytes(value), mime_type=mime_type or BINARY)
     if value is None:
         raise UsageError(f"{name} returned None; return contents, or raise ResourceNotFound")
     if isinstance(value, ContentBlock):
@@ -48,7 +48,7 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
 def _from_block(name: str, block: ContentBlock, mime_type: str | None) -> ResourceContents:
     match block.to_wire():
         case {"type": "text", "text": text}:
-            return ResourceContents(text=text, mime_type=mime_type or "text/plain")
+            return ResourceContents(text=text, mime_type=mime_type or PLAIN_TEXT)
         case {"data": data, "mimeType": own}:
             return ResourceContents(blob=b64decode(data), mime_type=own)
     raise UsageError(
