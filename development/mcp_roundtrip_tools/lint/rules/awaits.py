@@ -18,6 +18,7 @@ from mcp_roundtrip_tools.lint.source import Source, assignments
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}
 )
+_TASKS = frozenset({"asyncio.create_task", "asyncio.ensure_future", "asyncio.gather"})
 _TAKES_VALUES = (ENDING | NOTIFICATIONS) - {"gather"}
 
 
@@ -26,9 +27,11 @@ def check_missing(module: Module) -> Iterator[tuple[ast.AST, str]]:
     for function in module.functions:
         for call in function.calls:
             has_to = call.is_async and call.method in AWAITABLE | {HELPER}
+            shown = ast.unparse(call.node.func)
             if has_to and _is_misused(module.source, function, call.node):
-                shown = ast.unparse(call.node.func)
                 yield call.node, f"{shown}(…) is not awaited: write `await {shown}(…)`"
+            elif has_to and call.ends_round and (started := _starts_dropped_task(module.source, call.node)):
+                yield call.node, f"{started}({shown}(…)) is not awaited: keep what it returns, and await that"
 
 
 def _is_misused(source: Source, function: ContextFunction, node: ast.Call) -> bool:
@@ -42,6 +45,14 @@ def _is_misused(source: Source, function: ContextFunction, node: ast.Call) -> bo
     names = [each.id for each in targets if isinstance(each, ast.Name)]
     is_unpacked = any(isinstance(each, ast.Tuple | ast.List) for each in targets)
     return is_unpacked or any(_is_misused_name(source, function, name) for name in names)
+
+
+def _starts_dropped_task(source: Source, call: ast.Call) -> str | None:
+    """Return the function that starts a task for a call, in a statement that keeps nothing to await."""
+    outer = source.parents[call]
+    if not isinstance(outer, ast.Call) or not isinstance(source.parents[outer], ast.Expr):
+        return None
+    return ast.unparse(outer.func) if source.dotted(outer.func) in _TASKS else None
 
 
 def _is_misused_name(source: Source, function: ContextFunction, name: str) -> bool:

@@ -117,7 +117,7 @@ def changed_path(source: Source, call: ast.Call) -> ast.expr | None:
     paths: list[ast.expr] = []
     if name in _FILE_CALLS:
         paths = call.args[_FILE_CALLS[name] : 2]
-    elif name in ("open", "io.open"):
+    elif name in ("open", "io.open", "aiofiles.open"):
         paths = call.args[:1] if _writes(call, mode=1) else []
     elif isinstance(call.func, ast.Attribute):
         method, receiver = call.func.attr, call.func.value

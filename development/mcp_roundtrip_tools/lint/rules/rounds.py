@@ -56,7 +56,10 @@ def _asks(module: Module, node: ast.Call) -> bool:
     return called is not None and module.can_end_round(called.node)
 
 
-_SWALLOWED = frozenset({"BaseException", "builtins.BaseException", "mcp_roundtrip.Suspend"})
+_SWALLOWED = frozenset(
+    {"BaseException", "builtins.BaseException", "mcp_roundtrip.Suspend", "asyncio.CancelledError"}
+)
+"""What ends a round, in an async tool by a cancellation."""
 
 
 def check_handlers(module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -106,7 +109,12 @@ def _suppressed(module: Module, node: ast.With | ast.AsyncWith) -> Iterator[tupl
             yield call, f"{ast.unparse(call)} catches the end of the round: write `suppress(Exception)`"
 
 
-_LIMITS: Final = frozenset({"asyncio.wait_for", "asyncio.timeout", "asyncio.timeout_at"})
+_LIMITS: Final = frozenset(
+    {
+        *("asyncio.wait_for", "asyncio.timeout", "asyncio.timeout_at"),
+        *("anyio.fail_after", "anyio.move_on_after"),
+    }
+)
 _ORDER: Final = (
     "completes in another order in every round: write `gather`, which returns the results in the order of "
     "its arguments, or race inside a step"
