@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -67,6 +68,14 @@ def pay(amount: int = 1) -> str:
 
 async def pay_later() -> str:
     return "paid"
+
+
+def infinite_ratio() -> list[float]:
+    return [1.0, float("inf")]
+
+
+def iterable_rows() -> Iterable[int]:
+    return [1]
 
 
 async def play_in_an_async_test() -> None:
@@ -280,6 +289,8 @@ mistakes(
         "a step that returns what json cannot hold": lambda: run(
             lambda ctx: ctx.step("connect", lambda: {"connection": Connection()})
         ),
+        "a step that returns no finite number": lambda: run(lambda ctx: ctx.step("ratio", infinite_ratio)),
+        "a step that returns an iterable": lambda: run(lambda ctx: ctx.step("rows", iterable_rows)),
         "a step that returns two keys with one name": lambda: run(
             lambda ctx: ctx.step("count", lambda: {1: "a", "1": "b"})
         ),

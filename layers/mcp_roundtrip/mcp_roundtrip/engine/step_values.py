@@ -19,13 +19,12 @@ from weakref import WeakKeyDictionary
 
 import pydantic_core
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.arguments.input_schema import explain_type_error
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read
+from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.serialization import (
     TYPE_ERRORS,
@@ -163,13 +162,22 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
     try:
         types = type_adapter(annotation, base64_bytes=True)
         data = _to_data(types, value)
-        text = _STRICT.encode(data).encode()
     except TYPE_ERRORS as error:
         raise UsageError(_unusable(annotation, error)) from None
-    except (PydanticSerializationError, ValueError):
+    except ValueError:
+        remedy = "return what the annotation says, or change it"
+        if any(node["type"] == "generator" for node in nodes(types.core_schema)):
+            remedy = "write `list` in place of Iterable"
         raise UsageError(
             f"returned {type(value).__name__}, which does not fit its return type {type_name(annotation)}; "
-            "return what the annotation says, or change it"
+            f"{remedy}"
+        ) from None
+    try:
+        text = _STRICT.encode(data).encode()
+    except ValueError:
+        raise UsageError(
+            f"returned a value that JSON cannot hold{locate_unserializable(data, 'result')}; return finite "
+            "numbers and whole characters"
         ) from None
     try:
         result = types.validate_json(text, by_alias=False, by_name=True)
