@@ -2,54 +2,101 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcp_roundtrip import Context, Elicit
+from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitationDeclined
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput
-from support.passes import Passes, accept
+from support.passes import AsyncPasses, Passes, accept
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)
-OPERATIONS = st.tuples(st.sampled_from(["step", "ask", "ask two", "now", "random"]), VALUES)
+KINDS = ["step", "ask", "ask two", "ask in vain", "now", "random"]
+OPERATIONS = st.tuples(st.sampled_from(KINDS), VALUES)
 PROGRAMS = st.lists(OPERATIONS, max_size=8)
 
 Program = list[tuple[str, Any]]
+Calls = Generator[tuple[str, Sequence[Any]], Any, list[Any]]
 
 
-def tool(program: Program, ran: Counter[str]) -> Callable[[Context], list[Any]]:
-    """Return a tool that executes the operations and returns all values. `ran` counts its effects."""
+def calls(program: Program, ran: Counter[str]) -> Calls:
+    """Yield the context's methods that a tool calls, with the arguments; return all values.
+
+    `ran` counts the tool's effects.
+    """
 
     def effect(key: str, value: Any) -> Any:
         ran[key] += 1
         return value
 
-    def do(ctx: Context, key: str, kind: str, value: Any) -> Any:
+    values: list[Any] = []
+    for index, (kind, value) in enumerate(program):
+        key = f"k{index}"
         match kind:
             case "step":
-                return ctx.step(key, effect, key, value)
+                values.append((yield "step", (key, effect, key, value)))
             case "ask":
-                return ctx.elicit(key, f"{key}?", int)
+                values.append((yield "elicit", (key, f"{key}?", int)))
             case "ask two":
-                return list(ctx.ask(Elicit(f"{key}a", "a?", int), Elicit(f"{key}b", "b?", int)))
+                values.extend((yield "ask", (Elicit(f"{key}a", "a?", int), Elicit(f"{key}b", "b?", int))))
+            case "ask in vain":
+                try:
+                    yield "elicit", (f"{key} in vain", f"{key}?", int)
+                except ElicitationDeclined as declined:
+                    values.append(declined.key)
             case "now":
-                return ctx.now(key).isoformat()
+                values.append((yield "now", (key,)).isoformat())
             case _:
-                return ctx.random(key)
+                values.append((yield "random", (key,)))
+    return values
+
+
+def tool(program: Program, ran: Counter[str]) -> Callable[[Context], list[Any]]:
+    """Return a tool that makes these calls."""
 
     def body(ctx: Context) -> list[Any]:
-        return [do(ctx, f"k{index}", *operation) for index, operation in enumerate(program)]
+        made, result = calls(program, ran), None
+        proceed: Callable[[Any], tuple[str, Sequence[Any]]] = made.send
+        while True:
+            try:
+                method, arguments = proceed(result)
+            except StopIteration as end:
+                return end.value
+            try:
+                result, proceed = getattr(ctx, method)(*arguments), made.send
+            except ElicitationDeclined as declined:
+                result, proceed = declined, made.throw
+
+    return body
+
+
+def async_tool(program: Program, ran: Counter[str]) -> Callable[[AsyncContext], Awaitable[list[Any]]]:
+    """Return an async tool that makes these calls."""
+
+    async def body(ctx: AsyncContext) -> list[Any]:
+        made, result = calls(program, ran), None
+        proceed: Callable[[Any], tuple[str, Sequence[Any]]] = made.send
+        while True:
+            try:
+                method, arguments = proceed(result)
+            except StopIteration as end:
+                return end.value
+            try:
+                result, proceed = await getattr(ctx, method)(*arguments), made.send
+            except ElicitationDeclined as declined:
+                result, proceed = declined, made.throw
 
     return body
 
 
 def answers(asked: Any) -> dict[str, Any]:
     """Return an answer for each question, derived from its key."""
-    return {key: accept(sum(key.encode())) for key in asked}
+    refusal = {"action": "decline"}
+    return {key: refusal if key.endswith("in vain") else accept(sum(key.encode())) for key in asked}
 
 
 def play(call: Passes, *, answered: int = 100, remaining_ms: float = 30_000) -> tuple[Any, list[Journal]]:
@@ -76,6 +123,17 @@ def test_a_call_interrupted_anywhere_runs_each_step_once_and_has_the_same_result
     straight, _ = play(Passes(tool(program, Counter())))
     interrupted, _ = play(Passes(tool(program, ran)), answered=answered, remaining_ms=remaining_ms)
     assert interrupted == straight
+    assert ran == {f"k{index}": 1 for index, (kind, _) in enumerate(program) if kind == "step"}
+
+
+@given(PROGRAMS, st.integers(1, 2), st.sampled_from([0, 30_000]))
+def test_an_async_tool_has_the_journals_and_the_result_of_a_tool_with_the_same_calls(
+    program, answered, remaining_ms
+):
+    ran: Counter[str] = Counter()
+    made = play(Passes(tool(program, Counter())), answered=answered, remaining_ms=remaining_ms)
+    awaited = play(AsyncPasses(async_tool(program, ran)), answered=answered, remaining_ms=remaining_ms)
+    assert awaited == made
     assert ran == {f"k{index}": 1 for index, (kind, _) in enumerate(program) if kind == "step"}
 
 
