@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -201,6 +202,25 @@ def test_calls_of_the_context_do_nothing_while_the_tool_unwinds(name):
         assert asked(call()).keys() == {"q"}
         assert call.run is not None
         assert call.run.notifications.messages == []
+
+
+def test_a_context_that_is_kept_after_its_round_runs_no_step_and_asks_nothing():
+    ran: list[str] = []
+    kept: list[Any] = []
+
+    def body(ctx: Context) -> None:
+        kept.append(ctx)
+        kept[0].step("effect", lambda: ran.append("step"))
+
+    async def async_body(ctx: AsyncContext) -> None:
+        kept.append(ctx)
+        await kept[0].elicit("q", "?", str)
+
+    for call in (Passes(body), AsyncPasses(async_body)):
+        kept.clear()
+        call()
+        assert error(replace(call)(), UsageError)
+    assert ran == ["step"]
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit, asyncio.CancelledError])

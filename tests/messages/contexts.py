@@ -78,6 +78,12 @@ def iterable_rows() -> Iterable[int]:
     return [1]
 
 
+def use_a_context_twice() -> None:
+    kept: list[Any] = []
+    Passes(lambda ctx: kept.append(ctx))()
+    run(lambda ctx: kept[0].step("pay", pay))
+
+
 async def play_in_an_async_test() -> None:
     raise error(run_async_pass(pay_later, {}, Passes(print).make_run(), None, None))
 
@@ -302,6 +308,7 @@ mistakes(
         "a step that runs at most once outside a task": lambda: run(
             lambda ctx: ctx.step("pay", pay, at_most_once=True)
         ),
+        "a context that is kept after its round": use_a_context_twice,
         "an async tool in an async test": lambda: asyncio.run(play_in_an_async_test()),
         "no attempts": lambda: Retry(attempts=0),
         "retries on a list of exceptions": lambda: Retry(on=[ConnectionError]),

@@ -215,6 +215,7 @@ async def run_branches(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
         await branches.unwind()
     finally:
         loop.set_task_factory(factory)
+        run.has_ended = True
     if run.fault is not None:
         return Failed(run.fault)
     return suspended_outcome(run) if ended is None else ended

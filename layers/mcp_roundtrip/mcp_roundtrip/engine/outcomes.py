@@ -80,6 +80,7 @@ def run_function(function: Callable[..., Any], arguments: Mapping[str, Any], run
         outcome = Done(function(**arguments))
     except BaseException as error:  # Suspend, but also SystemExit, which would end the Lambda environment
         outcome = Failed(error)
+    run.has_ended = True
     if run.fault is not None:
         return Failed(run.fault)
     return suspended_outcome(run) if run.suspension.has_begun else outcome

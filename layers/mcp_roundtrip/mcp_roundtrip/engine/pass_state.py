@@ -126,11 +126,13 @@ class Suspension(Struct):
 class Run:
     """One pass: its history, its inputs and requests, and how it ends.
 
-    `fault` is the first error that decides the outcome even if the tool's code catches it.
+    `fault` is the first error that decides the outcome even if the tool's code catches it. `has_ended`: the
+    function has returned, and its context cannot be used any more.
     """
 
     __slots__ = (
-        "fault", "history", "inputs", "notifications", "requests", "services", "suspension", "tasks",
+        "fault", "has_ended", "history", "inputs", "notifications", "requests", "services", "suspension",
+        "tasks",
     )  # fmt: skip
 
     def __init__(
@@ -149,6 +151,7 @@ class Run:
         self.requests = InputRequests()
         self.suspension = Suspension()
         self.fault: Exception | None = None
+        self.has_ended = False
 
     @property
     def is_task(self) -> bool:
@@ -183,8 +186,10 @@ class Run:
     def check_context_usable(self) -> None:
         """Raise UsageError while the function of a step, or the `done` of a question, is running.
 
-        Raises Suspend once the pass is suspended.
+        Raises UsageError after the pass, too, and Suspend once the pass is suspended.
         """
+        if self.has_ended:
+            raise UsageError("the context is used after its round; use the context that the function gets")
         if self.suspension.has_begun:
             raise Suspend
         if (function := running_function.get()) is not None:
