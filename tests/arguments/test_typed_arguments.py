@@ -206,6 +206,25 @@ def test_methods_and_partials_are_read_like_functions():
     assert arguments(partial).signature.prose == "Do it."
 
 
+def test_an_object_that_decorates_a_function_is_read_like_the_function():
+    class Decorator:
+        """Counts."""
+
+        def __init__(self, function):
+            functools.update_wrapper(self, function)
+
+        def __call__(self, *args, **kwargs):
+            """Count and call."""
+
+    @Decorator
+    def tool(c: Context, name: str):
+        """Do it."""
+
+    signature = arguments(tool).signature
+    assert (signature.context_parameter, signature.prose) == ("c", "Do it.")
+    assert schema(tool)["properties"]["name"]["type"] == "string"
+
+
 # The values
 
 

@@ -185,10 +185,8 @@ def function_name(function: Callable[..., Any]) -> str:
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
     """Return the parsed docstring; for a callable object that of its `__call__` or of its class."""
-    target = unwrap_function(function)
-    text = target.__doc__
-    if not (inspect.isroutine(target) or inspect.isclass(target)):
-        text = type(target).__call__.__doc__ or type(target).__doc__
+    target, definition = unwrap_function(function), _definition(function)
+    text = definition.__doc__ or (None if definition is target else type(target).__doc__)
     if not text:
         return "", {}
     return parse_docstring(text)
@@ -223,13 +221,17 @@ def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return [parameter for name, parameter in found.items() if name not in preset]
 
 
+def _definition(function: Callable[..., Any]) -> Any:
+    """Return what has the annotations and the docstring: a decorator's object has them, others `__call__`."""
+    target = unwrap_function(function)
+    has_own = inspect.isroutine(target) or inspect.isclass(target) or hasattr(target, "__wrapped__")
+    return target if has_own else type(target).__call__
+
+
 def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the evaluated annotations of `function`. Raises DefinitionError if one cannot be evaluated."""
-    target = unwrap_function(function)
-    if not (inspect.isroutine(target) or inspect.isclass(target)):
-        target = type(target).__call__
     try:
-        return get_type_hints(target, include_extras=True)
+        return get_type_hints(_definition(function), include_extras=True)
     except NameError as error:
         raise DefinitionError(
             f"{function_name(function)}: the annotation {error.name!r} does not exist at run time; "
