@@ -108,6 +108,13 @@ def test_lines_of_a_tool_have_the_level_of_its_server_that_lambda_sets():
     assert {line["message"] for line in found} - {"audited"} == {"cancelled"}
 
 
+def test_lines_of_requests_are_not_written_if_the_level_of_powertools_is_above_that_of_lambda():
+    request, levels = call("cancel", {"order": "A-1"}), {"POWERTOOLS_LOG_LEVEL": "WARNING"}
+    found = {line["message"] for line in logged(request, AWS_LAMBDA_LOG_LEVEL="INFO", **levels)}
+    assert "request_completed" not in found
+    assert "cancelled" in found
+
+
 def test_lines_of_a_tool_have_the_service_of_its_function_and_redacted_tracebacks():
     requests = call("cancel", {"order": "A-1"}), call("fail", {"order": "4111 1111"})
     lines = logged(*requests, AWS_LAMBDA_FUNCTION_NAME="shop_orders", MCP_ISSUER="shop")

@@ -65,6 +65,7 @@ def observer() -> Observer:
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
         service=_service(),
+        level=os.environ.get("POWERTOOLS_LOG_LEVEL"),
         starts_cold=initialization_type() in (ON_DEMAND, SNAP_START),
         redacts=os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") != LOCAL_LOG_STREAM,
     )

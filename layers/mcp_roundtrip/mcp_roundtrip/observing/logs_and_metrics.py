@@ -131,9 +131,10 @@ keeps the handler that its first `Logger` had."""
 class LogObserver:
     """Writes log lines and metrics.
 
-    The variables of Powertools set `service`, `namespace` and `level` if they are None. An unknown level is
-    logged and ignored. `clock_ms` returns monotonic milliseconds. `starts_cold` is whether the first request
-    waits for the initialization. With `redacts`, tracebacks do not have the values of requests.
+    The variables of Powertools set `service` and `namespace` if they are None. The higher one of `level` and
+    that of Lambda's LoggingConfig counts. An unknown level is logged and ignored. `clock_ms` returns
+    monotonic milliseconds. `starts_cold` is whether the first request waits for the initialization. With
+    `redacts`, tracebacks do not have the values of requests.
 
     A line that cannot be written fails no request.
     """
@@ -183,7 +184,9 @@ class LogObserver:
         self._logger.remove_keys(["sampling_rate"])
         self._own = logging.getLogger(_LOGGER_NAME)
         self._own.propagate = False  # handlers of the root logger would write it again
-        self._own.setLevel(self._own.level or logging.DEBUG)  # Lambda's TRACE is none: the root's would count
+        # Powertools prefers Lambda's level, INFO by default. Its TRACE is none, and the root's would count.
+        chosen = logging.getLevelNamesMapping().get(level or "", logging.DEBUG)
+        self._own.setLevel(max(self._own.level, chosen))
         # A child shares the keys of its parent, and does not decide its format, as a first `Logger` would.
         self._tool_logger = Logger(service=service, level=level, child=True)
         self._service = self._tool_logger.service
