@@ -195,15 +195,6 @@ def test_reserved_concurrency_above_the_quota_is_refused_before_the_build(histor
     history.edit("template.yaml", lambda text: text.replace(f"{reserves}950", f"{reserves}20"))
 
 
-def test_a_stack_from_before_the_platform_is_refused_before_the_build(history):
-    cloudformation = history.deployer.cloud.client("cloudformation")
-    old = "Parameters: {A: {Type: String, Default: b}}\nResources: {Jobs: {Type: AWS::SQS::Queue}}\n"
-    cloudformation.create_stack(StackName="old", TemplateBody=old)
-    cloudformation.get_waiter("stack_create_complete").wait(StackName="old", WaiterConfig={"Delay": 1})
-    history.edit("samconfig.toml", lambda text: f'{text}\n[old.global.parameters]\nstack_name = "old"\n')
-    history.is_refused("write another stack_name into samconfig.toml", "ENV=old", "PARAMETERS=AuthMode=none")
-
-
 def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history):
     change = ("BUILD=0", f"PARAMETERS={MODES['jwt']}")
     history.edit(BUILT_TEMPLATE, with_a_broken_queue)

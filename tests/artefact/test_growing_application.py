@@ -118,9 +118,12 @@ class Application:
         return dict(line.split("=", 1) for line in variables["MCP_SETTINGS"].splitlines())
 
 
+EXISTING = "Parameters: {Size: {Type: String, Default: s}}\nResources: {Jobs: {Type: AWS::SQS::Queue}}\n"
+
+
 @pytest.fixture(scope="module")
 def application(tmp_path_factory):
-    """Yield a new application, deployed for everyone with an older package."""
+    """Yield a new application, deployed for everyone with an older package over the stack of another one."""
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("growing")
     write_application(folder / "orders", NATIVE_RUNTIME, NATIVE_ARCHITECTURE, wheel_in(folder))
@@ -129,6 +132,9 @@ def application(tmp_path_factory):
     with aws_account.running(tmp_path_factory.mktemp("cloud")) as cloud, authorization_server() as issuer:
         app = Application(Deployer(cloud, folder / "orders", "orders"), issuer, older)
         app.edit(TEMPLATE, PASSED, f"{PASSED}        EndpointUri: {ENDPOINT}\n")
+        cloudformation = cloud.client("cloudformation")
+        cloudformation.create_stack(StackName="orders", TemplateBody=EXISTING)
+        cloudformation.get_waiter("stack_create_complete").wait(StackName="orders", WaiterConfig={"Delay": 1})
         app.make("deploy", "PARAMETERS=AuthMode=none")
         yield app
 

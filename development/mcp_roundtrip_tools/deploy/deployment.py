@@ -30,7 +30,7 @@ from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.template.parameters import defaults, refused_value
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree
-from mcp_roundtrip_tools.template.yaml_reader import load, parse
+from mcp_roundtrip_tools.template.yaml_reader import load
 
 BUILT: Final = Path(".aws-sam/build/template.yaml")
 RUNTIME, ARCHITECTURE = "PythonRuntime", "Architecture"
@@ -192,7 +192,6 @@ class Deployment:
         connected = self._account()
         connected.check_credentials()
         connected.check_stack(stack)
-        self._check_running(connected, stack)
         if problem := refused_issuer(checks.known_values(self.stack)):
             raise Refused(problem)
         problems = list(connected.refused_concurrency(checks.reserved_concurrency(self.stack)))
@@ -200,18 +199,6 @@ class Deployment:
             raise Refused(*problems)
         if connected.delete_failed_creation(stack):
             print(f"The first deployment of {stack} had failed: the empty stack was deleted.")
-
-    def _check_running(self, connected: account.Account, stack: str) -> None:
-        """Raise Refused for a stack from before platform/: names would have to move into a nested stack."""
-        running = account.running_release(connected, stack)
-        if running is None or not self.tree.nested:
-            return
-        if self.tree.nested.keys().isdisjoint(parse(running.template)["Resources"]):
-            raise Refused(
-                f"The stack {stack} has none of the nested stacks of this template, so it cannot be updated. "
-                "Replace it: write another stack_name into samconfig.toml, deploy, move the clients to the "
-                "new endpoint, and delete the old stack when none of its tasks is open."
-            )
 
     def rollback(self, program: Path, options: Sequence[str]) -> int:
         """Deploy what ran before the last deployment; return the exit status. Raises Refused."""
