@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import required_parameters
 from mcp_roundtrip_tools.template.resources import FUNCTION
 from mcp_roundtrip_tools.template.stacks import Stack
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, hint_for
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, hint_for, platform_version
 
 IN_THE_REGION = (
     *("CertificateArn", "StateKeyArn", "TrustedStateKeyArns", "StateEncryptionKeyArn"),
@@ -36,8 +36,12 @@ def stack_of(tree: TemplateTree, values: Mapping[str, str], name: str | None) ->
 
 
 def known_values(root: Stack) -> dict[str, str]:
-    """Return the known values of all parameters. A nested stack's replaces the root's of the same name."""
-    found = {name: value for stack in root.all() for name, value in stack.parameters().items()}
+    """Return the known values of parameters: the platform's, and the application's of other names.
+
+    Other nested stacks may have parameters of the same names with another meaning.
+    """
+    platforms = [each for each in root.nested.values() if platform_version(each.tree.document)]
+    found = {name: value for stack in (root, *platforms) for name, value in stack.parameters().items()}
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 

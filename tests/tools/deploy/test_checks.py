@@ -16,7 +16,7 @@ from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.template_tree import read_tree
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 from support.transformed_template import stack
@@ -79,6 +79,20 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
 def test_a_value_that_cannot_work_is_refused(parameters, sentence):
     [problem] = refused(**parameters)
     assert sentence in problem
+
+
+def test_a_nested_stack_of_the_author_may_name_another_region():
+    certificate = "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a"
+    cdn = {"Parameters": {"CertificateArn": {"Type": "String", "Default": certificate}}, "Resources": {}}
+    document = deepcopy(dict(TREE.document))
+    document["Resources"]["Cdn"] = {
+        "Type": "AWS::CloudFormation::Stack",
+        "Properties": {"TemplateURL": "cdn"},
+    }
+    nested = {**TREE.nested, "Cdn": TemplateTree(ROOT / "cdn", "cdn", cdn, {})}
+    tree = replace(TREE, document=document, nested=nested)
+    local = Answers({"global": {"stack_name": "tools"}}, {"AuthMode": "none"})
+    assert list(refusals(tree, Environment("default", Answers(), local), REGION)) == []
 
 
 @pytest.mark.parametrize("stack", ["", "1tools", "my_tools", "tools!", "x" * 129])
