@@ -55,3 +55,10 @@ def test_a_stand_in_that_cannot_be_served_is_named(template, file, source, messa
     template.write_text(template.read_text().replace("services/prices.py", file))
     with pytest.raises(TemplateError, match=f"{file}.*{message}"), serve(template):
         pass
+
+
+@pytest.mark.parametrize("section", ["[a]", "{Variables: [a]}", "{StandIns: a}", "{StandIn: {A: b.py}}"])
+def test_a_section_of_another_form_is_refused(section, template):
+    template.write_text(f"Metadata: {{LocalRun: {section}}}\nResources: {{}}\n")
+    with pytest.raises(TemplateError, match=r"Metadata\.LocalRun: must have only"), serve(template):
+        pass

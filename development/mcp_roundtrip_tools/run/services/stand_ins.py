@@ -38,9 +38,9 @@ def serve_stand_ins(template: Path, names: Collection[str] = LOCAL_NAMES) -> Ite
     no `respond`, and for an invalid variable.
     """
     section = _section(template)
-    found = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}
+    found = {name: _variable(name, value) for name, value in section.get("Variables", {}).items()}
     with ExitStack() as stack:
-        for name, file in (section.get("StandIns") or {}).items():
+        for name, file in section.get("StandIns", {}).items():
             server = HttpServer(load_respond(template.parent / file), names=names).start()
             stack.callback(server.close)
             found[name] = server.url
@@ -60,8 +60,14 @@ def has_stand_ins(template: Path) -> bool:
     return bool(section.get("StandIns") or section.get("Variables"))
 
 
-def _section(template: Path) -> Mapping[str, Any]:
-    return (load(template).get("Metadata") or {}).get("LocalRun") or {}
+def _section(template: Path) -> Mapping[str, Mapping[str, Any]]:
+    metadata = load(template).get("Metadata")
+    section = (metadata.get("LocalRun") if isinstance(metadata, dict) else None) or {}
+    if isinstance(section, dict) and section.keys() <= {"StandIns", "Variables"}:
+        members = {name: value or {} for name, value in section.items()}
+        if all(isinstance(each, dict) for each in members.values()):
+            return members
+    raise TemplateError("Metadata.LocalRun: must have only the members StandIns and Variables, two objects")
 
 
 def load_respond(file: Path) -> Respond:
