@@ -28,6 +28,10 @@ class Color(Enum):
     RED = (1, 2)
 
 
+class Point(BaseModel):
+    x: int
+
+
 class Undefined(BaseModel):
     other: "Elsewhere"  # noqa: F821, UP037 - the mistake
 
@@ -312,6 +316,8 @@ mistakes(
         "a name without characters": lambda: tool(annotated(str), name=""),
         "a parameter that is a class": lambda: tool(annotated(type[int])),
         "a parameter of no enumeration": lambda: tool(annotated(Enum)),
+        "a set of objects": lambda: tool(annotated(set[Point])),
+        "a dict whose names are pairs": lambda: tool(annotated(dict[tuple[int, int], str])),
         "a schema of no object": lambda: raw({"type": "string"}),
         "a schema in another dialect": lambda: raw(
             {"type": "object", "$schema": "https://example.com/schema"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from enum import Enum, IntEnum
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ImportString,
+    RootModel,
     TypeAdapter,
     create_model,
 )
@@ -159,12 +161,26 @@ class Level(IntEnum):
         list[IntEnum],
         dict[Literal[1, 2], int],
         dict[Level, int],
+        dict[tuple[int, int], int],
+        dict[Leaf, int],
+        set[Leaf],
+        frozenset[list[int]],
     ],
 )
 def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
     model = create_model("Model", inner=(annotation, ...))
     with pytest.raises(DefinitionError, match=r"parameter 'x'.*inner.*; write "):
         arguments_of(model).json_schema()
+
+
+class Code(RootModel[str], frozen=True): ...
+
+
+@pytest.mark.parametrize(
+    "annotation", [set[Code], dict[Code, int], set[tuple[int, str]], set[frozenset[int]], dict[date, int]]
+)
+def test_items_of_sets_and_keys_may_be_what_has_a_hash_and_a_name(annotation: Any) -> None:
+    refuse_unusable(TypeAdapter(annotation).core_schema)
 
 
 @pytest.mark.parametrize(

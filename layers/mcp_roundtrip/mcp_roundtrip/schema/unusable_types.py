@@ -20,6 +20,10 @@ _PATTERN_COMPILERS: Final = frozenset(
 )
 """pydantic's functions that compile a text from the client."""
 
+_NEVER_HASHABLE: Final = frozenset({"list", "set", "dict", "typed-dict"})
+_NEVER_TEXT: Final = _NEVER_HASHABLE | {"frozenset", "tuple", "named-tuple", "model", "dataclass", "none"}
+"""Types of core schemas that no set can hold, and that no name of a JSON object is read as."""
+
 
 def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
     """Raise DefinitionError for a type that a client's JSON cannot be read as.
@@ -54,6 +58,8 @@ def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
             return _literal_problem(schema["expected"])
         case "dict" | "counter":
             return _keys_problem(schema.get("keys_schema", {}))
+        case "set" | "frozenset":
+            return _items_problem(schema.get("items_schema", {}))
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
@@ -80,10 +86,24 @@ def _literal_problem(expected: list[Any]) -> str | None:
 
 def _keys_problem(keys: CoreSchema) -> str | None:
     """Return why no name of a JSON object is a key; None if some are. Numbers are read from names."""
+    if keys.get("type") in _NEVER_TEXT and not keys.get("root_model"):
+        return f"the names of a JSON object are text, and never {_name(keys)}; write a list of objects"
     values = keys.get("expected") or [each.value for each in keys.get("members", ())]
     if not values or any(isinstance(each, str) for each in values):
         return None
     return f"the names of a JSON object are text, and never {values[0]!r}; write a Literal of texts"
+
+
+def _items_problem(items: CoreSchema) -> str | None:
+    """Return why no set can hold a value of a type."""
+    cls = items.get("cls")  # of a model or a dataclass
+    if items.get("type") in _NEVER_HASHABLE or (cls is not None and cls.__hash__ is None):
+        return f"a set cannot hold {_name(items)}, which has no hash; write a list"
+    return None
+
+
+def _name(schema: CoreSchema) -> str:
+    return getattr(schema.get("cls"), "__name__", None) or str(schema["type"])
 
 
 def _pattern_problem(pattern: str | re.Pattern[str], *, is_python_re: bool) -> str | None:
