@@ -20,7 +20,7 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
 from mcp_roundtrip.schema.json_in_texts import with_parsed_json
-from mcp_roundtrip.schema.json_schema_errors import compile_schema, input_problems
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
@@ -70,8 +70,10 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         self, given: Mapping[str, Any], length: int, other_patterns: frozenset[str] = frozenset()
     ) -> None:
         value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
-        if problems := input_problems(self.validator, value, length, self.root, other_patterns):
-            raise InvalidValue("\n".join(problems))
+        if problem := self.validator.exceeded_bound(value, length, other_patterns):
+            raise InvalidValue(f"{format_location(self.root, ())}: {problem}")
+        if found := problems(self.validator, value, self.root):
+            raise InvalidValue("\n".join(found))
 
     def _without_empty(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         if None not in raw.values() and "" not in raw.values():
@@ -104,7 +106,7 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
                 raise invalid_value(error, self.root) from None
-        self._check(exact, len(text), self._patterns)
+        self._check(exact, len(text), self._own_patterns)
         return read_typed(self._typed_validator, text, self.root)
 
     @cached_property
@@ -116,9 +118,10 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
         return typed_validator(self.types.core_schema, self.validator.patterns)
 
     @cached_property
-    def _patterns(self) -> frozenset[str]:
-        """The patterns of the type. The JSON Schema has others, such as that of a Decimal."""
-        return frozenset(node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
+    def _own_patterns(self) -> frozenset[str]:
+        """The patterns of the type that its JSON Schema does not have, such as those of a form."""
+        patterns = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
+        return frozenset(patterns).difference(self.validator.patterns)
 
 
 def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]:

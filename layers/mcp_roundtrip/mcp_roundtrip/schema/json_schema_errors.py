@@ -46,22 +46,6 @@ def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:
     return [*dict.fromkeys(lines), *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 
 
-def input_problems(
-    validator: SchemaValidator,
-    value: Any,
-    length: int,
-    root: str,
-    other_patterns: frozenset[str] = frozenset(),
-) -> list[str]:
-    """Do the same for a client's data, which is refused if it may take more than a second to check.
-
-    `length` is that of its text, with which `other_patterns` are matched, too.
-    """
-    if problem := validator.exceeded_bound(value, length, other_patterns):
-        return [f"{format_location(root, ())}: {problem}"]
-    return problems(validator, value, root)
-
-
 _OF_TYPE: Final = ("type", "enum", "const", "falseSchema")
 """Keywords about a value as a whole."""
 

@@ -22,7 +22,6 @@ from mcp_roundtrip.schema.patterns import BASE64, MAX_MATCHING, TEXT_TOO_LONG, m
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
     REFERENCES,
-    all_patterns,
     dialect_of,
     escaped,
     nodes,
@@ -72,11 +71,10 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
         `length` is that of its text, with which `other_patterns` are matched, too.
         """
-        if length <= SHORT_INPUT and self._is_fast_if_short and other_patterns <= self.patterns:
+        if length <= SHORT_INPUT and self._is_fast_if_short and not other_patterns:
             return None
         checking, matched = self._work("#", value)
-        others = dict.fromkeys(other_patterns - self.patterns, 1)
-        if matched + matching(others, value) > MAX_MATCHING:
+        if matched + matching(dict.fromkeys(other_patterns, 1), value) > MAX_MATCHING:
             return TEXT_TOO_LONG
         return TOO_MUCH_WORK if checking > MAX_WORK else None
 
@@ -125,10 +123,10 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         checking = sum(work(cost, part) for cost, part in parts)
         return checking, sum(matching(cost.matches, part) for cost, part in parts)
 
-    @cached_property
-    def patterns(self) -> frozenset[str]:
-        """The patterns of the schema."""
-        return all_patterns(self.schema)
+    @property
+    def patterns(self) -> Collection[str]:
+        """The patterns that are matched with texts."""
+        return self._costs.whole.matches.keys()
 
     @cached_property
     def _costs(self) -> SchemaCosts:
