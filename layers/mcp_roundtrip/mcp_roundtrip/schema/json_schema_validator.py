@@ -79,17 +79,13 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         return TOO_MUCH_WORK if checking > MAX_WORK else None
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-        """Return an object without those of the named members that the property of their name refuses."""
+        """Return an object without those of the named members whose value is refused."""
         return {
-            name: each
-            for name, each in value.items()
-            if name not in names or self.is_valid_by(f"#/properties/{escaped(name)}", each)
+            name: each for name, each in value.items() if name not in names or not self._refuses(name, each)
         }
 
-    def is_valid_by(self, pointer: str, value: Any) -> bool:
-        """Return whether JSON data is valid by the subschema at a JSON pointer, such as ``#/$defs/size``."""
-        validator = self._part(f"{_ROOT}{pointer}")
-        return validator is None or validator.is_valid(value)
+    def _refuses(self, name: str, value: Any) -> bool:
+        return any(error.instance_path for error in self.errors("#", {name: value}))
 
     def errors(self, pointer: str, value: Any) -> list[jsonschema_rs.ValidationError]:
         """Return the errors of JSON data by the subschema of `shallow` at a pointer.
@@ -97,9 +93,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         They are all if there are not many, else the first: each error has a copy of the invalid part.
         """
         is_moved = pointer in self.shallow.get("$defs", ())
-        validator = self._part(
-            f"{_SHALLOW}#/$defs/{escaped(pointer)}" if is_moved else f"{_SHALLOW}{pointer}"
-        )
+        validator = self._part(f"#/$defs/{escaped(pointer)}" if is_moved else pointer)
         if validator is None:
             return []
         copied = value_size(value) + text_bytes(value) // 1_000
@@ -155,16 +149,16 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     def _registry(self) -> jsonschema_rs.Registry:
         return jsonschema_rs.Registry([(_ROOT, _asserted(self.schema)), (_SHALLOW, self.shallow)])
 
-    def _part(self, uri: str) -> jsonschema_rs.Validator | None:
-        """Return the validator of a subschema, which is compiled once; None if there is no such place."""
-        if uri not in self._parts:
+    def _part(self, pointer: str) -> jsonschema_rs.Validator | None:
+        """Return the validator of a subschema of `shallow`; None if there is no such place."""
+        if pointer not in self._parts:
             # jsonschema-rs's own map of places takes 700 MB for a thousand references to as many properties.
-            part = {"$schema": dialect_of(self.schema), "$ref": uri}
+            part = {"$schema": dialect_of(self.schema), "$ref": f"{_SHALLOW}{pointer}"}
             try:
-                self._parts[uri] = _compile(part, registry=self._registry, mask="")
+                self._parts[pointer] = _compile(part, registry=self._registry, mask="")
             except jsonschema_rs.ValidationError:
-                self._parts[uri] = None
-        return self._parts[uri]
+                self._parts[pointer] = None
+        return self._parts[pointer]
 
 
 def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validator:
