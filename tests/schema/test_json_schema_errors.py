@@ -162,8 +162,8 @@ def test_a_short_input_is_checked_in_time_by_the_costliest_schema(value: Any) ->
     assert 3_500 < SchemaCosts(schema).whole.checks <= MAX_COST
     assert len(compact_json(value)) <= SHORT_INPUT
     validator = SchemaValidator.compile(schema)
-    assert validator.exceeded_bound(value, SHORT_INPUT) is None
-    assert validator.exceeded_bound(value, SHORT_INPUT + 1) is None
+    assert validator.costs.exceeded_bound(value, SHORT_INPUT) is None
+    assert validator.costs.exceeded_bound(value, SHORT_INPUT + 1) is None
 
 
 def deep(levels: int, name: str = "child") -> Any:

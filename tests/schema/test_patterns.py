@@ -18,15 +18,14 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.patterns import (
-    MAX_MATCHING,
     MAX_PATTERN_SIZE,
     NONLINEAR,
     NOT_COMPILED,
-    matching,
     pattern_problem,
     pattern_size,
     syntax_problem,
 )
+from mcp_roundtrip.schema.validation_cost import MAX_MATCHING, matching
 from support import skips
 from support.servers import arguments_of
 

@@ -70,7 +70,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         self, given: Mapping[str, Any], length: int, other_patterns: frozenset[str] = frozenset()
     ) -> None:
         value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
-        if problem := self.validator.exceeded_bound(value, length, other_patterns):
+        if problem := self.validator.costs.exceeded_bound(value, length, other_patterns):
             raise InvalidValue(f"{format_location(self.root, ())}: {problem}")
         if found := problems(self.validator, value, self.root):
             raise InvalidValue("\n".join(found))
@@ -115,13 +115,13 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:
-        return typed_validator(self.types.core_schema, self.validator.patterns)
+        return typed_validator(self.types.core_schema, self.validator.costs.whole.matches.keys())
 
     @cached_property
     def _own_patterns(self) -> frozenset[str]:
         """The patterns of the type that its JSON Schema does not have, such as those of a form."""
         patterns = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
-        return frozenset(patterns).difference(self.validator.patterns)
+        return frozenset(patterns).difference(self.validator.costs.whole.matches)
 
 
 def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]:

@@ -113,7 +113,7 @@ class Explanation(Struct, eq=False):
     def _errors(self, place: _Place) -> list[ValidationError]:
         """Return the errors of a value by a subschema; none if no work is left."""
         if self.work_left > 0:
-            self.work_left -= self.validator.work(place.pointer, place.value)
+            self.work_left -= self.validator.costs.work_of_errors(place.pointer, place.value)
         return self.validator.errors(place.pointer, place.value) if self.work_left > 0 else []
 
     def _problems(self, error: ValidationError, place: _Place) -> Iterator[Problem]:

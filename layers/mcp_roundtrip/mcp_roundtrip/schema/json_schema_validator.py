@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.patterns import BASE64, MAX_MATCHING, TEXT_TOO_LONG, matching, pattern_size
+from mcp_roundtrip.schema.patterns import BASE64
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
     REFERENCES,
@@ -27,15 +27,7 @@ from mcp_roundtrip.schema.subschemas import (
     nodes,
     resolve,
 )
-from mcp_roundtrip.schema.validation_cost import (
-    MAX_WORK,
-    SHORT_INPUT,
-    TOO_MUCH_WORK,
-    SchemaCosts,
-    text_bytes,
-    value_size,
-    work,
-)
+from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -64,20 +56,6 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         """Return whether JSON data is valid. Its text is Unicode (see `exact_input`)."""
         return self.whole.is_valid(value)
 
-    def exceeded_bound(
-        self, value: Any, length: int, other_patterns: frozenset[str] = frozenset()
-    ) -> str | None:
-        """Return the problem of a client's data that may take more than a second to check, or None.
-
-        `length` is that of its text, with which `other_patterns` are matched, too.
-        """
-        if length <= SHORT_INPUT and self._is_fast_if_short and not other_patterns:
-            return None
-        checking, matched = self._work("#", value)
-        if matched + matching(dict.fromkeys(other_patterns, 1), value) > MAX_MATCHING:
-            return TEXT_TOO_LONG
-        return TOO_MUCH_WORK if checking > MAX_WORK else None
-
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """Return an object without those of the named members whose value is refused."""
         return {
@@ -96,8 +74,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         validator = self._part(f"#/$defs/{escaped(pointer)}" if is_moved else pointer)
         if validator is None:
             return []
-        copied = value_size(value) + text_bytes(value) // 1_000
-        if self._costs.whole.checks * copied <= MAX_ERRORS:
+        if self.costs.whole.checks * copied_size(value) <= MAX_ERRORS:
             return list(validator.iter_errors(value))
         try:
             validator.validate(value)
@@ -105,36 +82,10 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             return [error.with_traceback(None)]  # its frames would keep the copies
         return []
 
-    def work(self, pointer: str, value: Any) -> int:
-        """Return how much work it is at most to ask for errors, of `MAX_WORK` in a second."""
-        checking, matched = self._work(pointer, value)
-        measuring = _MEASURING * value_size(value) + text_bytes(value) // _COPIED
-        return self._step + measuring + checking + matched // _PER_WORK
-
-    def _work(self, pointer: str, value: Any) -> tuple[int, int]:
-        """Return the work of checks, and the characters that are matched times the bytes of the patterns."""
-        parts = self._costs.of_parts(value) if pointer == "#" else [(self._costs.whole, value)]
-        checking = sum(work(cost, part) for cost, part in parts)
-        return checking, sum(matching(cost.matches, part) for cost, part in parts)
-
-    @property
-    def patterns(self) -> Collection[str]:
-        """The patterns that are matched with texts."""
-        return self._costs.whole.matches.keys()
-
     @cached_property
-    def _costs(self) -> SchemaCosts:
+    def costs(self) -> SchemaCosts:
+        """What bounds the time of checking and explaining."""
         return SchemaCosts(self.schema)
-
-    @cached_property
-    def _is_fast_if_short(self) -> bool:
-        """Whether a short input is checked within a second, whatever is in it."""
-        size = sum(times * pattern_size(pattern) for pattern, times in self._costs.whole.matches.items())
-        return size * SHORT_INPUT <= MAX_MATCHING and self._costs.whole.searches <= _FAST_SEARCHES
-
-    @cached_property
-    def _step(self) -> int:
-        return _STEP + _COMPILING * sum(1 for _ in nodes(self.schema))
 
     @cached_property
     def shallow(self) -> dict[str, Any]:
@@ -218,23 +169,6 @@ _NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "descripti
 
 _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 """Dialects in which `$ref` hides the keywords beside it."""
-
-_FAST_SEARCHES: Final = 10
-"""Searches for equal items that take a sixth of a second if a short input is all integers beyond 63 bits."""
-
-_STEP: Final = 1_000
-"""The work for a step of an explanation in Python."""
-
-_MEASURING: Final = 30
-"""The work to find out, in Python, how large a value is, for each of its values."""
-
-_COMPILING: Final = 10
-"""The work to compile a subschema once for several steps."""
-
-_COPIED: Final = 10
-"""Bytes of texts that are copied into an error for one work."""
-
-_PER_WORK: Final = MAX_MATCHING // MAX_WORK
 
 _NO_LONG_TEXT: Final = {"maxLength": 10_000}  # 4 MB of "(" take 224 MB to parse
 _FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {

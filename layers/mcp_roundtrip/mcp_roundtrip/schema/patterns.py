@@ -3,9 +3,6 @@
 Clients compile the patterns of a schema, and some lose every tool if they cannot compile one. Look-around and
 back-references are refused, because they cannot be matched in linear time. So are `&&`, `--`, `~~` and an
 unescaped `[` in a class, which the engine reads as operators and ECMA-262 as characters.
-
-The engine (Rust's `regex`, in jsonschema-rs) never backtracks: its time is at most the length of the text
-times the size of the compiled pattern.
 """
 
 from __future__ import annotations
@@ -17,24 +14,12 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.subschemas import all_patterns
-from mcp_roundtrip.schema.validation_cost import text_lengths
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""
 
-MAX_MATCHING: Final = 2_500_000_000
-"""Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
-
 BASE64: Final = "^([A-Za-z0-9+/_-]{4})*([A-Za-z0-9+/_-]{2}(==)?|[A-Za-z0-9+/_-]{3}=?)?$"
 """The pattern of the format `base64`. pydantic skips what is no Base64: it reads "%%" as no bytes."""
-
-TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
-
-_BYTES_PER_STATE: Final = 16
-"""A compiled pattern has fewer states than its bytes divided by this."""
-
-_UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
-"""Finds what lets a match be longer than the pattern, or begin elsewhere."""
 
 _PROPERTY: Final = (
     r"(?:Script|sc|Script_Extensions|scx|General_Category|gc)=\w+|[LMNPSZC][a-z]?|(?:[A-Z][a-z]+_)?(?:Letter|Mark"
@@ -124,21 +109,3 @@ def syntax_problem(pattern: str) -> str | None:
             return "has && or ~~ in a class, which engines read differently; write the character once"
         at, before = token.end(), kind
     return None
-
-
-def matching(matches: Mapping[str, int], value: Any) -> int:
-    """Return the characters of texts in JSON data times the bytes of compiled patterns.
-
-    `matches` says how often each pattern is matched with one text.
-    """
-    lengths = text_lengths(value) if matches else []
-    return sum(times * _matched(pattern, lengths) for pattern, times in matches.items())
-
-
-def _matched(pattern: str, lengths: list[int]) -> int:
-    """Return how many characters of texts the engine may read, times the bytes of the pattern."""
-    size = pattern_size(pattern)
-    has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
-    is_limited = pattern.startswith("^") and not has_no_limit
-    longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
-    return size * sum(min(each, longest) for each in lengths)

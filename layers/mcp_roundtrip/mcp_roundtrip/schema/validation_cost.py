@@ -3,13 +3,17 @@
 A schema has a cost, the number of checks that it makes of one value, and a value has a size. Their product is
 the work, in units of 25 ns. Composition multiplies: if both alternatives of an `anyOf` lead to one `$ref`,
 the target is checked twice, and on the next level four times.
+
+The engine of patterns (Rust's `regex`, in jsonschema-rs) never backtracks: its time is at most the length of
+the text times the size of the compiled pattern.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import starmap
 from operator import or_
 from typing import Any, Final
@@ -17,6 +21,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.patterns import pattern_size
 from mcp_roundtrip.schema.subschemas import (
     DATA_KEYWORDS,
     MAP_KEYWORDS,
@@ -35,7 +40,11 @@ MAX_WORK: Final = 40_000_000
 SHORT_INPUT: Final = 4_096
 """The characters of an input that has less than `MAX_WORK` by any schema: at most twice as many values."""
 
+MAX_MATCHING: Final = 2_500_000_000
+"""Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
+
 TOO_MUCH_WORK: Final = "Input has too many values or long numbers to be checked; send fewer or shorter ones"
+TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
 
 _MAX_DEPTH: Final = 200
 
@@ -53,6 +62,23 @@ _OPTIONS: Final = 3
 
 _NOT_CHECKED: Final = DATA_KEYWORDS | {"$defs", "definitions"}
 
+_BYTES_PER_STATE: Final = 16
+"""A compiled pattern has fewer states than its bytes divided by this."""
+
+_UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
+"""Finds what lets a match be longer than the pattern, or begin elsewhere."""
+
+_FAST_SEARCHES: Final = 10
+"""Searches for equal items that take a sixth of a second if a short input is all integers beyond 63 bits."""
+
+_STEP: Final = 1_000
+"""The work for a step of an explanation in Python."""
+
+_COMPILING: Final = 10
+"""The work to compile a subschema once for several steps."""
+
+_COPYING: Final = 100
+"""The work to measure a value in Python, and to copy it, or a thousand bytes of text, into an error."""
 
 _RECORD: Final = frozenset(
     {
@@ -106,12 +132,13 @@ class SchemaCosts:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
+        self._subschemas = [*nodes(root)]
         self._known: dict[int, Cost] = {}
         self._open: list[int] = []
         self._recursive: set[int] = set()
         self._anchors = {
             f"#{node[keyword]}": node
-            for node in nodes(root)
+            for node in self._subschemas
             for keyword in ("$anchor", "$dynamicAnchor")
             if keyword in node
         }
@@ -119,7 +146,39 @@ class SchemaCosts:
         self._within = sum((self._known[each] for each in self._recursive), _NOTHING)
         self.whole = self._of(root) + self._within
 
-    def of_parts(self, value: Any) -> list[tuple[Cost, Any]]:
+    def exceeded_bound(
+        self, value: Any, length: int, other_patterns: frozenset[str] = frozenset()
+    ) -> str | None:
+        """Return the problem of a client's data that may take more than a second to check, or None.
+
+        `length` is that of its text, with which `other_patterns` are matched, too.
+        """
+        if length <= SHORT_INPUT and self._is_fast_if_short and not other_patterns:
+            return None
+        checks, characters = self._work("#", value)
+        if characters + matching(dict.fromkeys(other_patterns, 1), value) > MAX_MATCHING:
+            return TEXT_TOO_LONG
+        return TOO_MUCH_WORK if checks > MAX_WORK else None
+
+    def work_of_errors(self, pointer: str, value: Any) -> int:
+        """Return how much work it is at most to ask a subschema for errors, of `MAX_WORK` in a second."""
+        checks, characters = self._work(pointer, value)
+        asking = _STEP + _COMPILING * len(self._subschemas) + _COPYING * copied_size(value)
+        return asking + checks + characters * MAX_WORK // MAX_MATCHING
+
+    @cached_property
+    def _is_fast_if_short(self) -> bool:
+        """Whether a short input is checked within a second, whatever is in it."""
+        size = sum(times * pattern_size(pattern) for pattern, times in self.whole.matches.items())
+        return size * SHORT_INPUT <= MAX_MATCHING and self.whole.searches <= _FAST_SEARCHES
+
+    def _work(self, pointer: str, value: Any) -> tuple[int, int]:
+        """Return the work of checks, and the characters that are matched times the bytes of the patterns."""
+        parts = self._parts_of(value) if pointer == "#" else [(self.whole, value)]
+        checks = sum(_work_of_checks(cost, part) for cost, part in parts)
+        return checks, sum(matching(cost.matches, part) for cost, part in parts)
+
+    def _parts_of(self, value: Any) -> list[tuple[Cost, Any]]:
         """Return JSON data with its cost; of an object whose properties are checked apart, each of them."""
         is_open = isinstance(self._root.get("additionalProperties"), dict)
         if is_open or not self._root.keys() <= _RECORD or not isinstance(value, dict):
@@ -171,8 +230,25 @@ def _own_cost(schema: Mapping[str, Any]) -> Cost:
     return Cost(checks, int(schema.get("uniqueItems") is True), Counter(patterns_of(schema)))
 
 
-def work(cost: Cost, value: Any) -> int:
-    """Return the work of a schema for JSON data, without the time to match patterns."""
+def matching(matches: Mapping[str, int], value: Any) -> int:
+    """Return the characters of texts in JSON data times the bytes of compiled patterns.
+
+    `matches` says how often each pattern is matched with one text.
+    """
+    lengths = [len(each) for each in _texts(value)] if matches else []
+    return sum(times * _matched(pattern, lengths) for pattern, times in matches.items())
+
+
+def _matched(pattern: str, lengths: list[int]) -> int:
+    """Return how many characters of texts the engine may read, times the bytes of the pattern."""
+    size = pattern_size(pattern)
+    has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
+    is_limited = pattern.startswith("^") and not has_no_limit
+    longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
+    return size * sum(min(each, longest) for each in lengths)
+
+
+def _work_of_checks(cost: Cost, value: Any) -> int:
     return cost.checks * value_size(value) + (cost.searches and cost.searches * _work_of_pairs(value))
 
 
@@ -188,14 +264,10 @@ def _work_of_pairs(value: Any) -> int:
     return len(each_pair) * sum(each_pair)
 
 
-def text_lengths(value: Any) -> list[int]:
-    """Return the lengths of the texts in JSON data, and of the names of members."""
-    return [len(each) for each in _texts(value)]
-
-
-def text_bytes(value: Any) -> int:
-    """Return the most bytes that the texts in JSON data, and the names of members, take in UTF-8."""
-    return sum(len(each) if each.isascii() else 4 * len(each) for each in _texts(value))
+def copied_size(value: Any) -> int:
+    """Return the size of a copy of JSON data: a thousand bytes of text are as much as a value."""
+    text = sum(len(each) if each.isascii() else 4 * len(each) for each in _texts(value))
+    return value_size(value) + text // 1_000
 
 
 def _texts(value: Any) -> Iterator[str]:
