@@ -164,6 +164,35 @@ def test_a_tool_without_a_context_does_not_load_the_context():
     assert "mcp_roundtrip.engine.context" not in run_plain_call(without)["modules"]
 
 
+PROMPT_AND_RESOURCES = """
+import os, sys
+os.environ |= {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
+from mcp_roundtrip import Server
+server = Server("plain")
+@server.prompt
+def greet(name: str, count: int = 1) -> str:
+    return name * count
+@server.resource("item://{number}")
+def item(number: int) -> dict:
+    return {"number": number}
+prefix = "io.modelcontextprotocol/"
+meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {}}
+def send(method, **params):
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    return server.lambda_handler(request, None)["result"]
+messages = send("prompts/get", name="greet", arguments={"name": "a", "count": "3"})["messages"]
+assert messages[0]["content"]["text"] == "aaa"
+assert send("resources/read", uri="item://5")["contents"][0]["text"] == '{"number": 5}'
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def test_prompts_and_resources_with_types_that_json_has_do_not_load_pydantic():
+    loaded = set(run_program(PROMPT_AND_RESOURCES).stderr.split())
+    assert "mcp_roundtrip.server.prompts_and_resources" in loaded
+    assert loaded.isdisjoint({"pydantic", "pydantic_core", "jsonschema_rs"})
+
+
 # -- what is created at import --------------------------------------------------------------------------
 
 DATACLASSES = {

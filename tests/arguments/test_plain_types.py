@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.arguments.input_schema import ArgumentTypes
 from mcp_roundtrip.arguments.plain_types import JsonReader, json_text
+from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
@@ -67,7 +68,7 @@ def outcome(read: Callable[[], dict[str, Any]]) -> str:
         values = read()
     except (ArgumentsError, InvalidValue) as error:
         return str(error)
-    return repr((values["b"], values["a"]))
+    return repr((values["b"], values.get("a")))
 
 
 @given(st.data())
@@ -80,6 +81,29 @@ def test_arguments_are_read_as_pydantic_reads_them(data):
     names = data.draw(st.lists(st.sampled_from(["b", "a", "other"]), unique=True) | st.just(["b", "a"]))
     raw = {name: data.draw(matching(types.get(name, Any))) for name in names}
     assert outcome(lambda: arguments.validate(raw)) == outcome(lambda: by_pydantic.reader.read(raw))
+
+
+TEXTS = (
+    st.text(max_size=3)
+    | any_json().map(json.dumps)
+    | st.sampled_from(
+        ["1", "1.0", "1e3", "01", "true", "True", "null", '"a"', '["1"]', '{"a": "1", "b": 2}', " 1"]
+    )
+)
+
+
+@given(st.data())
+def test_texts_are_read_as_pydantic_reads_them(data):
+    types = {"b": data.draw(READ_TYPES), "a": data.draw(READ_TYPES)}
+
+    def prompt(b, a=None): ...
+
+    prompt.__annotations__ = types
+    arguments = StringArguments.from_function(prompt, ())
+    by_pydantic = StringArguments.from_function(prompt, ())
+    vars(by_pydantic)["_json_reader"] = None
+    raw = data.draw(st.dictionaries(st.sampled_from(["b", "a", "other"]), TEXTS))
+    assert outcome(lambda: arguments.validate(raw)) == outcome(lambda: by_pydantic.validate(raw))
 
 
 @pytest.mark.parametrize(

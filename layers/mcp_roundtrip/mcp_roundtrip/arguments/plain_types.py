@@ -16,19 +16,23 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from mcp_roundtrip.arguments.signature import Signature
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 
 _SCALARS: Final = frozenset({str, int, float, bool, NoneType})
+
+MAX_PARSED_VALUES: Final = 1_000
+"""JSON values in the text of an argument; pydantic reads more."""
 
 _UNTYPED: Final = (Any, object, Parameter.empty)
 
 
 class JsonReader(Struct, frozen=True, eq=False):
-    """Reads the arguments of a function whose parameters all have such a type."""
+    """Reads the arguments of a function whose parameters all have such a type; `texts` are those of text."""
 
     names: frozenset[str]
     decoder: Decoder[dict[str, Any]]
     defaults: dict[str, Any]
+    texts: frozenset[str]
 
     @classmethod
     def from_signature(cls, signature: Signature) -> JsonReader | None:
@@ -46,7 +50,8 @@ class JsonReader(Struct, frozen=True, eq=False):
             else:
                 return None
         record: Any = TypedDict(f"{signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
-        return cls(frozenset(fields), Decoder(record), defaults)
+        texts = frozenset(each.name for each in signature.parameters if _is_text(each.annotation))
+        return cls(frozenset(fields), Decoder(record), defaults, texts)
 
     def read(self, raw: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return keyword arguments from JSON, or None for what pydantic has to read or refuse."""
@@ -56,6 +61,23 @@ class JsonReader(Struct, frozen=True, eq=False):
             return self.defaults | self.decoder.decode(compact_json(raw))
         except (ValueError, TypeError):
             return None
+
+    def read_texts(self, raw: Mapping[str, str]) -> dict[str, Any] | None:
+        """Do the same for texts, of which those for other types than text are JSON."""
+        if not raw.keys() <= self.names:
+            return None
+        try:
+            return self.read({name: self._parsed(name, text) for name, text in raw.items()})
+        except ValueError:
+            return None
+
+    def _parsed(self, name: str, text: str) -> Any:
+        return text if name in self.texts else parse_json(text, max_values=MAX_PARSED_VALUES)
+
+
+def _is_text(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    return annotation is str or (origin in (Union, UnionType) and str in get_args(annotation))
 
 
 def _is_read(annotation: Any) -> bool:

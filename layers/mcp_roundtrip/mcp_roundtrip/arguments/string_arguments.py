@@ -8,7 +8,6 @@ from typing import Any
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.json_in_texts import with_parsed_json
 from mcp_roundtrip.schema.subschemas import resolve
 
 
@@ -33,8 +32,10 @@ class StringArguments(Arguments, frozen=True, eq=False):
             raise ArgumentsError(
                 "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
             )
+        if self._json_reader is not None and (values := self._json_reader.read_texts(given)) is not None:
+            return values
         if any(parameter.annotation is not str for parameter in self.signature.parameters):
-            given = with_parsed_json(self._types.reader.validator, given)
+            given = self._types.reader.with_parsed_json(given)
         return super().validate(given)
 
     def choices(self, name: str) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ from base64 import b64decode
 from typing import Any
 
 from mcp_roundtrip.content.blocks import BINARY, PLAIN_TEXT, ResourceContents
-from mcp_roundtrip.content.structured_output import untyped_to_json
-from mcp_roundtrip.content.tool_results import ContentBlock
+from mcp_roundtrip.content.tool_results import ContentBlock, untyped_data
 from mcp_roundtrip.errors import UsageError
 
 
@@ -40,8 +39,7 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
         raise UsageError(f"{name} returned None; return contents, or raise ResourceNotFound")
     if isinstance(value, ContentBlock):
         return _from_block(name, value, mime_type)
-    data, _ = untyped_to_json(name, value)
-    text = json.dumps(data, ensure_ascii=False)
+    text = json.dumps(untyped_data(name, value), ensure_ascii=False)
     return ResourceContents(text=text, mime_type=mime_type or "application/json")
 
 

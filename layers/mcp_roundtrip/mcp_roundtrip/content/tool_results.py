@@ -127,6 +127,11 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         return StructuredOutput(self.name, self.annotation)
 
 
+def untyped_data(name: str, value: Any) -> Any:
+    """Return what the function `name` returned as JSON data. Raises UsageError, which quotes no value."""
+    return Output(name, Any, _Kind.UNTYPED)._structured(value)[1]
+
+
 def text_block(text: str) -> dict[str, Any]:
     """Return `TextContent`. Raises UsageError for half of a surrogate pair."""
     check_text("Text.text", text)

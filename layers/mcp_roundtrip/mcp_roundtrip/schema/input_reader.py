@@ -57,8 +57,12 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
             if is_lenient:
                 with suppress(InvalidValue):
                     exact, _ = exact_input(raw, self.root)
-                    return self._read(with_parsed_json(self.validator, exact))
+                    return self._read(self.with_parsed_json(exact))
             raise
+
+    def with_parsed_json(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object with JSON data in place of texts that hold it, and that the schema refuses."""
+        return with_parsed_json(self.validator, raw)
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
         given = self._without_empty(raw)
