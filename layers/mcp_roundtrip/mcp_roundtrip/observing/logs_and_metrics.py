@@ -164,7 +164,7 @@ class LogObserver:
                 self._make_loggers(service, level)
             except Exception as error:  # of several types, for an unknown level
                 self._make_loggers(service, "INFO")
-                error.add_note("Set POWERTOOLS_LOG_LEVEL to a level, such as INFO")
+                error.add_note("Set POWERTOOLS_LOG_LEVEL to a level in upper case, such as INFO")
                 self.record_failure("misconfigured", error)
 
     def _make_loggers(self, service: str | None, level: str | None) -> None:
