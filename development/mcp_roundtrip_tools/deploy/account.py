@@ -15,6 +15,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_roundtrip_tools.deploy.environments import Refused
+from mcp_roundtrip_tools.template.parameters import is_masked
+from mcp_roundtrip_tools.template.yaml_reader import parse
 
 UNRESERVED: Final = 100
 """The concurrent executions that Lambda requires to remain unreserved."""
@@ -127,7 +129,7 @@ MAX_RELEASES: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A template as it was deployed, and the value of each of its parameters."""
+    """A template as it was deployed, and the values of its parameters, without those that AWS masks."""
 
     template: str
     parameters: Mapping[str, str]
@@ -144,7 +146,11 @@ def running_release(account: Account, stack: str) -> Release | None:
     except (BotoCoreError, ClientError):
         return None
     body = found["TemplateBody"]
-    return Release(body if isinstance(body, str) else json.dumps(body), values)  # boto3 parses JSON
+    template = body if isinstance(body, str) else json.dumps(body)  # boto3 parses JSON
+    declared = parse(template).get("Parameters", {})
+    # Without a value, sam keeps that of the stack.
+    known = {name: value for name, value in values.items() if not is_masked(declared[name])}
+    return Release(template, known)
 
 
 def save_release(folder: Path, environment: str, release: Release) -> Path:

@@ -27,7 +27,7 @@ from mcp_roundtrip_tools.deploy.environments import (
     write_configuration,
 )
 from mcp_roundtrip_tools.deploy.questions import Interview
-from mcp_roundtrip_tools.template.parameters import defaults, refused_value
+from mcp_roundtrip_tools.template.parameters import defaults, is_masked, refused_value
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
@@ -228,16 +228,16 @@ class Deployment:
 
     def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
         own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)
-        write_configuration(
-            self.folder, self.environment, self.target, values or self.values, own_bucket=own_bucket
-        )
+        given = self.values if values is None else values
+        write_configuration(self.folder, self.environment, self.target, given, own_bucket=own_bucket)
 
     def _show(self) -> None:
         environment, usual = self.environment, defaults(self.tree.declared)
         print(f"\n{environment.name}: the stack {environment.option('stack_name')}")
         for name, value in self.values.items():
             if value != usual.get(name):
-                print(f"  {name} = {value}  ({environment.file_of(name)})")
+                shown = "*****" if is_masked(self.tree.declared[name]) else value
+                print(f"  {name} = {shown}  ({environment.file_of(name)})")
         print(f"  All other parameters have their defaults. {LOCAL} has your answers.\n", flush=True)
 
 

@@ -150,7 +150,7 @@ class RouteReader:
         found += self._of_resources()
         for api in self._http_apis():
             for member in _DEFINITIONS & api.properties.keys():
-                self.left_out.notes.append(f"{api.name}.{member}: routes of an OpenAPI document are not read")
+                self.left_out.notes.append(f"{api.name}.{member}: its routes are not read")
         for api in (each for kind in REST_APIS for each in self.stacks.of_type(kind)):
             self.left_out.targets.setdefault(api.logical_id, f"{api.name}: {_REST}")
         found += self._of_function_urls(functions, is_only=not found)

@@ -58,6 +58,11 @@ def is_list(parameter: Mapping[str, Any]) -> bool:
     return str(parameter.get("Type", "")).removeprefix(f"{_STORED}<").startswith(LISTS)
 
 
+def is_masked(parameter: Mapping[str, Any]) -> bool:
+    """Return whether CloudFormation shows the values of a parameter as asterisks."""
+    return str(parameter.get("NoEcho", "")).lower() == "true"
+
+
 def split_list(value: str) -> list[str]:
     """Return the items of a list parameter's value."""
     return [item.strip() for item in value.split(",")]

@@ -3,8 +3,10 @@
 import io
 import json
 import re
+import shutil
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import create_autospec
 
 import pytest
@@ -191,6 +193,22 @@ def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypa
     )
     with pytest.raises(Refused, match=r"TokenIssuer must be https://id\.example/,"):
         deployment.deploy(project / "no_sam", artefact_exists=False, asks=False, options=())
+
+
+def test_a_value_that_is_not_echoed_is_not_printed(project, monkeypatch, capsys):
+    template = project / "template.yaml"
+    parameter = "Parameters:\n  Password: {Type: String, NoEcho: true}\n"
+    template.write_text(template.read_text("utf-8").replace("Parameters:\n", parameter, 1), "utf-8")
+    connected = create_autospec(Account, instance=True)
+    connected.describe.return_value = {}
+    connected.refused_concurrency.return_value = []
+    monkeypatch.setattr(account, "connect", lambda region, profile: connected)
+    deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none", "Password": "a secret"})
+    does_nothing = Path(shutil.which("true") or "")
+    deployment.deploy(does_nothing, artefact_exists=False, asks=False, options=())
+    shown = capsys.readouterr().out
+    assert "Password = *****" in shown
+    assert "a secret" not in shown
 
 
 WRITE_THE_LINE = "LogRetentionDays is no parameter of template.yaml: write its line under Platform."

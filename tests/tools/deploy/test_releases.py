@@ -1,5 +1,6 @@
 """The releases that `make deploy` saves and `make rollback` chooses from."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,8 @@ from mcp_roundtrip_tools.deploy import account as releases
 from mcp_roundtrip_tools.deploy.account import MAX_RELEASES, Account, Release
 from mcp_roundtrip_tools.deploy.environments import Refused
 
-FIRST, SECOND = Release("one", {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
+TEMPLATE = "Parameters: {AuthMode: {Type: String}, Password: {Type: String, NoEcho: true}}"
+FIRST, SECOND = Release(TEMPLATE, {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
 
 
 def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path):
@@ -43,7 +45,7 @@ def test_a_file_that_is_no_release_is_named(tmp_path):
         releases.previous_release(tmp_path, "default", None)
 
 
-def account(template="one", **stack):
+def account(template=TEMPLATE, **stack):
     """Return an account with one stack, whose template boto3 has parsed if it is JSON."""
     cloudformation = SimpleNamespace(
         describe_stacks=lambda StackName: {"Stacks": [stack]},
@@ -52,11 +54,13 @@ def account(template="one", **stack):
     return Account(lambda service: cloudformation)
 
 
-def test_what_runs_is_its_template_and_all_its_parameters():
-    parameters = [{"ParameterKey": "AuthMode", "ParameterValue": "none"}]
+def test_what_runs_is_its_template_and_all_its_parameters_that_aws_shows():
+    values = {"AuthMode": "none", "Password": "****"}
+    parameters = [{"ParameterKey": name, "ParameterValue": value} for name, value in values.items()]
     assert releases.running_release(account(Parameters=parameters), "s") == FIRST
-    parsed = releases.running_release(account({"Resources": {}}, Parameters=parameters), "s")
-    assert parsed == Release('{"Resources": {}}', {"AuthMode": "none"})
+    template = {"Parameters": {"AuthMode": {}, "Password": {"NoEcho": "true"}}}
+    parsed = releases.running_release(account(template, Parameters=parameters), "s")
+    assert parsed == Release(json.dumps(template), {"AuthMode": "none"})
     assert releases.running_release(account(StackStatus="REVIEW_IN_PROGRESS"), "s") is None
 
 
