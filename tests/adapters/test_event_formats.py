@@ -8,11 +8,10 @@ from msgspec.structs import replace
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
+from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_tools.events.of_application import Event
-from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_context, with_header
-from support.messages import call, http_event, message
+from support.event_sources import sent_by, with_context, with_header
+from support.messages import call, http_event
 
 REST = sent_by("rest_api", call("whoami"))
 CLAIMS = {"sub": "alice", "iss": "https://idp.test/"}
@@ -32,25 +31,6 @@ def parse(source: str, event: Event) -> HttpRequest:
 
 def authorizer(**context: Any) -> Any:
     return parse("rest_api", with_context(REST, **context)).authorizer
-
-
-@pytest.mark.parametrize("body", ["%%%", "abc", "é", 7])
-def test_a_body_that_is_not_base64_is_read_as_none_and_a_missing_one_as_empty(body: Any) -> None:
-    assert parse("http_api", {**http_event("", base64=True), "body": body}).body is None
-    request = parse("http_api", {"version": "2.0", "requestContext": {"http": {"method": "GET"}}})
-    assert (request.method, request.path, request.body, dict(request.headers)) == ("GET", "", "", {})
-
-
-@pytest.mark.parametrize("source", ["http_api_1_0", "rest_api", "alb_multi_value"])
-def test_a_parameter_of_the_query_counts_if_it_occurs_once(source: str) -> None:
-    lists: dict[str, list[Any]] = {"token": ["a", "b"], "x": ["&token=1"], "none": [], "number": [1]}
-    last = {name: values[-1] for name, values in lists.items() if values}
-    event = {**sent_by(source, call("whoami")), "queryStringParameters": last}
-    assert parse(source, {**event, "multiValueQueryStringParameters": lists}).query == {"x": "&token=1"}
-    assert parse(source, {**event, "multiValueQueryStringParameters": None}).query == {
-        "token": "b",
-        "x": "&token=1",
-    }
 
 
 @pytest.mark.parametrize("source", ["http_api_1_0", "rest_api", "alb_multi_value"])
@@ -110,37 +90,6 @@ def test_users_of_a_cognito_identity_pool_have_different_identities() -> None:
         for each in (given, authorizer(identity=IDENTITY))
     )
     assert one != other
-
-
-def test_a_load_balancer_limits_responses_and_describes_their_status() -> None:
-    one, several = (sent_by(source, call("whoami")) for source in ("alb", "alb_multi_value"))
-    assert parse("alb", one) == parse("alb_multi_value", several)
-    assert parse("alb", one).max_response_bytes < 1_000_000
-    response = HttpResponse(405, "{}", {"allow": "POST"})
-    described = {"statusCode": 405, "statusDescription": "405 Method Not Allowed"}
-    expected = {**described, "body": "{}", "isBase64Encoded": False}
-    assert ADAPTERS["alb"].format_response(response) == {**expected, "headers": {"allow": "POST"}}
-    lists = {**expected, "multiValueHeaders": {"allow": ["POST"]}}
-    assert ADAPTERS["alb_multi_value"].format_response(response) == lists
-
-
-@pytest.mark.parametrize("body", [message("tools/list"), call("wetter_münchen"), call(" padded "), call("")])
-def test_the_mirrored_headers_are_derived_from_the_message_and_the_response_is_bare(body: Any) -> None:
-    request = parse("jsonrpc_event", {**body, "requestContext": {"authorizer": {"jwt": {}}}})
-    assert request.body is not None
-    assert request.authorizer == {}
-    assert isinstance(validate_request(request.headers, request.body), ValidRequest)
-    format_response = ADAPTERS["jsonrpc_event"].format_response
-    assert format_response(HttpResponse(200, '{"id":1,"result":{}}')) == {"id": 1, "result": {}}
-    assert format_response(HttpResponse(202)) is None
-
-
-@pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_an_api_gets_a_challenge_under_a_second_name(source: str) -> None:
-    """API Gateway renames the first one."""
-    refused = HttpResponse(401, "{}", {"www-authenticate": "Bearer"})
-    second = {"x-mcp-challenge": "Bearer"} if source in ("http_api", *GATEWAYS) else {}
-    assert response_of(ADAPTERS[source].format_response(refused)).headers == {**refused.headers, **second}
 
 
 def test_header_names_are_lower_case_and_no_value_of_a_repeated_header_is_dropped() -> None:

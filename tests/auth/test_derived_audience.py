@@ -1,10 +1,8 @@
 """Servers without MCP_AUDIENCE: tokens and states of one endpoint are refused at every other."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,7 +15,7 @@ from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.events.of_application import Event, post
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import REGION
-from support.authorization_server import AuthorizationServer, authorization_server
+from support.authorization_server import authorization_server
 from support.aws_clients import FUNCTION
 from support.deployment import Deployment
 from support.event_formats import FORMATS, URL_ID
@@ -58,10 +56,6 @@ ENDPOINTS: Mapping[str, tuple[str, Send]] = {
     ),
 }
 """Endpoint -> its URI, and the event of a request."""
-
-
-Services = tuple[AuthorizationServer, Mapping[str, str]]
-Token = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
@@ -136,17 +130,6 @@ def test_a_token_of_every_other_endpoint_is_refused(name, bearer, token_for):
     assert refused == dict.fromkeys(others, 401)
 
 
-@pytest.mark.parametrize("name", ENDPOINTS)
-def test_a_state_of_every_other_endpoint_is_refused(name, anonymous):
-    _, send = ENDPOINTS[name]
-    codes = {}
-    for other, (_, send_other) in ENDPOINTS.items():
-        state = result(anonymous, send_other, None)["requestState"]
-        answer = body(invoke(anonymous, send, None, requestState=state, inputResponses=NAMED))
-        codes[other] = answer.get("error", {}).get("code")
-    assert codes == {other: None if other == name else -32602 for other in ENDPOINTS}
-
-
 def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(services):
     """The issuer decides about the keys of encryption; the audience is a claim of its own."""
     _, keys = services
@@ -156,20 +139,6 @@ def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(servic
     for send, accepted in ((there, False), (here, True)):
         answer = body(invoke(deployment, send, None, requestState=state, inputResponses=NAMED))
         assert ("result" in answer) is accepted
-
-
-def test_a_client_finds_its_issuer_by_the_challenge(bearer, services):
-    response = invoke(bearer, http_api, None)
-    assert response["statusCode"] == 401
-    challenge = response["headers"]["www-authenticate"]
-    assert response["headers"]["x-mcp-challenge"] == challenge
-    [url] = re.findall(r'resource_metadata="(.+?)"', challenge)
-    assert url == f"https://{HOST}/.well-known/oauth-protected-resource/mcp"
-    path = urlsplit(url).path
-    got = with_context(http_api(call("greet"), route=f"GET {path}"), http={"method": "GET"})
-    document = body(bearer.invoke({**got, "rawPath": path, "body": None}))
-    assert document["resource"] == f"https://{HOST}/mcp"
-    assert document["authorization_servers"] == [services[0].issuer]
 
 
 EVIL = "tenant-7.example.com"
@@ -199,12 +168,6 @@ def test_without_a_uri_no_token_is_accepted(kind, bearer, token_for):
     for uri in (f"https://{HOST}/mcp", "https://x.test", ""):
         response = invoke(bearer, lambda each: FORMATS[kind](post("/mcp", each)), token_for(uri))
         assert body(response)["error"]["code"] == -32603
-
-
-def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous):
-    listed = anonymous.invoke({**call("greet"), "method": "tools/list"})
-    assert "result" in listed
-    assert anonymous.invoke(call("greet"))["error"]["code"] == -32603
 
 
 def ports_of(deployment: Deployment, uri: str | None) -> Ports:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from base64 import b64encode, urlsafe_b64decode
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -79,12 +79,6 @@ def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
     return {"state_key_arn": signing_key(kms), "state_signing": signing, **encryption}
 
 
-def test_a_state_is_valid_in_another_environment(deployed):
-    asked = deploy(**deployed).call("greet")
-    assert resumes(deploy(**deployed), asked)
-    assert asked["requestState"].count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
-
-
 def test_only_states_of_trusted_keys_are_accepted(kms, deployed):
     asked = deploy(**deployed).call("greet")
     replaced = deployed | {"state_key_arn": signing_key(kms)}
@@ -114,19 +108,6 @@ def test_times_of_renewals_differ_between_environments():
     assert all(0 <= number < 1 for number in drawn)
 
 
-def pinned(kms: FakeKms, *arns: str) -> str:
-    keys = ((arn.rpartition("/")[2], kms.GetPublicKey(KeyId=arn)["PublicKey"]) for arn in arns)
-    return ",".join(f"{key_id}:{b64encode(spki).decode()}" for key_id, spki in keys)
-
-
-def test_pinned_public_keys_are_never_loaded_from_kms(kms, deployed):
-    public_keys = pinned(kms, deployed["state_key_arn"])
-    before = kms.calls["GetPublicKey"]
-    pinning = deploy(**deployed, state_public_keys=public_keys)
-    assert resumes(pinning, pinning.call("greet"))
-    assert kms.calls["GetPublicKey"] == before
-
-
 @pytest.mark.parametrize(
     "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
 )
@@ -149,21 +130,6 @@ def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deplo
     for somebody_else in (Principal("jwt", "bob", "https://id"), None):
         with pytest.raises(StateRejected):
             page.open_link(token, somebody_else)
-
-
-@pytest.mark.parametrize("code", ["ThrottlingException", "DisabledException"])
-def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms, code):
-    arn = signing_key(kms)
-    if code == "DisabledException":
-        kms.DisableKey(KeyId=arn)
-    else:
-        kms.fail_next(20, code)
-    deployment = deploy(state_key_arn=arn, **UNENCRYPTED)
-    failed = deployment.call_error("greet")
-    assert failed["code"] == -32603
-    assert "Exception" not in failed["message"]
-    ((event, error),) = deployment.observer.failures
-    assert (event, getattr(error, "reason", None)) == ("state_unavailable", code)
 
 
 def test_the_environment_is_read_once(monkeypatch):
@@ -271,22 +237,6 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogs]:
     with closing(HttpServer(fake.respond).start()) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", server.url)
         yield fake
-
-
-@pytest.mark.parametrize("mode", ["principal", "hash"])
-def test_audit_records_identify_the_caller_as_the_setting_says(kms, logs, mode):
-    kms.CreateAlias(AliasName="alias/test-audit", TargetKeyId=mac_key(kms).rpartition("/")[2])
-    for _ in range(2):  # two execution environments
-        deployment = deploy(issuer="test", audit=f"{mode}:test-audit")
-        deployment.call_error("no_such_tool")
-        deployment.call_error("no_such_tool")
-    lines = [json.loads(line) for line in logs.lines("test-audit")]
-    assert [(line["stack"], line["function"], line["outcome"]) for line in lines] == [
-        ("test", "greeter", "refused")
-    ] * 4
-    [caller] = {json.dumps(line["principal"], sort_keys=True) for line in lines}
-    assert ("alice" in caller) is (mode == "principal")
-    assert kms.calls["GenerateMac"] == (2 if mode == "hash" else 0)
 
 
 def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip_tools.events.of_application import post
 from support import callers
 from support.deployment import Deployment
@@ -60,24 +59,6 @@ def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(source, 
     assert response == server.lambda_handler(event, LambdaContext(custom=custom))
 
 
-def test_the_owner_answers_with_its_own_name_and_its_own_checks(deployment):
-    event = with_caller(post("/tools/owner", message("tools/list")))
-    result = body(send(deployment, event))["result"]
-    assert result["_meta"][META_SERVER_INFO]["name"] == "greetings"
-    assert send(deployment, post("/tools/owner", CALL))["statusCode"] == 401
-    assert send(deployment, {**event, "body": "{"})["statusCode"] == 400
-    assert "catalog_drift" not in dict(deployment.observer.events)
-
-
-def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment):
-    send(deployment, with_caller(post("/tools/owner", CALL)))
-    [(_, _, custom, timeout_s)] = deployment.forwarded
-    assert timeout_s == 18
-    assert custom["mcpDeadlineMs"] == int((deployment.clock() + 18) * 1000)
-    assert custom["mcpCorrelationId"] == "quoted"
-    assert ("request_forwarded", {"owner": "owner"}) in deployment.observer.events
-
-
 NO_ID = {name: value for name, value in CALL.items() if name != "id"}
 
 
@@ -118,12 +99,6 @@ def test_a_path_that_no_owner_has_does_not_exist(path, deployment):
     assert deployment.forwarded == []
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/tools", "/mcptools/owner", "/owner", ""])
-def test_other_paths_are_the_front_doors_own(path, deployment):
-    result = body(send(deployment, with_caller(post(path, message("tools/list")))))["result"]
-    assert result["_meta"][META_SERVER_INFO]["name"] == "door"
-
-
 @pytest.mark.parametrize(
     ("audience", "path", "owned", "unknown"),
     [
@@ -138,13 +113,3 @@ def test_a_front_door_below_tools_is_found_by_its_audience(audience, path, owned
     send(deployment, with_caller(post(owned, CALL)))
     assert len(deployment.forwarded) == 1
     assert send(deployment, with_caller(post(unknown, CALL)))["statusCode"] == 404
-
-
-def test_headers_direct_events_and_metadata_name_no_owner(deployment):
-    event = with_caller(post("/mcp", message("tools/list")))
-    named = dict.fromkeys(("x-original-url", "x-forwarded-path", "x-rewrite-url"), "/tools/owner")
-    assert "result" in body(send(deployment, {**event, "headers": {**event["headers"], **named}}))
-    send(deployment, {**message("tools/list"), "path": "/tools/owner", "rawPath": "/tools/owner"})
-    response = send(deployment, post("/.well-known/oauth-protected-resource/tools/owner", CALL))
-    assert response["statusCode"] == 401
-    assert deployment.forwarded == []

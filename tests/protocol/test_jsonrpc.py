@@ -28,26 +28,6 @@ def test_a_request_and_a_notification_are_read() -> None:
         assert parse_message(body) == JsonRpcRequest(1, "m", {})
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", None])
-def test_a_byte_order_mark_is_ignored(encoding: str | None) -> None:
-    text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    body = text.encode(encoding) if encoding else f"\ufeff{text}"
-    assert parse_message(body) == JsonRpcRequest(1, "ping", {})
-    twice = b"\xef\xbb\xbf" + body if isinstance(body, bytes) else f"\ufeff{body}"
-    with pytest.raises(InvalidEnvelope):
-        parse_message(twice)
-
-
-@pytest.mark.parametrize(
-    "body",
-    ["", "{", "NaN", '{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}', b"\xff\xfe", "[" * 500 + "]" * 500],
-)
-def test_invalid_json_is_a_parse_error_without_id(body: str | bytes) -> None:
-    with pytest.raises(InvalidEnvelope) as refused:
-        parse_message(body)
-    assert (refused.value.code, refused.value.id) == (PARSE_ERROR, None)
-
-
 @pytest.mark.parametrize(
     ("message", "id_in_reply"),
     [

@@ -51,11 +51,6 @@ def test_a_valid_request_has_all_declared_members_and_a_notification_needs_none(
     assert notification == Notification("notifications/cancelled")
 
 
-@pytest.mark.parametrize("meta", [None, without(VERSION), without(CAPABILITIES), {}, "x", [], 7])
-def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any) -> None:
-    assert invalid(run(message("server/discover", id=101, meta=meta)), -32602).id == 101
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -87,17 +82,6 @@ def test_an_optional_field_that_is_null_counts_as_absent(name: str) -> None:
 def test_a_progress_token_may_be_as_long_as_an_id(token: str | int) -> None:
     route = valid(run(message("tools/list", id=token, meta={**META, "progressToken": token})))
     assert (route.id, route.meta.progress_token) == (token, token)
-
-
-def test_headers_are_compared_before_the_version_is_checked_and_before_meta() -> None:
-    invalid(run(message("server/discover", meta={**META, VERSION: "v999.0.0"})), -32020)
-    invalid(run(message("server/discover", meta=None), mcp_method=None), -32020)
-
-
-def test_an_unsupported_version_names_the_supported_ones() -> None:
-    outcome = run(message("server/discover", meta={**META, VERSION: "v999"}), mcp_protocol_version="v999")
-    refused = invalid(outcome, -32022).failure
-    assert refused.data == {"supported": ["2026-07-28"], "requested": "v999"}
 
 
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.question_ui.controls import escape
-from mcp_roundtrip.question_ui.page import NOTICES, STYLE, FormPage, render_form, render_notice
+from mcp_roundtrip.question_ui.page import STYLE, FormPage, render_form
 from mcp_roundtrip.question_ui.posted_form import (
     Answers,
     initial_values,
@@ -131,15 +131,6 @@ def test_every_input_has_a_label_and_ids_are_unique() -> None:
     assert {name for names in described for name in names.split()} <= set(ids)
 
 
-def test_hints_say_what_the_schema_requires() -> None:
-    form = BrowserForm(page({"a": form_request(SIZE)}))
-    [vcpus] = form.named("0.0")
-    texts = {each.attributes.get("id"): each.text for each in form.document.find("p")}
-    assert texts[vcpus.attributes["aria-describedby"]] == "From 1 to 16."
-    assert "Where it runs" in texts.values()
-    assert "required" in vcpus.attributes
-
-
 def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_typed() -> None:
     html = page({"a": form_request(SIZE)}, {"0.0": ("17 <b>",)})
     form = BrowserForm(html)
@@ -224,13 +215,6 @@ def test_an_optional_field_that_is_emptied_is_missing_and_a_removed_default_is_e
     assert answers.responses["q"]["content"] == {"b": "", "d": []}
 
 
-def test_the_message_is_the_label_of_a_single_value() -> None:
-    schema = {"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]}
-    form = BrowserForm(page({"q": form_request(schema, "Delete everything?")}))
-    assert form.label("0.0") == "Delete everything?"
-    assert form.document.find("h2") == []
-
-
 def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words() -> None:
     fields: dict[str, tuple[dict[str, str], str]] = {
         "size_gb": ({"title": "Size"}, "Size"),
@@ -268,27 +252,6 @@ def test_several_questions_are_answered_and_declined_one_by_one() -> None:
     declined: dict[str, tuple[str, ...]] = dict.fromkeys(("1.action", "2.action"), ("decline",))
     assert read(requests, **declined).errors == {"0.action": "Choose whether you have finished."}
     assert "#f0-action" in attributes(parse(page(requests, declined)), "href")
-
-
-def test_a_url_question_alone_has_its_own_button() -> None:
-    form = BrowserForm(page({"q": url_request("https://id.example/login?next=%2F#top")}))
-    buttons = {each.attributes["value"]: each.text for each in form.document.find("button")}
-    assert buttons == {"accept": "I have finished", "decline": "Decline", "cancel": "Cancel"}
-    [link] = form.document.find("a")
-    assert link.attributes["href"] == "https://id.example/login?next=%2F#top"
-    assert (link.attributes["target"], link.attributes["rel"]) == ("_blank", "noopener noreferrer")
-    assert link.text == "Open id.example in a new tab"
-    assert [each.text for each in form.document.find("code")] == ["https://id.example/login?next=%2F#top"]
-    answers = read({"q": url_request("https://id.example/")}, **parse_form(form.body()))
-    assert answers.responses == {"q": {"action": "accept"}}
-
-
-@pytest.mark.parametrize("name", NOTICES)
-def test_a_notice_has_a_title_and_says_what_to_do(name: str) -> None:
-    document = parse(render_notice(NOTICES[name].title, NOTICES[name].text))
-    assert [each.text for each in document.find("h1")] == [NOTICES[name].title]
-    assert document.find("form") == []
-    assert re.search(r"\b(Return|Open|Send|Wait|accepts)\b", NOTICES[name].text)
 
 
 def test_a_form_of_200_fields_and_a_list_of_5000_options_are_rendered_and_answered() -> None:
