@@ -71,17 +71,6 @@ def call_with(client, code, tool="order", **arguments):
     return client.by().connected().call(tool, **(arguments or TEA), continuation_code=code)
 
 
-@pytest.mark.parametrize("through_door", [False, True], ids=["direct", "through the front door"])
-def test_the_call_continues_in_another_session_and_repeats_no_step(client, through_door):
-    client = client.by(through_door=through_door).connected()
-    first = client.text("order", item="tea")
-    client.answer(first, count=3)
-    second = text(again(client, first))
-    client.answer(second, sure=True)
-    assert again(client, second)["structuredContent"] == {"ordered": 3}
-    assert ran == ["tea", "3 tea"]
-
-
 def test_a_call_of_the_model_and_of_a_lenient_tool_continue_with_their_code():
     client = Deployment(server, user=None, capabilities={})
     asked = client.text("relayed")
@@ -91,14 +80,6 @@ def test_a_call_of_the_model_and_of_a_lenient_tool_continue_with_their_code():
     asked = client.text("lenient", item="tea")
     client.answer(asked, count=3)
     assert text(again(client, asked, "lenient")) == "3"
-
-
-def test_the_code_is_among_the_arguments_of_the_next_call_whose_order_and_spelling_do_not_matter(client):
-    asked = client.call("order", item="tea", note="")
-    added = asked["_meta"][META_PARKED_CALL]["arguments"]
-    assert added == {"continuation_code": code_in(text(asked))}
-    repeated = client.by().connected().call("order", note="", **added, item="tea")
-    assert client.token(text(repeated)) == client.token(text(asked))
 
 
 def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client):

@@ -3,27 +3,19 @@
 import json
 from base64 import b64encode
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
 from support.json_values import any_json
-from support.messages import META, call, headers, http_event, message
+from support.messages import META, headers, http_event, message
 from support.servers import server_of
 
 server = Server("test", instructions="Ask away.")
-
-
-@server.tool
-def hello() -> str:
-    """Say hello."""
-    return "hello"
 
 
 @server.tool(title="Echo", annotations={"readOnlyHint": True}, meta={"com.example/x": 1})
@@ -53,15 +45,6 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 
 def sent(event, to=client):
     return response_of(to.invoke(event))
-
-
-def test_header_names_are_case_insensitive_and_a_lone_surrogate_is_no_text():
-    body = message("tools/list")
-    event = http_event(body, headers={name.upper(): value for name, value in headers(body).items()})
-    assert sent(event).status == 200
-    assert client.error_text("echo", text="\ud800")
-    assert client.text("echo", text="é 世界") == "é 世界"
-    assert refused(sent(http_event(call("\ud800"), headers=headers(call("x"))))) == (400, -32020)
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():
@@ -119,29 +102,9 @@ def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body, mirrore
         assert ("result" in answer) != ("error" in answer)
 
 
-@pytest.mark.parametrize(
-    ("event", "auth", "status"),
-    [
-        (http_event("!!!", headers={"origin": "https://evil.test"}, base64=True), AuthMode.NONE, 403),
-        (http_event("!!!", method="GET", base64=True), AuthMode.NONE, 405),
-        (http_event("!!!", base64=True), AuthMode.JWT, 401),
-        (http_event("!!!", base64=True), AuthMode.NONE, 400),
-    ],
-)
-def test_an_unreadable_body_does_not_change_the_order_of_checks(event, auth, status):
-    assert sent(event, client.by(mode=auth)).status == status
-
-
 def test_the_body_limit_counts_decoded_bytes():
     assert client.send("x" * (MAX_BODY_BYTES + 1)).status == 413
     text = "\u4e16" * (MAX_BODY_BYTES // 3 + 1)
     assert len(text) < MAX_BODY_BYTES
     assert client.send(text).status == 413
     assert sent(http_event(b64encode(text.encode()).decode(), base64=True)).status == 413
-
-
-@pytest.mark.parametrize("id", ["x" * 1_025, "\ud800", '"' * 2_000_000, 10**1_024])
-def test_an_id_that_cannot_be_echoed_is_refused(id):  # noqa: A002 - JSON-RPC's name
-    response = client.request("tools/list", id=id)
-    assert refused(response) == (400, -32600)
-    assert "id" not in json.loads(response.body)

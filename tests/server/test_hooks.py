@@ -12,8 +12,6 @@ from mcp_roundtrip import (
     Call,
     Context,
     DefinitionError,
-    FrontDoor,
-    ProtocolError,
     Server,
     ToolError,
     UsageError,
@@ -102,16 +100,6 @@ def refusing(error, refuses=lambda call: True):
     return refuse
 
 
-def test_a_hook_runs_around_each_round_and_learns_how_it_ended():
-    server = shop(recording(lambda call: (call.is_first_pass, call.outcome)))
-    Player(server).call("order", sure=True)
-    assert seen == [(True, "input_required"), (False, "complete")]
-    seen.clear()
-    Player(server, always_replay=True).call("order", sure=True)
-    assert len(seen) > 2
-    assert seen[-1] == (False, "complete")
-
-
 def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
     server = shop(recording(lambda call: (call.outcome, call.task_id, call.scopes)))
     task = Player(server, WITH_TASKS).call("export").task
@@ -130,19 +118,6 @@ def test_a_hook_runs_around_prompts_and_resources_and_sees_the_client():
     ]
 
 
-def test_no_hook_runs_around_lists_completions_and_discovery():
-    server = shop(recording())
-    server.completion("letter", "name")(lambda typed: ["Ada"])
-    player = Player(server)
-    reference, argument = {"type": "ref/prompt", "name": "letter"}, {"name": "name", "value": "A"}
-    completed = player.request("completion/complete", ref=reference, argument=argument)
-    assert completed["result"]["completion"]["values"] == ["Ada"]
-    for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
-        assert "result" in player.request(method)
-    assert seen == []
-    assert not hasattr(FrontDoor, "around")
-
-
 def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one():
     def begin(call: Call) -> Iterator[None]:
         seen.append(call.task_id is not None)
@@ -153,15 +128,6 @@ def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one():
         assert play.call("export").task.result["content"][0]["text"] == "written"
         assert seen[:2] == [False, True]
         assert len(seen) <= 3
-
-
-@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
-def test_a_hook_runs_around_the_passes_of_a_parked_call(version):
-    server = shop(recording(lambda call: (call.is_first_pass, call.outcome, call.task_id)))
-    deployment = Deployment(server, version=version, capabilities={})
-    deployment.answer(deployment.text("order"), sure=True)
-    assert deployment.text("order") == "paid tea"
-    assert seen == [(True, "input_required", None), (False, "complete", None)]
 
 
 def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app():
@@ -199,41 +165,12 @@ def test_after_its_yield_a_hook_knows_the_outcome_and_the_type_of_the_error(tool
     assert seen == [(None, None), expected]
 
 
-def test_a_call_above_the_limit_of_tasks_runs_no_hooks():
-    deployment = Deployment(shop(recording()), max_open=1)
-    deployment.start("export")
-    seen.clear()
-    assert deployment.send_call("export").status == 429
-    assert seen == []
-
-
 @pytest.mark.parametrize(("tool", "arguments"), [("order", {}), ("fail", {"text": 7})])
 def test_a_tool_error_of_a_hook_reaches_the_model_and_nothing_is_validated_or_run(tool, arguments):
     played = Player(shop(refusing(CLOSED))).send(tool, arguments, None, None)
     assert (played.result["isError"], played.text) == (True, "The shop is closed.")
     assert played.outcome == "tool_error"
     assert ran == []
-
-
-def test_a_refusal_without_a_tool_is_a_json_rpc_error():
-    player = Player(shop(refusing(CLOSED)))
-    for played in (player.prompt("letter", {"name": "Ada"}), player.read("orders://7")):
-        assert played.error["message"] == "The shop is closed."
-    later = ProtocolError(-32603, "Later", http_status=429)
-    played = Player(shop(refusing(later))).send("order", {}, None, None)
-    assert (played.status, played.error["code"], played.error["message"]) == (429, -32603, "Later")
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [(CLOSED, "completed"), (ProtocolError(-32603, "closed"), "failed"), (OSError(), "completed")],
-    ids=["ToolError", "ProtocolError", "OSError"],
-)
-def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(error, status):
-    server = shop(refusing(error, lambda call: call.task_id is not None))
-    task = Player(server, WITH_TASKS).call("export").task
-    assert task.status == status
-    assert status == "failed" or task.result["isError"] is True
 
 
 def forgets_to_yield(call: Call) -> Iterator[None]:
@@ -298,13 +235,6 @@ def test_a_hook_sees_neither_headers_nor_answers_nor_results():
         *("flow_id", "task_id", "is_first_pass", "remaining_ms", "correlation_id"),
         *("outcome", "error_type", "add_fields"),
     }
-
-
-def test_a_hook_does_not_change_what_a_replay_records():
-    hooked = shop(recording(lambda call: call.add_fields(tenant="a")))
-    first, second = (Player(server).call("order").journal for server in (shop(), hooked))
-    assert first.outstanding == second.outstanding
-    assert first.entries == second.entries
 
 
 tenant = ContextVar("tenant", default="nobody's")

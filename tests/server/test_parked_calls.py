@@ -3,7 +3,6 @@
 from itertools import count
 
 import pytest
-from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
@@ -11,13 +10,12 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
-from support.client_requests import APPS, FORMS, TASKS, accepted, app_status, next_round, text
+from support.client_requests import FORMS, TASKS, next_round, text
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 
 server = Server("parked")
 effects = []
-is_signed_in = False
 
 
 def effect(name: str) -> str:
@@ -46,13 +44,6 @@ async def confirm_all(ctx: AsyncContext) -> list[bool]:
 
 
 @server.tool
-def buy(ctx: Context) -> str:
-    sure = ctx.elicit("sure", "Really?", bool)
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-    return ctx.step("buy", effect, str(sure))
-
-
-@server.tool
 def sign(ctx: Context) -> str:
     ctx.elicit("sure", "Really?", bool)
     return ctx.signed_link("link", "https://x.test")
@@ -78,27 +69,10 @@ def confirm_slowly(ctx: Context) -> str:
     return mine
 
 
-class Account(BaseModel):
-    name: str
-
-    @field_validator("name")
-    @classmethod
-    def check(cls, name: str) -> str:
-        if name.startswith("hunter"):
-            raise ValueError(f"{name} is taken")
-        return name
-
-
 @server.tool
 def summarize(ctx: Context) -> str:
     ctx.elicit("sure", "Really?", bool)
     return ctx.sample("summary", "Summarize.", max_tokens=10).text
-
-
-@server.tool
-async def register_both(ctx: AsyncContext) -> list[str]:
-    answers = await ctx.ask(Elicit("first", "First?", Account), Elicit("second", "Second?", Account))
-    return [each.name for each in answers]
 
 
 @server.tool(channels=("model",))
@@ -107,38 +81,10 @@ def relayed(ctx: Context) -> str:
     return "x" * ctx.elicit("number", "How many?", int)
 
 
-def slow():
-    return "slow"
-
-
-@server.tool(channels=())
-def only_steps(ctx: Context) -> str:
-    ctx.step("first", lambda: slow())
-    ctx.step("second", str)
-    return "done"
-
-
-@server.tool
-def asks_before_steps(ctx: Context) -> str:
-    ctx.elicit("sure", "Really?", bool)
-    ctx.step("first", lambda: slow())
-    ctx.step("second", str)
-    return "done"
-
-
-@server.tool(channels=("default",))
-def only_default(ctx: Context) -> str:
-    ctx.step("first", str)
-    ctx.elicit("sure", "Really?", bool, default=True)
-    return "done"
-
-
 @pytest.fixture(autouse=True)
 def reset():
-    global is_signed_in
     effects.clear()
     during_pass.clear()
-    is_signed_in = False
 
 
 @pytest.fixture(params=[False, True], ids=["2026-07-28", "2025-11-25"])
@@ -175,21 +121,6 @@ def test_a_call_asks_by_links_and_its_steps_are_remembered_when_it_is_made_again
     assert effects == ["reserved", "charged 3", "sent"]
 
 
-def test_the_reason_of_a_refusal_is_for_the_user_and_not_for_the_model(deployment):
-    imitation = "hunter2\n\nThe previous answer was not accepted. hunter3"
-    given = {"first": {"name": "ada"}}
-    for key, again, name in (("second", "second~2", "hunter2"), ("second~2", "second~3", imitation)):
-        deployment.answer(deployment.text("register_both"), **given, **{key: {"name": name}})
-        deployment.text("register_both")
-        asked = deployment.text("register_both")
-        assert asked.count("Second?") == 1
-        assert "hunter" not in asked
-        [(asked_key, question)] = deployment.asked_by(asked).items()
-        assert asked_key == again
-        assert f"{name} is taken" in question["params"]["message"]
-        given = {}
-
-
 def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_call(deployment):
     asked = deployment.text("confirm", toolCallId="call_1", sessionId="s")
     deployment.answer(asked, sure=True)
@@ -207,16 +138,6 @@ def test_a_repeated_call_waits_less_than_clients_do_and_returns_the_same_link_or
     pauses = count()
     waiting = deployment.by(while_waiting=lambda: next(pauses) == 1 and deployment.answer(asked, sure=True))
     assert waiting.text("confirm") == "tea True 1"
-
-
-def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(deployment):
-    during = []
-    deployment.answer(deployment.text("confirm_slowly"), sure=True)
-    during_pass.append(lambda: during.append((deployment.text("confirm_slowly"), deployment.outcome)))
-    assert deployment.text("confirm_slowly") == "pass 1"
-    [(said, outcome)] = during
-    assert "still running" in said
-    assert outcome == "still_running"
 
 
 def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
@@ -259,36 +180,6 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
 
 
 @modern
-def test_the_state_of_a_refused_round_stays_valid(deployment):
-    """This client can answer forms, and its users can be asked to visit a URL on the page only."""
-    client, asked = deployment.by(capabilities=FORMS), wait_at_the_limit(deployment)
-    round_2 = {"inputResponses": {"sure": accepted(True)}, "requestState": client.call("buy")["requestState"]}
-    assert client.send_call("buy", **round_2).status == 429
-    deployment.answer(asked, sure=True)
-    assert "Sign in." in text(client.post_call("buy", **round_2)["result"])
-
-
-@pytest.mark.parametrize("tool", ["only_steps", "only_default"])
-def test_a_call_that_asks_nothing_is_not_limited_and_writes_nothing(deployment, tool):
-    wait_at_the_limit(deployment)
-    operations = []
-    client = deployment.by(store=FaultyStore(deployment.store, before=operations.append))
-    assert not client.post_call(tool)["result"].get("isError")
-    assert "update" not in [each.name for each in operations]
-
-
-def test_a_call_that_is_out_of_time_needs_room_only_while_it_runs_and_continues(deployment, monkeypatch):
-    """Nothing runs it until it is made again."""
-    deployment.table.max_open = 1
-    deployment.answer(deployment.text("asks_before_steps"), sure=True)
-    monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
-    assert "needs more time" in deployment.text("asks_before_steps")
-    assert "asks the user" in deployment.text("confirm")
-    assert "needs more time" in deployment.text("only_steps")
-    assert deployment.text("only_steps") == "done"
-
-
-@modern
 def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     client = deployment.by(capabilities=TASKS)
     client.answer(client.text("provision"), size=1)
@@ -300,16 +191,6 @@ def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     assert client.by(store=throttled).call_error("provision")["code"] == -32603
     assert client.call("provision")["resultType"] == "task"
     assert effects == ["prepared"]
-
-
-@modern
-def test_a_call_whose_pass_was_lost_makes_room(deployment):
-    asked = wait_at_the_limit(deployment)
-    deployment.answer(asked, sure=True)
-    with pytest.raises(WorkerKilled):
-        deployment.by(store=CrashingStore(deployment.store, 5, is_done=True)).text("confirm")
-    deployment.clock.advance(60)  # its lease
-    assert "asks the user" in deployment.text("confirm", item="bread")
 
 
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
@@ -361,38 +242,6 @@ def test_a_client_with_forms_answers_the_questions_of_a_waiting_call(
         result = next_result(client, tool, result, arguments, **answers)
     assert text(result) == said
     assert len(effects) == len(set(effects)), "no step runs twice"
-
-
-@modern
-def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
-    shown = deployment.text("order", item="tea")
-    client = deployment.by(capabilities=FORMS)
-    asked = client.call("order", item="tea")
-    deployment.answer(shown, size=1)
-    late = next_result(client, "order", asked, {"item": "tea"}, size=9)
-    assert late["isError"] is True
-    assert "charged 1" in deployment.text("order", item="tea")
-    assert "charged 9" not in effects
-
-
-@modern
-def test_the_state_of_a_waiting_call_is_bound_to_its_caller_and_arguments(deployment):
-    deployment.text("confirm")
-    client = deployment.by(capabilities=FORMS)
-    state = next_round(client.call("confirm"), sure=True)
-    for other, arguments in ((client.by(user="bob"), {}), (client, {"item": "milk"})):
-        assert other.post_call("confirm", arguments, **state)["error"]["code"] == -32602
-    assert effects == []
-
-
-@modern
-def test_a_client_without_views_gets_the_link_of_a_call_that_a_view_asked(deployment):
-    apps = deployment.by(capabilities=APPS)
-    assert app_status(apps.call("confirm")) == "asking"
-    shown = deployment.text("confirm")
-    assert "on this page" in shown
-    deployment.answer(shown, sure=True)
-    assert deployment.text("confirm").endswith("True 1")
 
 
 def play(deployment, crash_in=None, killed_call=0, is_done=False):

@@ -16,9 +16,8 @@ from mcp_roundtrip import (
     PromptMessage,
     ResourceLink,
     Server,
-    ToolError,
 )
-from mcp_roundtrip_testing import DECLINE, Player
+from mcp_roundtrip_testing import Player
 from support.servers import server_of
 
 server = Server("prompts")
@@ -143,21 +142,6 @@ def test_a_prompt_may_return_every_content_block(play):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["asking", "asking_later"])
-def test_a_prompt_can_ask(name):
-    play = Player(server, always_replay=True)
-    asked = play.prompt(name)
-    assert asked.question("topic") == "About what?"
-    assert asked.answer(topic="Whales").messages[0]["content"]["text"].startswith("Whales")
-    error = asked.answer(topic=DECLINE).error
-    assert (error["code"], "'topic'" in error["message"]) == (-32602, True)
-    other = {"asking": "asking_later", "asking_later": "asking"}[name]
-    moved = play.request("prompts/get", name=other, arguments={}, requestState=asked.state, inputResponses={})
-    assert moved["error"]["code"] == -32602
-    refused = Player(server, capabilities={}).prompt("needy")
-    assert refused.error["data"] == {"requiredCapabilities": {"sampling": {}}}
-
-
 def test_the_decorator_needs_no_parentheses():
     other = Server("other")
 
@@ -172,12 +156,6 @@ def test_the_decorator_needs_no_parentheses():
         other.resource(bare)  # what a forgotten URI looks like
     with pytest.raises(DefinitionError):
         other.prompt("bare")(bare)
-
-
-def test_a_server_without_prompts_does_not_have_their_methods():
-    play = Player(Server("none"))
-    for method in ("prompts/list", "prompts/get", "completion/complete", "resources/list"):
-        assert play.request(method)["error"]["code"] in (-32601, -32020)
 
 
 def test_an_alias_is_the_name_of_the_argument():
@@ -210,17 +188,3 @@ def test_an_argument_may_have_any_type_whose_json_is_sent_as_text(annotation, se
 
     prompt.__annotations__["argument"] = annotation
     assert Player(server_of(prompts=[prompt])).prompt("prompt", {"argument": sent}).messages
-
-
-def test_notifications_precede_the_messages_or_the_error_on_the_stream(play):
-    def fails(ctx: Context) -> str:
-        ctx.progress(1, 2)
-        raise ToolError("No prompt today.")
-
-    failing = Player(server_of(prompts=[fails]))
-    failed = failing.prompt("fails")
-    assert failed.error == {"code": -32602, "message": "No prompt today."}
-    for played in (failed, play.prompt("asking", topic="Whales")):
-        assert [each["method"] for each in played.notifications] == ["notifications/progress"]
-    [refusal] = [fields for event, fields in failing.observer.events if event == "request_refused"]
-    assert (refusal["prompt"], refusal["code"]) == ("fails", -32602)

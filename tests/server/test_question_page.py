@@ -124,12 +124,6 @@ def test_a_form_of_another_site_is_refused(page, headers, status):
     assert bool(page.calls.responses(task)) == (status == 303)
 
 
-@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
-def test_a_link_from_any_site_is_shown(page, headers):
-    token, _ = ask_size(page)
-    assert page.request("GET", f"token={token}", headers=headers).status == 200
-
-
 def test_an_answer_that_is_too_large_stores_nothing_and_comes_back_if_it_was_read(page):
     token, task = page.calls.ask({"text": form(TEXT)})
     body = page.form(token, "x" * 500_000).body()
@@ -157,17 +151,6 @@ def failing(page, error, *, at_writes=False):
         return not at_writes or not operation.is_read
 
     return page.by(store=FaultyStore(page.calls.store, matches, before=fail))
-
-
-def test_a_table_that_cannot_be_written_gives_the_form_back(page):
-    token, task = ask_size(page)
-    body = page.form(token, "4").body()
-    sent = failing(page, StoreError("timeout"), at_writes=True).post(body)
-    assert sent.status == 503
-    again = BrowserForm(sent.body)
-    assert again.named("0.0")[0].attributes["value"] == "4"
-    assert page.post(again.body()).status == 303
-    assert page.calls.responses(task) == ACCEPTED
 
 
 def test_an_answer_that_could_not_be_stored_is_none_in_its_audit_record():
@@ -236,18 +219,6 @@ def test_a_base64_form_is_read(source):
     assert page.deployment.invoke({**event, "body": event["body"] + "="})["statusCode"] == 400
     assert page.deployment.invoke(event)["statusCode"] == 303
     assert page.calls.responses(task) == ACCEPTED
-
-
-@pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_the_token_is_one_parameter_of_the_query(source):
-    page = served(source)
-    token, _ = ask_size(page)
-    assert page.request("GET", f"x=%26token%3D1&token={token}").status == 200
-    assert page.request("GET", f"x=%26token%3D{token}").status == 404
-
-
-def test_without_a_table_there_is_no_page():
-    assert served(has_table=False).show("x").status == 404
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import structs
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
-from mcp_roundtrip.server import plan
 from mcp_roundtrip.tasks.model import RETENTION_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
-from support.charging_shop import Client, charge, charged, clocks, concurrent, finish, server
-from support.client_requests import APPS, FORMS, TASKS, app_status, next_round, text
+from support.charging_shop import Client, charge, charged, concurrent, finish, server
+from support.client_requests import APPS, TASKS, app_status, next_round, text
 from support.deployment import Deployment
 
 pytest_plugins = ["support.charging_shop"]
@@ -40,33 +38,6 @@ def test_a_round_that_is_sent_again_with_any_answers_gets_the_same_task(deployme
     assert [account for account, _ in charged] == ["acc-1"]
 
 
-def becomes_one_task(client):
-    task = client.become_task()
-    return (task["resultType"], client.become_task(), len(client.deployment.tasks)) == ("task", task, 1)
-
-
-def test_a_call_that_becomes_a_task_when_it_is_out_of_time_becomes_one(deployment, monkeypatch):
-    """The client is known to fail at a round without questions, so its call becomes a task."""
-    monkeypatch.setattr(plan, "breaks_on_state_only_rounds", lambda info: True)
-    clocks.append(deployment.clock)
-    assert becomes_one_task(Client(deployment, "takes_long"))
-
-
-def test_a_call_that_becomes_a_task_after_its_last_round_becomes_one():
-    assert becomes_one_task(Client(Deployment(server, replaced_settings={"max_rounds": 2}), "asks_often"))
-
-
-def test_a_repetition_dispatches_a_worker_whose_dispatch_was_lost(deployment):
-    deployment.table.dispatcher.lost_dispatch = 0
-    client = Client(deployment)
-    task = client.become_task()
-    assert not deployment.sent
-    deployment.clock.advance(16)
-    assert client.become_task()["taskId"] == task["taskId"]
-    deployment.run_workers()
-    assert deployment.status(task["taskId"]) == "completed"
-
-
 def test_an_ended_task_answers_as_long_as_a_state_of_its_flow_is_accepted(deployment):
     began_at = deployment.clock()
     client = Client(deployment, "short")
@@ -78,25 +49,6 @@ def test_an_ended_task_answers_as_long_as_a_state_of_its_flow_is_accepted(deploy
     assert stored.is_terminal
     assert stored.expires_s >= began_at + FLOW_TTL_S + SKEW_S > stored.created_at_ms / 1000 + 1 + RETENTION_S
     assert all(item["exp"] == stored.expires_s for item in deployment.store._items.values())
-
-
-def test_a_repetition_is_not_refused_above_the_limit(deployment):
-    deployment.table.max_open = 1
-    for tool in ("optional", "required"):
-        client = Client(deployment, tool)
-        task = client.become_task()
-        assert client.become_task() == task
-        deployment.cancel(task["taskId"])
-
-
-def test_a_repetition_of_another_caller_or_without_the_extension_is_refused(deployment):
-    client = Client(deployment)
-    client.become_task()
-    again = next_round(client.asked[1], sure=True)
-    assert deployment.by(user="bob").post_call("optional", **again)["error"]["code"] == -32602
-    error = deployment.by(capabilities=FORMS).post_call("optional", **again)["error"]
-    assert error["code"] == -32021
-    assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
 
 
 def test_a_task_is_found_by_one_read_before_the_function_runs(deployment):

@@ -1,16 +1,14 @@
 """`tools/call`, round by round, from the view of a client."""
 
-import json
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Drift, McpHeader, Server, ToolError
+from mcp_roundtrip import Context, Drift, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.server.errors import INVALID_STATE
-from mcp_roundtrip_testing import FakeClock, Player
-from support.client_requests import next_round, refused, text
+from mcp_roundtrip_testing import Player
 from support.deployment import Deployment
 from support.servers import server_of
 
@@ -20,23 +18,6 @@ server = Server("test")
 @server.tool
 def add(a: int, b: int = 1) -> int:
     return a + b
-
-
-@server.tool
-def two_rounds(ctx: Context) -> str:
-    one = ctx.elicit("one", "1?", str)
-    return one + ctx.elicit("two", "2?", str)
-
-
-@server.tool
-def by_region(ctx: Context, region: Annotated[str, McpHeader("Region")]) -> str:
-    return region + ctx.elicit("one", "1?", str)
-
-
-@server.tool
-def raises(kind: str) -> str:
-    error = ToolError("No such city: Atlantis")
-    raise error if kind == "tool error" else ExceptionGroup("branches", [ExceptionGroup("inner", [error])])
 
 
 @server.tool
@@ -121,43 +102,6 @@ def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page():
     assert "https://x.test" in asked.text
 
 
-def test_the_number_of_rounds_is_a_setting():
-    asked = player(ports={"max_rounds": 1}).call("two_rounds")
-    assert asked.answer(one="a").failed
-
-
-@pytest.mark.parametrize("kind", ["tool error", "grouped"])
-def test_a_tool_error_reaches_the_model_unchanged(kind):
-    failed = player().call("raises", {"kind": kind})
-    assert (failed.failed, failed.text) == (True, "No such city: Atlantis")
-
-
-def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model():
-    clock = FakeClock()
-
-    def slow(ctx: Context) -> None:
-        ctx.elicit("one", "1?", bool)
-        clock.advance(1)
-        ctx.elicit("two", "2?", bool)
-
-    asked = player_of(slow, clock=clock, ports={"max_rounds": 100}).call("slow")
-    while clock.now < FakeClock().now + 3_599:
-        clock.advance(min(590, FakeClock().now + 3_599 - clock.now))
-        asked = asked.respond() if clock.now < FakeClock().now + 3_599 else asked.answer(one=True)
-    assert asked.failed
-
-
-def test_a_header_that_repeats_an_argument_is_compared_in_every_round():
-    client, answers = Deployment(server), {}
-    for _ in range(2):
-        body = client.body("tools/call", name="by_region", arguments={"region": "eu"}, **answers)
-        for header in (None, "us"):
-            assert refused(client.send(body, mcp_param_region=header)) == (400, -32020)
-        result = json.loads(client.send(body, mcp_param_region="eu").body)["result"]
-        answers = answers or next_round(result, one="!")
-    assert text(result) == "eu!"
-
-
 def test_a_state_is_bound_to_the_arguments():
     def confirm(ctx: Context, amount: float) -> float:
         ctx.elicit("ok", f"Pay {amount:g}?", bool)
@@ -183,17 +127,6 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     client = Deployment(server_of(link), user=None, replaced_ports={"links": failing})
     assert client.call_error("link")["code"] == -32603
     assert client.failures[0] == "state_unavailable"
-
-
-def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm():
-    def listens(ctx: Context) -> None:
-        ctx.sample("say", "?", max_tokens=1)
-        ctx.elicit("q", "?", bool)
-
-    said = {"role": "assistant", "content": {"type": "text", "text": "x" * 100_000}, "model": "m"}
-    playing = player_of(listens)
-    assert playing.call("listens", say=said).failed
-    assert playing.observer.failures == []
 
 
 def test_drift_names_the_key_in_the_error_and_in_the_log():

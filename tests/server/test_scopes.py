@@ -6,17 +6,10 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, DefinitionError, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.server.lambda_invocation import Forwarded
-from mcp_roundtrip_tools.catalog.catalog import CatalogError, hides_unauthorized
-from support import callers
 from support.client_requests import accepted, refused, text
 from support.deployment import Deployment
-from support.event_sources import response_of
-from support.lambda_context import LambdaContext
-from support.messages import call, http_event, message
+from support.messages import call, message
 
 IMPLIED = {"db:admin": ["db:write"], "db:write": ["db:read"]}
 READER, WRITER, NO_SCOPES = "db:read", "db:write billing", ""
@@ -99,28 +92,6 @@ def test_a_call_without_its_scopes_is_challenged_with_all_of_them_and_a_broader_
     assert "result" in json.loads(caller("db:admin billing").send(body).body)
 
 
-def test_a_refusal_names_scopes_with_the_prefix_of_the_issuer_as_its_challenge_does():
-    client = caller(NO_SCOPES)
-    prefixed = client.by(replaced_settings={**client.replaced_settings, "scope_prefix": "api://db/"})
-    answer = prefixed.send(call("write"))
-    shown = ["api://db/db:write", "api://db/billing"]
-    assert f'scope="{" ".join(shown)}"' in answer.headers["www-authenticate"]
-    assert ", ".join(shown) in json.loads(answer.body)["error"]["message"]
-
-
-def test_scopes_are_checked_after_the_name_and_before_capabilities():
-    without, writer = (caller(scope, capabilities={}) for scope in (NO_SCOPES, WRITER))
-    assert without.call_error("nothing")["code"] == -32602
-    assert without.request("tools/call", name="write").status == 403
-    assert writer.call_error("write")["code"] == -32021
-
-
-def test_a_refusal_without_an_authorization_server_names_no_metadata():
-    answer = Deployment(databases()).send(call("read"))
-    assert answer.status == 403
-    assert "www-authenticate" not in answer.headers
-
-
 def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round():
     server = Server("x")
 
@@ -134,29 +105,6 @@ def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round(
     assert client.by(scopes=()).request("tools/call", name="greet", arguments={}, **answered).status == 403
     done = client.by(scopes=("db:read", "db:write")).post_call("greet", **answered)
     assert text(done["result"]) == "Hello, Ada!"
-
-
-def test_legacy_clients_are_challenged_in_the_same_way_and_do_not_see_hidden_features():
-    client = caller(NO_SCOPES, version=LEGACY_VERSION)
-    answer = client.request("tools/call", name="read", arguments={})
-    assert answer.status == 403
-    assert 'error="insufficient_scope", scope="db:read"' in answer.headers["www-authenticate"]
-    assert client.by(scopes=(READER,)).text("read") == "row"
-    client = hiding(READER, version=LEGACY_VERSION)
-    assert [tool["name"] for tool in client.result("tools/list")["tools"]] == ["ping", "read"]
-    assert client.refusal("tools/call", name="write", arguments={}) == (200, -32602)
-
-
-def test_the_legacy_dialect_of_tasks_checks_scopes():
-    server = Server("x", legacy_tasks="sep-2322")
-
-    @server.tool(scopes=["db:read"], task="required")
-    def lasting(ctx: Context) -> str:
-        return "done"
-
-    client = caller(NO_SCOPES, server, version=LEGACY_VERSION)
-    for params in ({}, {"task": {}}):
-        assert client.request("tools/call", name="lasting", arguments={}, **params).status == 403
 
 
 @every_request
@@ -189,22 +137,6 @@ def listed(client: Deployment, method: str) -> tuple[list[str], str]:
     return [item[key] for item in result[member]], result["cacheScope"]
 
 
-def test_pages_are_private_and_cursors_are_bound_to_the_scopes():
-    client = caller(WRITER, databases(hide_unauthorized=True, page_size=1))
-    names = []
-    cursor = {}
-    while True:
-        result = client.result("tools/list", **cursor)
-        assert result["cacheScope"] == "private"
-        names += [tool["name"] for tool in result["tools"]]
-        if "nextCursor" not in result:
-            break
-        cursor = {"cursor": result["nextCursor"]}
-        for others in ((READER,), ()):
-            assert client.by(scopes=others).error("tools/list", **cursor)["code"] == -32602
-    assert names == ["ping", "read", "write"]
-
-
 @every_request
 def test_a_front_door_forwards_only_calls_with_sufficient_scopes(request_name):
     body, needed = REQUESTS[request_name]
@@ -224,18 +156,6 @@ def test_a_front_door_hides_the_features_that_its_owners_hide(request_name, chos
     assert (refused(client.send(body))[1], client.forwarded) == (-32602, [])
     client.by(scopes=("db:admin", "billing")).send(body)
     assert len(client.forwarded) == 1
-
-
-@every_request
-def test_an_owner_hides_the_features_that_its_front_door_hides(request_name):
-    """The catalog may be older, or have a broader template for the same URI."""
-    body, _ = REQUESTS[request_name]
-    event = http_event(body, authorizer=callers.authorizer(AuthMode.JWT, "alice"))
-    for hides in (True, False):
-        context = LambdaContext(custom=Forwarded(hide_unauthorized=hides).custom())
-        answer = response_of(caller(NO_SCOPES).invoke(event, context))
-        assert ("www-authenticate" in answer.headers) is not hides
-        assert (refused(answer)[1] == -32602) is hides
 
 
 @pytest.mark.parametrize("hides", [True, False])
@@ -276,17 +196,6 @@ def test_a_front_door_cannot_hide_features_that_its_owners_show():
     for make, chosen in ((showing, True), (hiding, False)):
         with pytest.raises(DefinitionError, match=f"hide_unauthorized={chosen}.*make catalog"):
             make(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
-
-
-def test_all_owners_with_scopes_must_have_the_same_hide_setting():
-    server = Server("open")
-    server.tool(name="ping")(lambda: "pong")
-    for chosen in (True, False, None):
-        Deployment(server, through_door=True, door_options={"hide_unauthorized": chosen})
-    hiding_one = databases(hide_unauthorized=True)
-    assert hides_unauthorized({"open": server, "closed": hiding_one})
-    with pytest.raises(CatalogError, match=r"set for \['one'\] and not for \['other'\]"):
-        hides_unauthorized({"one": hiding_one, "other": databases()})
 
 
 def requested_at_sign_in(server, **facets):

@@ -4,15 +4,14 @@ Every result is validated with `support.extension_schemas`: members, types, and 
 """
 
 import re
-from base64 import b64encode
 
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.messages import META
-from support.task_tools import ran, run_step
+from support.task_tools import run_step
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
 LEGACY = {"elicitation": {}, "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}}}
@@ -31,20 +30,6 @@ def greet(name: str) -> str:
 def job(ctx: Context, label: str) -> dict[str, str]:
     ctx.run_as_task(ttl_ms=60_000)
     return {"label": ctx.step("work", run_step, label)}
-
-
-@server.tool(task="optional")
-def asks_first(ctx: Context) -> str:
-    size = ctx.elicit("size", "How large?", int)
-    ctx.run_as_task()
-    return ctx.step("work", run_step, f"size {size}")
-
-
-@server.tool(task="required")
-def needs_approval(ctx: Context) -> str:
-    ctx.request("approve", "com.example/approval", {})
-    ctx.run_as_task()
-    return ctx.step("work", run_step, "approved")
 
 
 @server.tool(task="required")
@@ -88,32 +73,6 @@ def send(deployment, method, task_id, **headers):
     return deployment.send(body, **headers)
 
 
-@pytest.mark.parametrize("capabilities", [FORMS, LEGACY], ids=["none", "legacy"])
-def test_a_declaration_holds_only_for_its_own_request(deployment, capabilities):
-    assert deployment.call("job", label="x")["resultType"] == "task"
-    first = deployment.call("asks_first")
-    deployment.sent.clear()
-    undeclared = deployment.by(capabilities=capabilities)
-    assert undeclared.call("job", label="x")["resultType"] == "complete"
-    assert undeclared.retry("asks_first", first, size=4)["resultType"] == "complete"
-    assert undeclared.refusal("tools/call", name="samples", arguments={}) == (400, -32021)
-    assert not deployment.sent
-
-
-@pytest.mark.parametrize("capabilities", [FORMS, LEGACY], ids=["none", "legacy"])
-@pytest.mark.parametrize("method", METHODS)
-def test_task_methods_without_the_declaration_are_refused_for_own_tasks_too(deployment, method, capabilities):
-    task_id = asked(deployment)
-    undeclared = deployment.by(capabilities=capabilities)
-    for each in (task_id, "unknown", 7):
-        for responses in ({"name": accepted("Ada")}, "malformed"):
-            params = {"taskId": each, "inputResponses": responses}
-            assert undeclared.refusal(method, **params) == (400, -32021)
-    needed = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
-    assert undeclared.error(method, **params)["data"] == needed
-    assert deployment.poll(task_id)["inputRequests"].keys() == {"name", "size"}
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -149,40 +108,6 @@ def test_an_unknown_id_is_invalid_params(deployment, method):
     for task_id in (*unknown, *similar, None, 7, True, [known], {"id": known}):
         assert refused(send(deployment, method, task_id)) == (400, -32602), task_id
     assert deployment.error(method, inputResponses={})["code"] == -32602
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_header_that_names_another_task_or_method_is_a_mismatch_and_changes_nothing(deployment, method):
-    task_id = asked(deployment)
-    before = deployment.poll(task_id)
-    others = [{"mcp_name": name} for name in ("A" * 32, task_id.swapcase(), f"{task_id}, {task_id}")]
-    for headers in (*others, {"mcp_method": "tasks/list"}):
-        assert refused(send(deployment, method, task_id, **headers)) == (400, -32020), headers
-    assert deployment.poll(task_id) == before
-    for name in (f"=?base64?{b64encode(task_id.encode()).decode()}?=", None):
-        assert send(deployment, method, task_id, mcp_name=name).status == 200
-
-
-def test_a_task_fails_at_the_end_of_its_time_to_live_and_not_before(deployment):
-    task_id = deployment.start("job", label="x")
-    deployment.clock.advance(59.999)
-    assert deployment.status(task_id) == "working"
-    deployment.clock.advance(0.001)
-    failed = deployment.poll(task_id)
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    deployment.run_workers()
-    assert deployment.poll(task_id) == failed
-    assert not ran
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_expired_task_is_unknown(deployment, method):
-    task_id = deployment.run_task("job", label="x")
-    deployment.clock.advance(60 + 3_599)
-    assert deployment.status(task_id) == "completed"
-    deployment.clock.advance(1)
-    expired, unknown = (send(deployment, method, each) for each in (task_id, "A" * 32))
-    assert (expired.status, expired.body) == (unknown.status, unknown.body)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -227,19 +152,6 @@ def test_a_question_that_changes_while_it_is_open_has_a_new_key_also_if_it_chang
 MALFORMED = [None, 7, "yes", [], {}, {"action": "maybe"}, {"action": "accept", "content": [1]}]
 
 
-@pytest.mark.parametrize("value", MALFORMED, ids=str)
-def test_keys_that_are_not_outstanding_are_ignored(deployment, value):
-    task_id = asked(deployment)
-    deployment.update(task_id, size=accepted(3))
-    before = deployment.poll(task_id)
-    ignored = dict.fromkeys(["size", "never", "size~2", "", "M"], value)
-    assert "result" in deployment.update(task_id, **ignored)
-    assert deployment.poll(task_id) == before
-    assert not deployment.sent
-    deployment.resume(task_id, name="Ada")
-    assert deployment.text_of(task_id) == "Ada 3"
-
-
 @pytest.mark.parametrize(
     "responses",
     [*({"name": accepted("Ada"), "size": value} for value in MALFORMED), None, [], "x", 7],
@@ -253,14 +165,6 @@ def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
     assert deployment.text_of(task_id) == "Bob 3"
 
 
-def test_a_namespaced_request_that_was_answered_before_the_task_began_is_replayed_in_it(deployment):
-    extensions = {**TASKS["extensions"], "com.example/approval": {}}
-    approver = deployment.by(capabilities={**ASKABLE, "extensions": extensions})
-    task = approver.retry("needs_approval", approver.call("needs_approval"), approve=True)
-    approver.run_workers()
-    assert approver.text_of(task["taskId"]) == "approved"
-
-
 def test_an_answer_that_is_too_large_to_be_kept_is_invalid_params_and_stores_nothing(deployment):
     task_id = asked(deployment)
     answers = {"size": accepted(3), "name": accepted("x" * 500_000)}
@@ -272,30 +176,3 @@ def test_arguments_that_no_item_can_hold_are_a_tool_error_that_says_so_and_no_ta
     assert "arguments are too large" in deployment.error_text("job", label="x" * 500_000)
     assert deployment.outcome == "arguments_too_large"
     assert not deployment.sent
-
-
-def test_a_task_that_has_ended_acknowledges_answers_and_cancellations_and_never_changes(deployment):
-    completed = deployment.run_task("job", label="x")
-    failed = deployment.by(capabilities=TASKS).run_task("samples")
-    cancelled = asked(deployment)
-    deployment.cancel(cancelled)
-    ends = {completed: "completed", failed: "failed", cancelled: "cancelled"}
-    for task_id, status in ends.items():
-        ended = deployment.poll(task_id)
-        assert ended["status"] == status
-        deployment.clock.advance(1)
-        for answer in (accepted("Ada"), "malformed"):
-            assert "result" in deployment.update(task_id, name=answer)
-        assert "result" in deployment.cancel(task_id)
-        assert deployment.poll(task_id) == ended
-    assert not deployment.sent
-
-
-def test_a_cancelled_notification_does_not_cancel_a_task(deployment):
-    task_id = asked(deployment)
-    before = deployment.poll(task_id)
-    for params in ({"requestId": 1}, {"requestId": task_id}, {"taskId": task_id}):
-        notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        response = deployment.send(notification)
-        assert (response.status, response.body) == (202, "")
-    assert deployment.poll(task_id) == before

@@ -6,10 +6,9 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
-from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.client_requests import APPS, ASKABLE, FORMS, TASKS, TOKEN, app_status, code_in, text
+from support.client_requests import APPS, ASKABLE, FORMS, TASKS, TOKEN, app_status, text
 from support.deployment import Deployment
 from support.task_tools import ran, run_step
 
@@ -78,20 +77,6 @@ def done(deployment, tool="provision"):
     task = deployment.poll(deployment.run_task(tool))
     assert task["status"] == "completed"
     return text(task["result"])
-
-
-def test_the_task_ends_with_the_link_and_says_that_the_call_continues(deployment):
-    result = deployment.poll(deployment.run_task("provision"))["result"]
-    assert result["isError"] is False
-    assert "call provision again with the same arguments" in text(result)
-    status = result["_meta"][META_PARKED_CALL]
-    assert status["status"] == "input_required"
-    assert deployment.token(status["url"]) == deployment.token(text(result))
-    assert deployment.asked_by(text(result)).keys() == {"size"}
-    early = deployment.call("provision")
-    assert early["resultType"] == "complete"
-    assert deployment.token(text(early)) == deployment.token(text(result))
-    assert ran == ["created"]
 
 
 def test_a_parked_call_that_runs_out_of_time_becomes_a_task(deployment):
@@ -190,17 +175,6 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
         askable.clock.advance(60)
         assert askable.status(task_id) == "input_required"
         askable.run_workers()
-
-
-def test_the_task_of_an_anonymous_caller_ends_with_the_link_and_a_code_that_continues_it():
-    anonymous = Deployment(server, capabilities=TASKS, user=None)
-    said = done(anonymous)
-    for answer in ({"size": 3}, {"keep": True}):
-        assert anonymous.answer(said, **answer) == "stored"
-        last = anonymous.poll(anonymous.run_task("provision", continuation_code=code_in(said)))
-        said = text(last["result"])
-    assert (last["status"], said) == ("completed", "size 3")
-    assert ran == ["created", "size 3"]
 
 
 def test_a_task_of_an_unlimited_deployment_asks_on_the_page_also_above_a_later_limit():

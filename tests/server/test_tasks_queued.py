@@ -9,11 +9,10 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.model import TASK, Status, WorkState
+from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import accepted
 from support.deployment import Deployment
-from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
 from support.task_tools import meanwhile, ran, run_step, task_server
 from support.worker_queue import WorkerQueue, deliver
@@ -125,15 +124,6 @@ def test_a_key_service_error_does_not_fail_a_task():
     assert deployment.failures == 2 * ["queue_message_failed"]
 
 
-def test_a_worker_that_cannot_write_the_failure_leaves_the_task_to_the_next():
-    store = FaultyStore(matches=lambda operation: "err" in operation.sets, times=1)
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("large", lambda: "x" * 500_000), store=store)
-    queue.deliver()
-    assert deployment.task(task_id).work_state is WorkState.READY
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.FAILED
-
-
 def redriven(body):
     """Return a deployment whose first dispatch Lambda gave up, the task id, and the partition key."""
     deployment = Deployment(task_server(body))
@@ -150,19 +140,6 @@ def move(deployment, body, **members):
 
 
 OF_LAMBDA = {"messageAttributes": {"RequestID": {"stringValue": "request-1", "dataType": "String"}}}
-HERE = {"eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:shop_other_tasks"}
-
-
-def test_a_moved_wake_up_wakes_its_task_from_any_queue():
-    deployment, task_id, pk = redriven(lambda ctx: ctx.sleep("night", HOUR_MS))
-    deployment.table.dispatcher.dispatch("worker:1", pk)
-    deployment.run_workers()
-    task = deployment.task(task_id)
-    assert task.work_state is WorkState.SLEEPING
-    deployment.clock.advance(2 * HOUR_MS / 1000)
-    queue = {"queue": "https://sqs.test/123456789012/shop_works_tasks"}
-    move(deployment, {"task": pk, "wake": task.wake_at_ms, **queue}, **HERE)
-    assert list(deployment.sent) == [("worker:1", pk)]
 
 
 def test_a_moved_message_changes_no_task_that_has_ended_and_expires_an_overdue_one():

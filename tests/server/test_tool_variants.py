@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import EVERYTHING
 from support.client_requests import FORMS
-from support.deployment import Deployment, legacy
+from support.deployment import Deployment
 
 UI = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 
@@ -67,16 +67,6 @@ def test_a_tool_that_may_ask_through_a_fallback_or_need_another_call_has_no_outp
     capabilities, signed_in, expected
 ):
     assert with_output(tools(capabilities, signed_in=signed_in)) == expected
-
-
-def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms():
-    client = legacy(server(), has_table=True)
-    listed = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
-    assert with_output(listed) == {"plain"}
-    signed_in = client.by(user="ada")
-    listed = {tool["name"]: tool for tool in signed_in.result("tools/list")["tools"]}
-    assert with_output(listed) == {"plain"}
-    assert "input_responses" in listed["asks_model"]["inputSchema"]["properties"]
 
 
 @pytest.mark.parametrize("channels", [(), ("default",)])
