@@ -5,12 +5,10 @@ from typing import Annotated, Literal
 
 import pytest
 
-from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
-from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, META_CLIENT_CAPABILITIES
+from mcp_roundtrip import Completion, Context, McpHeader, Server, ToolError
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
-from support.client_requests import TASKS, refused, text
+from support.client_requests import refused, text
 from support.deployment import legacy
-from support.messages import message
 
 server = Server("everything", title="Everything", instructions="Ask me.")
 
@@ -58,8 +56,6 @@ def notes() -> str:
 
 @server.resource("notes://{id}")
 def note(id: str) -> bytes:  # noqa: A002 - the variable's name
-    if id == "0":
-        raise ResourceNotFound
     return id.encode()
 
 
@@ -76,13 +72,6 @@ def through_door(request):
 @pytest.fixture(params=["2025-11-25", "2025-06-18", None], ids=str)
 def client(request, through_door):
     return legacy(server, version=request.param, through_door=through_door)
-
-
-INITIALIZE = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "x", "version": "1"},
-}
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
@@ -116,60 +105,6 @@ def test_tools_are_called(client):
     result = client.call("numbers", region="us")
     assert "structuredContent" not in result
     assert json.loads(text(result)) == [1, 2]
-
-
-def test_a_resource_that_its_function_does_not_find_has_the_code_of_these_versions(client):
-    assert client.refusal("resources/read", uri="notes://0") == (200, -32002)
-
-
-OTHERS = [
-    *("server/discover", "subscriptions/listen", "resources/subscribe", "logging/setLevel", "tasks/get"),
-    "tasks/list",
-]
-
-
-def test_modern_methods_and_stateful_methods_do_not_exist(client):
-    for method in OTHERS:
-        assert client.error(method)["code"] == -32601
-
-
-@pytest.mark.parametrize("version", LEGACY_VERSIONS)
-def test_the_extension_of_tasks_means_nothing_in_these_versions(version, through_door):
-    client = legacy(server, version=version, through_door=through_door, capabilities=TASKS).connected()
-    for meta in ({}, {META_CLIENT_CAPABILITIES: TASKS}):
-        assert client.post_call("takes_long", meta=meta)["result"]["isError"] is True
-
-
-STRAY = {
-    "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "extensions": {"x.test/y": {}}},
-    "io.modelcontextprotocol/logLevel": "debug",
-}
-
-
-def test_a_legacy_request_may_have_modern_fields(client):
-    params = {"name": "add", "arguments": {"a": 1, "b": 2}, "inputResponses": {}, "requestState": "x"}
-    response = client.send(
-        message("tools/call", **params, meta=STRAY), mcp_method="tools/call", mcp_name="add"
-    )
-    assert json.loads(response.body)["result"]["structuredContent"] == {"sum": 3}
-
-
-def test_a_mirrored_header_is_optional_but_must_agree():
-    client = legacy(server)
-    body = client.body("tools/call", name="numbers", arguments={"region": "us"})
-    assert "result" in json.loads(client.send(body).body)
-    assert "result" in json.loads(client.send(body, mcp_param_region="us").body)
-    assert refused(client.send(body, mcp_param_region="eu"))[1] == -32020
-
-
-def test_the_front_door_negotiates_the_version():
-    door = legacy(server, through_door=True, door_options={"instructions": "Knock."})
-    result = door.result("initialize", **INITIALIZE)
-    assert result["capabilities"].keys() == {"tools", "prompts", "resources", "completions"}
-    assert (result["serverInfo"]["name"], result["instructions"]) == ("door", "Knock.")
-    door = legacy(Server("owner"), through_door=True, door_options={"legacy_clients": False})
-    assert door.refusal("initialize")[1] == -32022
 
 
 def test_the_catalog_says_which_tools_ask_and_how():

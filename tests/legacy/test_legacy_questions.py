@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, ElicitUrl, MissingClientCapability, Sampled, Server
-from support.client_requests import text
 from support.deployment import legacy
 from support.documents import code_blocks
 from support.json_values import any_json
@@ -89,15 +88,6 @@ def test_answers_accumulate_in_the_arguments_and_may_be_spelled_in_several_ways(
     assert "4 CPUs. Keep it?" in client.text("size", name="db", input_responses=answers)
     done = client.call("size", name="db", input_responses={**answers, "keep": answer})
     assert done["structuredContent"] == {"vcpus": 4, "kept": True}
-
-
-def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason_and_other_values_are_errors():
-    client = through_model(size)
-    asked = client.call("size", name="db", input_responses={"size": {"vcpus": "many"}})
-    assert asked["isError"] is False
-    assert "vcpus" in text(asked).partition("The previous answer was not accepted.")[2]
-    for answers in ([], "x", 7):
-        assert "input_responses" in client.error_text("size", name="db", input_responses=answers)
 
 
 def pay(ctx: Context, to: str, amount: int) -> str:
@@ -200,41 +190,6 @@ def test_what_one_user_did_is_nothing_to_another_to_other_arguments_or_to_anonym
     assert elicitation(anonymous, account="bank")
 
 
-def test_answers_before_the_url_are_part_of_what_was_agreed_to():
-    visited: set[str] = set()
-    seen: list[str] = []
-
-    def pay(ctx: Context) -> str:
-        amount = ctx.elicit("amount", "How much?", int)
-        reference = ctx.reference("payment")
-        seen.append(reference)
-        url = f"https://x.test/{reference}"
-        ctx.elicit_url("pay", f"Pay {amount}", url, done=lambda: reference in visited)
-        note = ctx.elicit("note", "A note?", str)
-        return f"paid {amount}: {note}"
-
-    client = through_model(pay, user="ada")
-    answers: dict[str, Any] = {"amount": 5}
-    error = client.call_error("pay", input_responses=answers)
-    visited.add(seen[-1])
-    assert error["data"]["elicitations"][0]["url"].endswith(seen[-1])
-    assert "A note?" in client.text("pay", input_responses=answers)
-    assert client.text("pay", input_responses={**answers, "note": "x"}) == "paid 5: x"
-    changed = {"amount": 5_000, "note": "x"}
-    assert client.call_error("pay", input_responses=changed)["code"] == -32042
-
-
-def test_an_elicitation_has_another_id_after_other_answers():
-    def pay(ctx: Context) -> None:
-        amount = ctx.elicit("amount", "How much?", int)
-        ctx.elicit_url("pay", "Pay", "https://x.test/pay", done=lambda: not amount)
-
-    client = through_model(pay, user="ada")
-    errors = [client.call_error("pay", input_responses={"amount": amount}) for amount in (5, 5, 5_000)]
-    first, same, other = (error["data"]["elicitations"][0]["elicitationId"] for error in errors)
-    assert first == same != other
-
-
 def test_the_page_is_not_waited_for_before_the_client_has_shown_it():
     looks: list[float] = []
 
@@ -247,22 +202,6 @@ def test_the_page_is_not_waited_for_before_the_client_has_shown_it():
 
     assert serving(visit, user="ada").call_error("visit")["code"] == -32042
     assert len(looks) == 1
-
-
-def test_a_call_that_is_repeated_after_its_page_is_another_effect():
-    keys: list[tuple[str, str]] = []
-
-    def pay(ctx: Context) -> str:
-        keys.append((ctx.reference("payment"), ctx.idempotency_key("payment")))
-        ctx.elicit_url("pay", "Pay", "https://x.test", done=lambda: True)
-        return "paid"
-
-    client = serving(pay, user="ada")
-    for _ in range(2):
-        assert client.text("pay") == "paid"
-    references, idempotency_keys = zip(*keys, strict=True)
-    assert len(set(references)) == 1
-    assert len(set(idempotency_keys)) == 2, "one for each call"
 
 
 def test_several_urls_are_required_at_once_and_one_after_the_other():

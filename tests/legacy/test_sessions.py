@@ -7,11 +7,9 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import text
 from support.deployment import Deployment, legacy
-from support.event_sources import HTTP_SOURCES
 from support.servers import server_of
 
 UI = "io.modelcontextprotocol/ui"
@@ -27,13 +25,6 @@ def describe_client(ctx: Context) -> dict[str, Any]:
     ctx.log("info", "described")
     urls, apps = ctx.supports("elicitation.url"), ctx.supports(f"extensions.{UI}")
     return {"client": dict(ctx.client or {}), "urls": urls, "apps": apps}
-
-
-@server.tool
-def sign_in(ctx: Context) -> str:
-    """Send the user to a page."""
-    ctx.elicit_url("page", "Sign in", "https://x.test/", done=lambda: False)
-    return "signed in"
 
 
 INFO = {"name": "claude-ai", "version": "2.0"}
@@ -65,16 +56,6 @@ def result_of(response):
     return json.loads(text(read_messages(response)[-1]["result"]))
 
 
-def test_initialize_begins_a_session_and_no_other_response_has_one():
-    first, second = session(FORMS), session(FORMS)
-    read = SessionId.decode(first)
-    assert read is not None
-    assert (read.protocol_version, read.client_info) == ("2025-11-25", INFO)
-    assert read.capabilities == FORMS
-    assert first != second, "the nonce differs"
-    assert "mcp-session-id" not in call("describe_client", first).headers
-
-
 def test_a_tool_knows_the_client_and_its_capabilities():
     apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
     assert described(session(apps)) == {"client": INFO, "urls": True, "apps": True}
@@ -90,24 +71,6 @@ def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_
     assert described(session_id) == {"client": {}, "urls": True, "apps": False}
 
 
-@pytest.mark.parametrize(
-    ("session_id", "is_sent"),
-    [(session(URLS), True), (session(FORMS), False), (session({}), False), (None, True), ("foreign", True)],
-    ids=["urls", "forms", "nothing", "no session", "foreign session"],
-)
-def test_a_client_is_sent_to_a_url_if_it_declared_them_or_nothing_is_known(session_id, is_sent):
-    message = legacy(server, session_id=session_id).post_call("sign_in")
-    assert (message.get("error", {}).get("code") == -32042) is is_sent
-    if not is_sent:
-        assert "https://x.test/" in text(message["result"])
-
-
-def test_the_session_has_the_version_where_the_header_is_missing():
-    older = session(URLS, "2025-06-18")
-    assert described(older, version=None)["urls"] is False, "2025-06-18 has no URL mode"
-    assert described(older, version="2025-11-25")["urls"] is True, "the header decides"
-
-
 def test_log_messages_have_the_level_that_the_client_named():
     name = "io.modelcontextprotocol/logLevel"
 
@@ -119,24 +82,6 @@ def test_log_messages_have_the_level_that_the_client_named():
     assert not is_logged(session({}, _meta={name: "error"}))
     assert is_logged(session({}, _meta={name: "error"}), **{name: "debug"})
     assert is_logged(None, **{name: "info"})
-
-
-def test_a_new_session_inherits_nothing_from_an_earlier_one():
-    earlier = session(URLS, _meta={"io.modelcontextprotocol/logLevel": "info"})
-    opening = legacy(server, session_id=earlier, capabilities={})
-    opening.initialize()
-    read = SessionId.decode(opening.session_id or "")
-    assert read is not None
-    assert (read.capabilities, read.log_level, read.client_info["name"]) == ({}, None, "host")
-
-
-@pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_every_event_source_delivers_the_session_in_both_directions(source):
-    client = legacy(server, source=source, capabilities=URLS)
-    client.initialize()
-    assert client.session_id
-    client_info = {"name": "host", "version": "1"}
-    assert json.loads(client.text("describe_client")) == {"client": client_info, "urls": True, "apps": False}
 
 
 def test_a_session_is_no_part_of_the_caller_and_modern_clients_have_none():
@@ -156,9 +101,3 @@ def test_a_session_is_no_part_of_the_caller_and_modern_clients_have_none():
     body["params"]["_meta"].pop("io.modelcontextprotocol/clientInfo")
     response = modern.send(body, mcp_session_id=session(URLS))
     assert result_of(response) == {"client": {}, "urls": False, "apps": False}
-
-
-@pytest.mark.parametrize("method", ["DELETE", "GET"])
-def test_a_session_cannot_be_ended_and_has_no_stream(method):
-    response = legacy(server).send("", http_method=method, mcp_session_id=session(URLS))
-    assert (response.status, response.headers["allow"]) == (405, "POST")

@@ -17,14 +17,12 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
 )
 from support.client_requests import TASKS, accepted, code_in, next_round, text
-from support.deployment import MARGIN_MS, Deployment, make_front_door
+from support.deployment import MARGIN_MS, Deployment
 
 
 class Input(BaseModel):
     input: str
 
-
-PAGE = "https://mcp.test/mcp/questions?token="
 
 server = Server("legacy", instructions="Ask me.", legacy_tasks="sep-2322")
 
@@ -53,11 +51,6 @@ def at_once(ctx: Context, fail: bool = False) -> str:
     if fail:
         raise ToolError("no")
     return "!"
-
-
-@server.tool
-def greet(ctx: Context) -> str:
-    return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
 
 
 @server.tool
@@ -93,11 +86,6 @@ def parked(deployment):
 
 def outcome(deployment, task_id):
     return deployment.result("tasks/result", taskId=task_id)
-
-
-def respond(deployment, task_id, **responses):
-    related = {META_RELATED_TASK: {"taskId": task_id}}
-    return deployment.post("tasks/input_response", inputResponses=responses, _meta=related)
 
 
 FLOW = json.loads(Path(__file__).with_name("echo_task.json").read_text("utf-8"))
@@ -178,51 +166,12 @@ def test_a_code_continues_no_call_of_the_other_dialect(deployment, is_dialect_fi
     assert code_in(text(first(name="db", continuation_code=code))) == code
 
 
-@pytest.mark.parametrize(
-    ("asked", "given"),
-    [({}, 60_000), ({"ttl": None}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)],
-)
-def test_a_created_task_is_nested_and_has_the_shorter_ttl(deployment, asked, given):
-    result = deployment.result("tools/call", name="compute", arguments={"label": "x"}, task=asked)
-    assert result.keys() == {"task"}
-    task = result["task"]
-    assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
-    assert (task["status"], task["ttl"]) == ("working", given)
-    deployment.clock.advance(given / 1000 + 1)
-    assert deployment.status(task["taskId"]) == "failed"
-
-
-@pytest.mark.parametrize("task", [True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}])
-def test_malformed_task_metadata_is_invalid(deployment, task):
-    for name in ("compute", "greet"):
-        assert deployment.error("tools/call", name=name, task=task)["code"] == -32602
-
-
 def test_the_client_decides_whether_there_is_a_task(deployment):
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: TASKS}
     result = deployment.result("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)
     assert "task" not in result
     assert text(result) == "x"
     assert deployment.result("tools/call", name="at_once", task=None) == deployment.call("at_once")
-
-
-@pytest.mark.parametrize("params", [{}, {"arguments": 1, "requestState": 2}])
-def test_the_tool_and_its_use_of_tasks_are_checked_before_the_other_params(deployment, params):
-    assert deployment.error("tools/call", name="echo", **params)["code"] == -32601
-    assert deployment.error("tools/call", name="greet", task={}, **params)["code"] == -32601
-    for task in ({}, {"task": {}}):
-        unknown = deployment.error("tools/call", name="none", **task, **params)
-        assert (unknown["code"], unknown["message"]) == (-32602, "Unknown tool: none")
-    assert not params or deployment.error("tools/call", name="greet", **params)["code"] == -32602
-
-
-def test_without_a_task_a_client_is_asked_what_it_declared_and_else_on_the_page(deployment):
-    assert PAGE in deployment.text("greet")
-    other = deployment.by(user="bob")
-    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {"elicitation": {}}}
-    asked = other.result("tools/call", name="greet", _meta=meta)
-    done = other.result("tools/call", name="greet", _meta=meta, **next_round(asked, name="Ada"))
-    assert text(done) == "Hello, Ada!"
 
 
 def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deployment):
@@ -233,31 +182,6 @@ def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deploymen
     assert "statusMessage" not in deployment.poll(task_id)
     deployment.run_workers()
     assert text(outcome(deployment, task_id)) == "Echo: x"
-
-
-def test_a_call_that_completes_at_once_is_a_completed_task(deployment):
-    task = as_task(deployment, "at_once")
-    assert (task["status"], task["ttl"]) == ("completed", 3_600_000)
-    assert as_task(deployment, "at_once", task={"ttl": 5_000})["ttl"] == 5_000
-    assert not deployment.sent, "no worker is dispatched"
-    assert text(outcome(deployment, task["taskId"])) == "!"
-    failed = as_task(deployment, "at_once", fail=True)
-    assert failed["status"] == "failed"
-    assert deployment.poll(failed["taskId"]) == failed
-    assert outcome(deployment, failed["taskId"])["isError"] is True
-    refused = as_task(deployment, "at_once", fail="perhaps")
-    assert outcome(deployment, refused["taskId"])["isError"] is True
-
-
-@pytest.mark.parametrize(("is_lost", "waits_s"), [(False, 0.5), (True, 19.5)])
-def test_a_request_for_the_result_waits_and_dispatches_a_lost_worker_again(deployment, is_lost, waits_s):
-    task_id = as_task(deployment, "compute", label="x")["taskId"]
-    if is_lost:
-        deployment.sent.clear()
-    began_s = deployment.clock()
-    waiting = deployment.by(while_waiting=deployment.run_workers)
-    assert text(outcome(waiting, task_id)) == "x"
-    assert deployment.clock() - began_s == waits_s
 
 
 def test_the_wait_times_out_with_the_advice_to_retry_and_ends_before_the_invocation(deployment):
@@ -283,39 +207,6 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     assert deployment.status(task_id) == "working"
     assert deployment.status(other) == "input_required"
     assert deployment.error("tasks/input_response", **params)["code"] == -32602
-
-
-def test_a_task_is_unknown_in_the_other_dialect(deployment):
-    modern = deployment.by(version=PROTOCOL_VERSION)
-    ours, theirs = parked(deployment), modern.start("compute", label="x")
-    assert modern.error("tasks/get", taskId=ours)["code"] == -32602
-    assert modern.error("tasks/cancel", taskId=ours)["code"] == -32602
-    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-        assert deployment.error(method, taskId=theirs)["code"] == -32602
-    assert respond(deployment, theirs, x={})["error"]["code"] == -32602
-    deployment.run_workers()
-    assert modern.status(theirs) == "completed"
-
-
-def test_modern_clients_get_no_members_of_this_dialect():
-    modern = Deployment(server)
-    for method in ("tasks/result", "tasks/input_response", "tasks/list", "initialize", "ping"):
-        assert modern.refusal(method, taskId="A" * 32) == (404, -32601)
-    assert modern.result("server/discover")["capabilities"].keys() == {"tools", "logging", "extensions"}
-    assert all("execution" not in tool for tool in modern.result("tools/list")["tools"])
-    assert modern.post_call("several", task={"ttl": 1})["result"]["resultType"] == "complete"
-
-
-def test_without_the_setting_there_are_no_tasks_for_legacy_clients():
-    without = Server("without")
-    without.tool(task="required")(echo)
-    without.tool(task="optional")(compute)
-    deployment = dialect(without)
-    assert "tasks" not in deployment.result("initialize", **INITIALIZE)["capabilities"]
-    assert all("execution" not in tool for tool in deployment.result("tools/list")["tools"])
-    assert deployment.error("tasks/get", taskId="A" * 32)["code"] == -32601
-    assert text(deployment.post_call("compute", {"label": "x"}, task={})["result"]) == "x"
-    assert "tasks" in deployment.error_text("echo")
 
 
 INITIALIZE: dict[str, Any] = {
@@ -360,15 +251,3 @@ def test_a_front_door_serves_the_dialect_for_its_owners():
     assert deployment.call_error("echo")["code"] == -32601
     assert deployment.error("tools/call", name="several", task={})["code"] == -32601
     assert deployment.call_error("nothing")["code"] == -32602
-
-
-def test_the_owner_and_not_a_stale_catalog_says_which_tools_can_be_tasks():
-    before, after = (Server("owner", legacy_tasks="sep-2322") for _ in range(2))
-    for owner in (before, after):
-        owner.tool(task="optional")(at_once)
-    before.tool(echo)
-    after.tool(task="required")(echo)
-    door = make_front_door({"owner": before}, legacy_tasks="sep-2322")
-    deployment = dialect(after, through_door=True, front_door=door)
-    assert deployment.status(as_task(deployment, "echo")["taskId"]) == "working"
-    assert deployment.call_error("echo")["code"] == -32601
