@@ -12,8 +12,6 @@ from mcp_roundtrip import (
     Context,
     Drift,
     Elicit,
-    ElicitationCancelled,
-    ElicitationDeclined,
     ElicitUrl,
     ListRoots,
     MissingClientCapability,
@@ -40,53 +38,6 @@ def test_a_question_is_asked_until_it_is_answered_and_other_answers_are_ignored(
     assert asked(call(name=accept("early"))).keys() == {"size"}
     assert asked(call(size=accept(vcpus=4))).keys() == {"name"}
     assert call(name=accept("orders")) == Done("orders:4")
-
-
-def test_several_questions_share_a_round_and_their_answers_are_in_order():
-    def body(ctx: Context) -> list[Any]:
-        size, name = ctx.ask(Elicit("size", "How large?", Size), Elicit("name", "Which name?", str))
-        return [size.vcpus, name]
-
-    call = Passes(body)
-    assert asked(call()).keys() == {"size", "name"}
-    assert asked(call(name=accept("orders"))).keys() == {"size"}
-    assert call(size=accept(vcpus=2)) == Done([2, "orders"])
-
-
-def test_a_signed_link_does_not_count_as_an_effect_for_an_answer_without_state():
-    def body(ctx: Context) -> str:
-        ctx.signed_link("link", "https://x.test")
-        return ctx.elicit("name", "Which name?", str)
-
-    assert Passes(body)(name=accept("n")) == Done("n")
-
-
-def test_a_run_whose_channels_have_no_default_takes_none():
-    def body(ctx: Context) -> bool:
-        return ctx.elicit("keep", "Keep it?", bool, default=False)
-
-    assert Passes(body, capabilities={})() == Done(False)
-    missing = error(Passes(body, capabilities={}, fallbacks=())(), MissingClientCapability)
-    assert missing.required == {"elicitation": {"form": {}}}
-    assert missing.questions.keys() == {"keep"}
-
-
-def test_an_answer_without_state_is_ignored_after_an_effect():
-    def body(ctx: Context) -> bool:
-        ctx.step("create", int)
-        return ctx.elicit("keep", "Keep it?", bool)
-
-    call = Passes(body)
-    assert asked(call(keep=accept(True))).keys() == {"keep"}
-    assert call(keep=accept(True)) == Done(True)
-
-
-@pytest.mark.parametrize("has_state", [False, True])
-def test_answers_to_later_questions_count_with_a_state_and_without_one(has_state):
-    call = Passes(size_then_name)
-    if has_state:
-        call()
-    assert call(size=accept(vcpus=4), name=accept("orders")) == Done("orders:4")
 
 
 @pytest.mark.parametrize("has_state", [False, True])
@@ -173,23 +124,6 @@ def test_a_malformed_answer_that_the_state_holds_is_asked_again():
     assert with_b(b=accept("z")) == Done("z")
 
 
-@pytest.mark.parametrize(
-    ("action", "kind"), [("decline", ElicitationDeclined), ("cancel", ElicitationCancelled)]
-)
-def test_a_declined_question_raises_with_its_key_in_every_pass(action, kind):
-    def body(ctx: Context) -> str:
-        try:
-            ctx.elicit("size", "How large?", Size)
-        except (ElicitationDeclined, ElicitationCancelled) as refusal:
-            name = ctx.elicit("instead", "What else?", str)
-            return f"{type(refusal).__name__} {refusal.key} {name}"
-        return "answered"
-
-    call = Passes(body).begun()
-    assert asked(call(size={"action": action, "content": {"ignored": 1}})).keys() == {"instead"}
-    assert call(instead=accept("x")) == Done(f"{kind.__name__} size x")
-
-
 def asks(message: str = "Which?", model: Any = str, *, then: bool = False) -> Any:
     def body(ctx: Context) -> Any:
         answer = ctx.elicit("question", message, model)
@@ -260,12 +194,6 @@ def test_an_unsupported_question_names_exactly_the_missing_capabilities(declared
     assert (failure.code, failure.data) == (-32021, {"requiredCapabilities": missing})
 
 
-def test_all_missing_capabilities_of_a_round_are_named_together():
-    questions = Elicit("a", "?", str), Sample("b", "?", 1), ListRoots()
-    failure = error(Passes(lambda ctx: ctx.ask(*questions), {"sampling": {}})(), MissingClientCapability)
-    assert failure.required == {"elicitation": {"form": {}}, "roots": {}}
-
-
 @pytest.mark.parametrize("default", ["celsius", None])
 def test_defaults_replace_only_the_questions_that_cannot_be_asked(default):
     def body(ctx: Context) -> Any:
@@ -275,17 +203,6 @@ def test_defaults_replace_only_the_questions_that_cannot_be_asked(default):
     call = Passes(body, {"roots": {}})
     assert asked(call()).keys() == {"roots"}
     assert call(roots={"roots": []}) == Done([default, ()])
-
-
-def test_a_default_once_used_stays_even_if_the_client_can_be_asked_later():
-    def body(ctx: Context) -> str:
-        unit = ctx.elicit("unit", "Unit?", str, default="celsius")
-        ctx.list_roots()
-        return unit
-
-    call = Passes(body, {"roots": {}}).begun()
-    call.capabilities = {"roots": {}, "elicitation": {}}
-    assert call(roots={"roots": []}) == Done("celsius")
 
 
 def test_mutating_an_answer_does_not_change_the_journal():
@@ -300,20 +217,6 @@ def test_mutating_an_answer_does_not_change_the_journal():
     call = Passes(body).begun()
     call(say=said)
     assert call(ok=accept(True)) == Done("x!")
-
-
-def test_an_invalid_answer_does_not_cause_an_unsupported_question():
-    call = Passes(lambda ctx: ctx.elicit("q", "?", int), {})
-    assert error(call(q=accept("many")), MissingClientCapability)
-
-
-def test_questions_of_a_refused_round_are_not_asked_later():
-    def body(ctx: Context) -> Any:
-        with suppress(MissingClientCapability):
-            ctx.ask(Elicit("a", "?", str), Sample("s", "?", 1))
-        return ctx.elicit("b", "?", str)
-
-    assert asked(Passes(body, {"elicitation": {}})()).keys() == {"b"}
 
 
 def test_a_changed_question_within_one_ask_is_asked_again():

@@ -1,7 +1,6 @@
 """Asynchronous tools: a question parks its branch, and steps of other branches complete."""
 
 import asyncio
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -9,13 +8,12 @@ from threading import Barrier, BrokenBarrierError
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from msgspec import structs
 
-from mcp_roundtrip import AsyncContext, DuplicateKey, ElicitationDeclined, ToolError
+from mcp_roundtrip import AsyncContext, ElicitationDeclined, ToolError
 from mcp_roundtrip.engine import async_pass
 from mcp_roundtrip.engine.async_pass import Branches
-from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput
 from support.passes import AsyncPasses, Passes, accept, error
 
 
@@ -95,26 +93,6 @@ def test_tasks_of_a_task_group_use_one_branch_each():
     call = AsyncPasses(body)
     assert asked(call()) == {"a/q", "b/q"}
     assert call(**{"a/q": accept("1"), "b/q": accept("2")}) == Done(["1", "2"])
-
-
-def test_the_same_key_in_two_tasks_without_branches_is_refused():
-    async def body(ctx: AsyncContext) -> Any:
-        return await asyncio.gather(ask(ctx), ask(ctx))
-
-    assert error(AsyncPasses(body)(), DuplicateKey)
-
-
-def test_branches_can_be_nested():
-    async def leaf(ctx: AsyncContext) -> int:
-        return await ctx.elicit("n", "?", int)
-
-    async def middle(ctx: AsyncContext) -> int:
-        return sum((await ctx.gather({"x": leaf, "y": leaf})).values())
-
-    call = AsyncPasses(lambda ctx: ctx.gather({"a": middle, "b": middle}))
-    keys = asked(call())
-    assert keys == {"a/x/n", "a/y/n", "b/x/n", "b/y/n"}
-    assert call(**{key: accept(1) for key in keys}) == Done({"a": 2, "b": 2})
 
 
 def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
@@ -228,39 +206,6 @@ def test_branches_that_share_a_lock_ask_one_after_the_other():
     assert asked(call()) == {"a/q"}
     assert asked(call(**{"a/q": accept("1")})) == {"b/q"}
     assert call(**{"b/q": accept("2")}) == Done({"a": "1", "b": "2"})
-
-
-def test_branches_checkpoint_together_when_time_runs_out():
-    ran: Counter[str] = Counter()
-
-    def effect(name: str) -> str:
-        ran[name] += 1
-        return name
-
-    async def work(ctx: AsyncContext) -> list[str]:
-        return [await ctx.step("one", effect, "one"), await ctx.step("two", effect, "two")]
-
-    call = AsyncPasses(lambda ctx: ctx.gather({"a": work, "b": work}), remaining_ms=0)
-    rounds = 0
-    while isinstance(outcome := call(), Checkpointed):
-        rounds += 1
-        assert rounds < 10
-    assert outcome == Done({"a": ["one", "two"], "b": ["one", "two"]})
-    assert ran == {"one": 2, "two": 2}
-
-
-@pytest.mark.parametrize("name", ["now", "uuid", "random"])
-def test_journaled_values_are_awaited_and_equal_in_every_pass(name):
-    seen: list[Any] = []
-
-    async def body(ctx: AsyncContext) -> None:
-        seen.append(await getattr(ctx, name)("k"))
-        await ctx.elicit("q", "?", bool)
-
-    call = AsyncPasses(body).begun()
-    call.clock.advance(5)
-    call()
-    assert seen[0] == seen[1]
 
 
 def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_the_others():

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
-from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping, TaskRequested
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, ElicitUrl
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
+from support.passes import AsyncPasses, Passes, TaskJournal, asked, error
 
 ACCEPT = {"action": "accept"}
 URL = "https://x.test/page"
@@ -66,16 +66,6 @@ def test_a_page_completed_during_the_round_ends_the_wait():
     assert 3 <= page.polls[-1] < 6
 
 
-def test_a_page_not_completed_in_time_is_asked_again_unchanged():
-    page = Page()
-    call = Passes(page.visit(), clock=page.clock)
-    first = asked(call())
-    assert asked(call(page=ACCEPT)) == first
-    assert call.journal is not None
-    assert call.journal.entries == ()
-    assert 26 <= page.polls[-1] <= 29, "the 30 s of the round minus the reserve"
-
-
 @settings(max_examples=50)
 @given(
     complete_at=st.floats(0, 220),
@@ -108,15 +98,6 @@ def test_done_is_called_at_most_once_a_second():
     assert len(page.polls) <= page.polls[-1] * 0.6
 
 
-@pytest.mark.parametrize(("latency_s", "remaining_ms", "most_s"), [(0, 900_000, 45), (5, 30_000, 29)])
-def test_a_round_asks_again_before_clients_time_out_also_if_done_is_slow(latency_s, remaining_ms, most_s):
-    page = Page(latency_s=latency_s)
-    call = Passes(page.visit(), clock=page.clock, remaining_ms=remaining_ms).begun()
-    began = page.clock.now
-    asked(call(page=ACCEPT))
-    assert most_s * 2 / 3 <= page.clock.now - began <= most_s
-
-
 @pytest.mark.parametrize("may_start_task", [False, True])
 def test_without_polling_done_is_called_once_per_round_and_no_task_starts(may_start_task):
     page = Page(complete_at=20)
@@ -134,25 +115,6 @@ def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms):
         ElicitUrl("page", "Go", URL, done=bool, poll_interval_ms=interval_ms)
 
 
-def test_a_round_that_only_polls_counts_as_waiting():
-    page = Page()
-
-    def body(ctx: Context) -> str:
-        name, _ = ctx.ask(Elicit("name", "Who?", str), ElicitUrl("page", "Go", URL, page.done))
-        return str(name)
-
-    call = Passes(body, clock=page.clock).begun()
-    assert call.journal is not None
-    outcome = call(page=ACCEPT)
-    assert asked(outcome).keys() == {"name", "page"}
-    assert isinstance(outcome, NeedsInput)
-    assert call.journal.url_wait_rounds == 0
-    assert page.polls == [0], "the URL is not polled while the form is outstanding"
-    outcome = call(name=accept("Ada"), page=ACCEPT)
-    assert isinstance(outcome, NeedsInput)
-    assert (outcome.requests.keys(), call.journal.url_wait_rounds) == ({"page"}, 1)
-
-
 def test_several_pages_are_polled_together_each_at_its_own_interval():
     clock = FakeClock()
     early, often, seldom = Page(2, clock=clock), Page(20, clock=clock), Page(40, clock=clock)
@@ -168,20 +130,6 @@ def test_several_pages_are_polled_together_each_at_its_own_interval():
     assert rounds(Passes(body, clock=clock))[0] == Done("done")
     assert early.polls[-1] < 5
     assert len(early.polls) < len(often.polls) < len(seldom.polls) < 12
-
-
-@pytest.mark.parametrize("failure", [ConnectionError("gone"), StopIteration()])
-def test_an_exception_in_done_is_raised_in_the_tool(failure):
-    polls: list[bool] = []
-
-    def done() -> bool:
-        polls.append(True)
-        if len(polls) > 2:
-            raise failure
-        return False
-
-    call = Passes(lambda ctx: ctx.elicit_url("page", "Go", URL, done=done)).begun()
-    assert isinstance(error(call(page=ACCEPT)), Exception)
 
 
 def test_an_async_tool_accepts_a_sync_and_an_async_done():
@@ -204,39 +152,6 @@ def test_a_done_that_uses_the_context_is_refused(ask):
     assert re.search("'page' uses the context inside its function", str(error(call(page=ACCEPT))))
 
 
-def test_polling_a_page_does_not_delay_questions_of_other_branches():
-    page = Page()
-
-    async def body(ctx: AsyncContext) -> str:
-        async def visit(branch: AsyncContext) -> None:
-            await branch.elicit_url("page", "Go", URL, done=page.done)
-
-        async def name(branch: AsyncContext) -> str:
-            first = await branch.elicit("first", "First name?", str)
-            return f"{first} {await branch.elicit('last', 'Last name?', str)}"
-
-        return str((await ctx.gather({"a": visit, "b": name}))["b"])
-
-    call = AsyncPasses(body, clock=page.clock)
-    assert asked(call()).keys() == {"a/page", "b/first"}
-    outcome = call(**{"a/page": ACCEPT, "b/first": accept("Ada")})
-    assert asked(outcome).keys() == {"a/page", "b/last"}
-    assert len(page.polls) < 4
-    page.complete_at = 0
-    assert call(**{"a/page": ACCEPT, "b/last": accept("Lovelace")}) == Done("Ada Lovelace")
-
-
-def test_a_call_that_can_become_a_task_waits_as_a_task_with_its_consent():
-    page = Page()
-    call = Passes(page.visit(), clock=page.clock, may_start_task=True)
-    asked(call())
-    outcome = call(page=ACCEPT)
-    assert isinstance(outcome, TaskRequested)
-    assert outcome.journal.unused_responses == {"page": ACCEPT}
-    assert outcome.journal.outstanding.keys() == {"page"}
-    assert page.polls == [0]
-
-
 def test_a_task_polls_with_growing_intervals_until_the_page_is_complete():
     page, slept = Page(complete_at=1_000), list[float]()
     call = Passes(page.visit(), clock=page.clock, recorder=TaskJournal(), remaining_ms=800_000)
@@ -249,12 +164,3 @@ def test_a_task_polls_with_growing_intervals_until_the_page_is_complete():
     assert slept == sorted(slept)
     assert slept[-1] <= 60
     assert len(page.polls) < 40
-
-
-def test_the_question_of_an_opened_page_in_a_task_may_change():
-    page = Page()
-    call = Passes(page.visit(), clock=page.clock, recorder=TaskJournal())
-    asked(call())
-    assert isinstance(call(page=ACCEPT), Sleeping)
-    changed = call.on(page.visit("Please go there"))
-    assert asked(changed.next_in_task(page=ACCEPT))["page"]["params"]["message"] == "Please go there"

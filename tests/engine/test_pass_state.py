@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, DuplicateKey, InvalidKey, UsageError
-from mcp_roundtrip.engine.outcomes import Checkpointed, Done
-from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error
+from mcp_roundtrip.engine.outcomes import Done
+from support.passes import AsyncPasses, Passes, accept, asked, error
 
 
 def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it():
@@ -84,60 +84,8 @@ def long_work(*names: str) -> Any:
     return lambda ctx: [ctx.step(name, lambda name=name: name) for name in names]
 
 
-def test_a_step_checkpoints_before_it_runs_when_little_time_is_left():
-    call = Passes(long_work("a", "b", "c"), remaining_ms=10)
-    outcome = call()
-    assert isinstance(outcome, Checkpointed)
-    assert [entry.key for entry in outcome.journal.entries] == ["a"]
-    assert isinstance(call(), Checkpointed)
-    assert call() == Done(["a", "b", "c"])
-
-
-def test_an_answer_that_is_sent_again_is_no_unasked_one_if_a_checkpoint_comes_before_its_question():
-    def old(ctx: Context) -> None:
-        ctx.elicit("q", "?", bool)
-        ctx.elicit("r", "?", bool)
-
-    def new(ctx: Context) -> None:
-        ctx.step("inserted", int)
-        ctx.checkpoint(needs_ms=1e9)
-        old(ctx)
-
-    call = Passes(old).begun()
-    call(q=accept(True))
-    upgraded = call.on(new)
-    assert isinstance(upgraded(q=accept(True), unasked=accept(True)), Checkpointed)
-    assert upgraded.run.unasked_responses() == ["unasked"]
-
-
 def test_a_round_without_progress_never_checkpoints():
     assert Passes(long_work("a"), remaining_ms=0)() == Done(["a"])
-
-
-def test_a_checkpoint_can_require_an_amount_of_time():
-    def body(ctx: Context) -> str:
-        ctx.step("a", int)
-        ctx.checkpoint(needs_ms=10_000)
-        return "done"
-
-    assert isinstance(Passes(body, remaining_ms=9_000)(), Checkpointed)
-    assert Passes(body, remaining_ms=11_000)() == Done("done")
-
-
-def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time():
-    async def body(ctx: AsyncContext) -> None:
-        async def works(branch: AsyncContext) -> None:
-            await branch.step("first", int)
-            await branch.checkpoint(needs_ms=1e9)
-
-        async def asks(branch: AsyncContext) -> None:
-            await branch.step("first", int)
-            await branch.checkpoint(needs_ms=0)
-            await branch.elicit("sure", "Sure?", bool)
-
-        await ctx.gather({"works": works, "asks": asks})
-
-    assert isinstance(AsyncPasses(body, recorder=TaskJournal())(), Checkpointed)
 
 
 def test_drift_decides_the_outcome_even_if_the_tool_swallows_it():

@@ -9,46 +9,19 @@ from mcp_roundtrip import (
     Context,
     DefinitionError,
     Elicit,
-    ElicitationDeclined,
     NamespacedRequest,
-    Root,
     Sample,
     Sampled,
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcomes import Done, Outcome
-from mcp_roundtrip.protocol.results import MalformedInputResponse
 from support.passes import Passes, accept, asked, error, value
-
-CREATE_MESSAGE_RESULT = {
-    "role": "assistant",
-    "content": {"type": "text", "text": "Paris"},
-    "model": "m",
-    "stopReason": "endTurn",
-}
 
 
 def only_question(outcome: Outcome) -> dict[str, Any]:
     (question,) = asked(outcome).values()
     return dict(question)
-
-
-def test_a_prompt_becomes_a_user_message_and_options_are_sent_unchanged():
-    call = Passes(
-        lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100, systemPrompt="Be brief")
-    )
-    assert only_question(call()) == {
-        "method": "sampling/createMessage",
-        "params": {
-            "messages": [{"role": "user", "content": {"type": "text", "text": "Capital of France?"}}],
-            "maxTokens": 100,
-            "systemPrompt": "Be brief",
-        },
-    }
-    assert call(capital=CREATE_MESSAGE_RESULT) == Done(
-        Sampled("assistant", {"type": "text", "text": "Paris"}, "m", "endTurn")
-    )
 
 
 def messages(**content: Any) -> list[dict[str, Any]]:
@@ -139,33 +112,11 @@ def test_the_text_of_several_blocks_is_joined():
     assert Sampled("assistant", blocks, "m").text == "ab"
 
 
-def test_roots_are_returned_typed():
-    call = Passes(lambda ctx: ctx.list_roots())
-    assert only_question(call()) == {"method": "roots/list", "params": {}}
-    answer = {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}], "_meta": {"x": 1}}
-    assert call(roots=answer) == Done((Root("file:///a", "A"), Root("file:///b")))
-
-
 def test_meta_of_an_answer_is_not_journaled():
     call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)]).begun()
     call(roots={"roots": [], "_meta": {"big": "x" * 1000}})
     assert call.journal is not None
     assert call.journal.entries[0].value == {"roots": []}
-
-
-def connect(complete: list[bool]) -> Any:
-    return lambda ctx: ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
-
-
-def test_a_url_question_stays_open_after_consent_until_it_is_done():
-    call = Passes(connect([False, True]), remaining_ms=1_000)  # no time to wait
-    question = {
-        "method": "elicitation/create",
-        "params": {"mode": "url", "message": "Sign in", "url": "https://x.test/go"},
-    }
-    assert only_question(call()) == question
-    assert only_question(call(login={"action": "accept"})) == question
-    assert call(login={"action": "accept"}) == Done(None)
 
 
 def test_done_is_not_called_again_in_later_passes():
@@ -181,10 +132,6 @@ def test_done_is_not_called_again_in_later_passes():
     assert call.journal.entries[0].value == {"action": "accept"}
     assert call(ok=accept(True)) == Done(True)
     assert complete == []
-
-
-def test_a_declined_url_raises_and_done_is_not_called():
-    assert error(Passes(connect([])).begun()(login={"action": "decline"}), ElicitationDeclined)
 
 
 def test_a_signed_link_is_equal_in_every_pass():
@@ -207,14 +154,6 @@ EXTENDED = {"extensions": {"com.example/approval": {}}}
 ENABLED = CallInfo(namespaced_requests=True)
 
 
-def test_a_namespaced_request_reaches_a_client_that_declared_it_and_is_answered_by_an_object():
-    call = Passes(approval, EXTENDED, info=ENABLED)
-    assert only_question(call()) == {"method": "com.example/approval", "params": {"amount": 5}}
-    assert error(call(approve="yes"), MalformedInputResponse).key == "approve"
-    assert call(approve={"approved": True}) == Done({"approved": True})
-    assert error(Passes(approval, {}, info=ENABLED)()).data == {"requiredCapabilities": EXTENDED}
-
-
 def test_namespaced_requests_are_disabled_by_default():
     among_others = NamespacedRequest("approve", "com.example/approval", {})
     for body in (approval, lambda ctx: ctx.ask(among_others)):
@@ -235,11 +174,6 @@ def test_the_reason_for_asking_again_does_not_change_the_fingerprint():
     call(n=accept("many"))
     assert call.journal is not None
     assert call.journal.outstanding["n"] == Elicit("n", "Number?", int).request().fingerprint
-
-
-@pytest.mark.parametrize("url", ["", "not a url", "/relative", "https://", "https://x.test/a b"])
-def test_only_an_absolute_url_is_sent(url):
-    assert error(Passes(lambda ctx: ctx.elicit_url("u", "m", url, done=lambda: True))(), DefinitionError)
 
 
 async def answer_later() -> bool:

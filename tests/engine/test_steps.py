@@ -1,6 +1,5 @@
 """Steps and other effects run once and have the same value in every pass."""
 
-import asyncio
 import itertools
 import math
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from mcp_roundtrip import (
     ToolError,
     UsageError,
 )
-from mcp_roundtrip.engine.journal import Entry, Journal
+from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
@@ -268,39 +267,6 @@ def test_attempts_are_counted_across_rounds_and_the_last_error_is_the_cause_of_t
     assert work.calls == 4
 
 
-def test_a_task_sleeps_during_a_long_delay_and_runs_nothing():
-    work = Flaky([ConnectionError(), ConnectionError()])
-    call = work.passes(Retry(delay_ms=60_000), recorder=TaskJournal())
-    sleeping = call()
-    assert isinstance(sleeping, Sleeping)
-    assert 30_000 <= sleeping.wake_at_ms - call.clock() * 1000 <= 60_000
-    call.clock.advance(10)
-    assert call.next_in_task() == sleeping
-    assert work.calls == 1
-    call.journal = Journal("run-1")  # of a second worker, from before the failure
-    assert call() == sleeping
-    call.clock.advance(60)
-    assert call.next_in_task() == Done("ok")
-
-
-def test_a_worker_waits_for_a_short_delay_itself():
-    work = Flaky([ConnectionError()])
-    assert work.passes(Retry(delay_ms=1_000), recorder=TaskJournal())() == Done("ok")
-
-
-def test_the_pause_before_a_retry_begins_when_the_attempt_has_failed():
-    times: list[float] = []
-
-    def work() -> None:
-        call.clock.advance(10)
-        times.append(call.clock.now)
-        raise ConnectionError
-
-    call = Passes(lambda ctx: ctx.step("work", work, retry=Retry(attempts=2, delay_ms=4_000)))
-    error(call(), StepFailed)
-    assert 12 <= times[1] - times[0] <= 14
-
-
 def test_a_cancelled_task_is_not_retried():
     records = TaskJournal()
 
@@ -310,20 +276,6 @@ def test_a_cancelled_task_is_not_retried():
 
     call = Passes(lambda ctx: ctx.step("work", work, retry=Retry()), recorder=records)
     assert call() == OwnershipLost()
-
-
-def test_an_asynchronous_step_is_retried():
-    work = Flaky([ConnectionError(), ConnectionError()])
-
-    async def later() -> str:
-        await asyncio.sleep(0)
-        return work()
-
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.step("work", later, retry=Retry(delay_ms=1))
-
-    assert AsyncPasses(body)() == Done("ok")
-    assert work.calls == 3
 
 
 def test_a_branch_waiting_for_a_retry_does_not_block_others():

@@ -11,9 +11,7 @@ from typing_extensions import TypedDict
 from mcp_roundtrip import (
     AsyncContext,
     Context,
-    Elicit,
     ElicitationCancelled,
-    ElicitUrl,
     MissingClientCapability,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -96,22 +94,6 @@ def test_questions_after_a_confirmation_cannot_be_answered_in_advance():
     assert error(Passes(pay, {})(), MissingClientCapability)
 
 
-def test_questions_before_a_confirmation_can_be_answered_in_advance():
-    def body(ctx: Context) -> str:
-        name = ctx.elicit("to", "To whom?", str)
-        return f"{name}: {pay(ctx, name)}"
-
-    call = Passes(body)
-    assert asked(call(to=accept("eve"), sure=accept(True)))["sure"]["params"]["message"] == "Pay 50 to eve?"
-    assert call(sure=accept(True)) == Done("eve: paid")
-
-
-def test_all_questions_of_an_ask_with_a_confirmation_are_sent():
-    call = Passes(lambda ctx: list(ctx.ask(Elicit("to", "To whom?", str), Elicit("sure", "Pay?", bool))))
-    assert asked(call(to=accept("eve"), sure=accept(True))).keys() == {"to", "sure"}
-    assert call(to=accept("bob"), sure=accept(True)) == Done(["bob", True])
-
-
 def test_questions_that_other_branches_reach_later_are_sent():
     branches: dict[str, Any] = {
         "a": lambda branch: branch.confirm("sure", "Pay?"),
@@ -122,16 +104,6 @@ def test_questions_that_other_branches_reach_later_are_sent():
     assert asked(call(**answers)).keys() == {"a/sure", "b/why"}
     assert asked(call(**{"b/sure": accept(True), "b/why": accept("rent")})).keys() == {"a/sure"}
     assert call(**answers) == Done({"a": True, "b": "rent"})
-
-
-def test_a_url_question_needs_no_prior_display():
-    def body(ctx: Context) -> bool:
-        sure = ctx.confirm("sure", "Pay?", default=False)
-        ctx.ask(ElicitUrl("page", "Sign", "https://x.test", lambda: True))
-        return sure
-
-    capabilities = {"elicitation": {"url": {}}}
-    assert Passes(body, capabilities)(page={"action": "accept"}) == Done(False)
 
 
 def test_a_namespaced_request_cannot_be_answered_in_advance():
