@@ -6,8 +6,6 @@ Functions are invoked through the Invoke API of `local`, queues are ministack's;
 import json
 import secrets
 import socket
-import urllib.parse
-import urllib.request
 from pathlib import Path
 from queue import Queue
 
@@ -150,16 +148,6 @@ class ConsumedQueue:
             QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
         )
 
-    def delayed(self):
-        """Remove all messages, delayed ones included. Return each with its delay in seconds."""
-        where = urllib.parse.urlencode({"QueueUrl": self.url})
-        endpoint = self.sqs.meta.endpoint_url
-        with urllib.request.urlopen(f"{endpoint}/_ministack/sqs/messages?{where}") as response:
-            (regions,) = json.load(response)["messages"].values()
-        self.sqs.purge_queue(QueueUrl=self.url)
-        messages = [message for queues in regions.values() for queue in queues.values() for message in queue]
-        return [(message, message["VisibleAt"] - message["SentTimestamp"]) for message in messages]
-
 
 class Queued(Dispatched):
     """A queue triggers workers."""
@@ -274,17 +262,6 @@ ADDRESSES = {
 }
 
 
-NO_QUEUE = ("QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue")
-"""The names of the error in the protocols that the client signed and boto3 use."""
-
-
-@pytest.mark.parametrize(("deployed", "address"), ADDRESSES.items(), ids=ADDRESSES, indirect=["deployed"])
-def test_a_worker_that_does_not_exist_is_a_store_error(deployed, address):
-    with pytest.raises(StoreError) as failed:
-        deployed.dispatcher.dispatch(address, "p#t")
-    assert failed.value.reason in ("ResourceNotFoundException", *NO_QUEUE)
-
-
 @pytest.mark.parametrize(
     ("service", "address"), [("LAMBDA", ADDRESSES["functions"]), ("SQS", ADDRESSES["queued"])]
 )
@@ -326,17 +303,6 @@ def test_a_version_that_may_not_be_invoked_is_not_replaced_by_the_newest():
     assert (failed.value.reason, client.invoked) == ("AccessDeniedException", [own])
 
 
-def test_an_invocation_that_cannot_update_its_task_fails_so_that_lambda_retries_it(functions):
-    pk = functions.create()
-    functions.refused.add(pk)
-    functions.run(pk)
-    [(_, failure)] = functions.invocations
-    assert failure.reason == "ThrottlingException"
-    functions.refused.clear()
-    functions.run(pk)
-    assert (functions.status(pk), ran) == ("completed", ["a"])
-
-
 def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued):
     pks = [queued.create(label) for label in "abc"]
     queued.refused.add(pks[1])
@@ -356,20 +322,6 @@ def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued)
     assert sorted(ran) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("body", ["", "no JSON", "[]", "null", '"task"', "{}", '{"task": "p", "task": "q"}'])
-def test_only_messages_without_a_task_stay_in_the_queue(queued, body):
-    if body:
-        malformed = queued.queue.sqs.send_message(QueueUrl=queued.address, MessageBody=body)["MessageId"]
-        messages = queued.queue.receive()
-    else:  # SQS never delivers such a message
-        malformed, messages = "empty", [{"MessageId": "empty", "Body": "", "MD5OfBody": ""}]
-    pk = queued.create()
-    queued.dispatcher.dispatch(queued.address, pk)
-    messages += [message for message in queued.queue.receive() if message["MessageId"] != malformed]
-    assert queued.queue.deliver(messages) == [malformed]
-    assert queued.status(pk) == "completed"
-
-
 @pytest.mark.parametrize("deployed", ["queued", "woken"], indirect=True)
 def test_a_sleeping_task_is_woken_by_the_queue_without_a_poll_and_runs_on_its_version(deployed):
     pk = deployed.create(nap_ms=1_000)
@@ -380,49 +332,3 @@ def test_a_sleeping_task_is_woken_by_the_queue_without_a_poll_and_runs_on_its_ve
     deployed.settle()
     assert (deployed.status(pk), ran) == ("completed", ["a"])
     assert getattr(deployed, "invocations", []) in ([], [("live", None)] * 2)
-
-
-def test_without_a_queue_an_invoked_task_sleeps_until_a_poll(functions):
-    pk = functions.create(nap_ms=1_000)
-    functions.run(pk)
-    functions.clock.advance(1)
-    functions.settle()
-    assert functions.status(pk) == "working"
-    functions.deployment.poll(pk.partition("#")[2])
-    functions.settle()
-    assert functions.status(pk) == "completed"
-
-
-@pytest.mark.parametrize("deployed", ["queued", "woken"], indirect=True)
-def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(deployed):
-    pk = deployed.create(nap_ms=2_000_500)
-    deployed.run(pk)
-    delays = []
-    while deployed.status(pk) == "working" and len(delays) < 9:
-        [(message, delay_s)] = deployed.queue.delayed()
-        delays.append(delay_s)
-        deployed.clock.advance(delay_s)
-        assert deployed.work({"Records": [sqs_record(message, deployed.queue.url)]}) == {
-            "batchItemFailures": []
-        }
-        if len(delays) == 3:
-            deployed.settle()
-    assert delays == [900, 900, 201]
-    assert deployed.queue.delayed() == []
-    assert (deployed.status(pk), ran) == ("completed", ["a"])
-
-
-def test_a_wake_up_that_cannot_dispatch_is_delivered_again_after_as_long_as_a_lease(woken):
-    pk = woken.create(nap_ms=1_000)
-    woken.run(pk)
-    woken.clock.advance(1)
-    woken.refused.add(pk)
-    [wake_up] = woken.queue.receive(wait_s=TIMEOUT_S)
-    assert woken.queue.deliver([wake_up]) == [wake_up["MessageId"]]
-    assert woken.queue.receive() == [], "the worker has hidden it"
-    woken.refused.clear()
-    woken.queue.end_visibility_timeout(wake_up)
-    [again] = woken.queue.receive(wait_s=TIMEOUT_S)
-    assert woken.queue.deliver([again]) == []
-    woken.settle()
-    assert woken.status(pk) == "completed"

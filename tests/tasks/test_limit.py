@@ -115,16 +115,6 @@ def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice,
     alice.create()
 
 
-def test_an_expired_task_makes_room(alice, clock):
-    alice.create_many(LIMIT - 1)
-    alice.create(ttl_ms=2 * TTL_MS)
-    clock.advance(TTL_MS / 1000 - 1)
-    assert alice.is_refused()
-    clock.advance(1)
-    alice.create_many(LIMIT - 1)
-    assert alice.is_refused()
-
-
 @given(
     user=tuples(sampled_from(["jwt", "lambda"]), text(), none() | text()),
     clients=lists(none() | text(), min_size=LIMIT + 1, max_size=LIMIT + 1, unique=True),
@@ -186,52 +176,6 @@ def test_an_answered_call_that_no_longer_counts_needs_room_to_become_a_task(alic
     alice.cancel(task)
     alice.create(continued=continued)
     assert alice.is_refused()
-
-
-def test_the_list_of_open_tasks_outlives_each_of_them(alice, store):
-    parked = alice.ask_page()
-    lasting = alice.create(ttl_ms=10 * parked.ttl_ms)
-    alice.create(continued=alice.parked.load(parked.pk))
-    assert list_of(store, alice)["exp"] == lasting.expires_s
-
-
-def test_tasks_of_all_dialects_count_together(store, clock):
-    legacy = Principal(store, clock, dialect="sep-2322")
-    task, *_ = legacy.create_many(LIMIT)
-    assert Principal(store, clock).is_refused()
-    legacy.cancel(task)
-    Principal(store, clock).create()
-
-
-def test_a_task_that_is_created_completed_does_not_count(alice):
-    for _ in range(LIMIT + 1):
-        alice.tasks.create_completed(ALICE, {}, ttl_ms=TTL_MS)
-    alice.create_many(LIMIT)
-
-
-def test_without_a_limit_nothing_is_counted(clock):
-    unlimited = Principal(MemoryStore(), clock, limit=0)
-    unlimited.tasks.limit.check(unlimited.owner)
-    unlimited.create_many(20)
-    assert all(sk != OPEN_TASKS for _, sk in unlimited.store._items)
-
-
-def test_a_creation_above_the_limit_writes_nothing(clock):
-    alice = Principal(MemoryStore(), clock)
-    alice.create_many(LIMIT)
-    before = dict(alice.store._items)
-    assert alice.is_refused()
-    assert alice.store._items == before
-
-
-def test_a_reduced_limit_counts_tasks_opened_before(store, clock):
-    alice = Principal(store, clock)
-    tasks = alice.create_many(LIMIT)
-    later = Principal(store, clock, limit=1)
-    for task in tasks:
-        assert later.is_refused()
-        later.cancel(task)
-    later.create()
 
 
 def test_many_ended_tasks_are_removed_in_several_writes(store, clock):
@@ -301,15 +245,6 @@ def test_a_creation_that_loses_too_many_concurrent_updates_fails_without_a_task(
         assert MemoryStore.update(store, task.pk, TASK, transitions.cancel(now_ms=0)) is not None
     with pytest.raises(StoreError, match="concurrent"):
         alice.create()
-
-
-def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_arguments(clock):
-    store = CrashingStore(MemoryStore(), 10**9, is_done=False)
-    alice = Principal(store, clock)
-    for expected in (1, 2, 3):
-        before = store.calls
-        alice.create()
-        assert store.calls - before == len(JOURNAL.entries) + 3, expected
 
 
 class ListOfOpenTasks(RuleBasedStateMachine):

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -69,38 +68,11 @@ def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
     assert (history.call, history.next_order) == (CALL, 1)
 
 
-def test_its_link_leads_to_its_questions_and_an_answer_makes_it_ready_without_a_worker(table):
-    parked = table.park_call()
-    assert list(table.links.find(parked.link).requests) == ["size"]
-    assert answer_link(table.links, parked.link, {"size": YES}) == "stored"
-    ready = table.find()
-    assert (ready.status, ready.work_state) == (Status.WORKING, WorkState.READY)
-    history = table.history(ready)
-    assert history.responses == {"size": YES}
-    assert history.journal.outstanding == {"size": Fingerprint("m", "f")}
-    assert table.table.dispatcher.count == 0
-    without_questions = table.parked.create(BOB, CALL, Journal("flow", (STEP,)), {}, "client")
-    assert (without_questions.work_state, without_questions.link) == (WorkState.READY, None)
-
-
-@pytest.mark.parametrize(("channel", "has_link"), [("page", True), ("app", True), ("model", False)])
-def test_questions_that_a_page_can_show_have_a_link(table, channel, has_link):
-    assert (table.park_call(channel=channel).link is not None) is has_link
-
-
 @pytest.mark.parametrize("other", [BOB, replace(ALICE, identity="other"), replace(ALICE, binding="session")])
 def test_other_callers_and_other_calls_do_not_find_it(table, other):
     parked = table.park_call()
     assert table.find(other) is None
     assert table.park_call(other).pk != parked.pk
-
-
-def test_a_view_that_answers_a_part_of_its_questions_stores_nothing(table):
-    asked = dict.fromkeys(("size", "color"), FORM)
-    journal = replace(JOURNAL, outstanding=dict.fromkeys(asked, Fingerprint("m", "f")))
-    parked = table.parked.create(ALICE, CALL, journal, asked, "app")
-    assert table.parked.answer(parked, {"size": YES}, "app") is True
-    assert table.find() == parked
 
 
 def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):
@@ -111,13 +83,6 @@ def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table)
     table.clock.advance(2)
     assert table.find().pk == parked.pk
     table.clock.advance(30)
-    assert table.find() is None
-
-
-def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table):
-    call = replace(CALL, arguments={"text": "x" * 500_000})
-    with pytest.raises(ItemTooLarge):
-        table.parked.create(ALICE, call, JOURNAL, {"size": FORM}, "page")
     assert table.find() is None
 
 
@@ -147,16 +112,6 @@ def test_of_many_processes_one_runs_the_call_and_all_get_its_result(ministack, m
     assert answer_link(links, token, {"sure": YES}) == "stored"
     assert run_at_once(4, order, ministack, table, effects) == ["ordered"] * 4
     assert len(effects.read_text().splitlines()) == 1
-
-
-def test_a_call_above_the_limit_writes_nothing():
-    table = Table(MemoryStore())
-    for number in range(LIMIT):
-        table.park_call(replace(ALICE, identity=f"call {number}"))
-    before = dict(table.store._items)
-    with pytest.raises(TooManyOpenTasks):
-        table.park_call()
-    assert table.store._items == before
 
 
 @pytest.mark.parametrize("is_done", [False, True])
@@ -191,15 +146,6 @@ def move(table, task):
         return transitions.complete(owner="w", now_ms=table.now_ms(), attributes=result, version=task.version)
 
     return table.parked.move(ALICE, task, CALL, JOURNAL, {"size": FORM}, end)
-
-
-def test_a_moved_task_ends_and_its_call_is_parked_with_the_journal(table):
-    task = running_task(table)
-    parked = move(table, task)
-    assert table.find() == parked
-    assert table.stored(task).result == {"link": parked.link}
-    assert table.history(parked).journal.entries == (STEP,)
-    assert list(table.links.find(parked.link).requests) == ["size"]
 
 
 def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):

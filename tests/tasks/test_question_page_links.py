@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_roundtrip.tasks.model import CLIENT, Status, WorkState
+from mcp_roundtrip.tasks.model import CLIENT
 from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
 from support.stored_tasks import StoredTasks, answer_link, outstanding
 
@@ -49,40 +49,8 @@ def test_the_table_holds_the_digest_of_the_token_as_a_key_and_nothing_about_the_
     assert item["exp"] == table.task.expires_s
 
 
-def test_an_open_link_leads_to_its_questions_in_order_and_a_look_changes_nothing(table):
-    before = table.store.query(table.task.pk)
-    found = table.found()
-    assert (found.state, found.tool) == ("open", "order")
-    assert list(found.requests.items()) == [("size", FORM), ("keep", FORM)]
-    assert table.store.query(table.task.pk) == before
-    task = table.stored(table.task)
-    assert (task.status, task.visible_status) == (Status.INPUT_REQUIRED, Status.WORKING)
-    assert task.client_requests == {}
-
-
-@pytest.mark.parametrize("worker", ["worker:1", ""])
-def test_answers_are_stored_and_the_worker_if_there_is_one_is_dispatched(task_store, worker):
-    table = Waiting.over(task_store).wait(worker=worker)
-    assert table.answer(size=YES, keep=NO) == "stored"
-    assert table.responses(table.task) == {"size": YES, "keep": NO}
-    task = table.stored(table.task)
-    assert (task.status, task.work_state, task.link) == (Status.WORKING, WorkState.READY, None)
-    assert list(table.tasks.dispatcher.sent) == ([(worker, table.task.pk)] if worker else [])
-
-
 def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
     assert table.answer(size=YES, other=YES) == "incomplete"
-    assert table.responses(table.task) == {}
-    assert table.found().state == "open"
-
-
-def test_responses_to_what_the_link_does_not_name_are_ignored(table):
-    assert table.answer(size=YES, keep=YES, other=YES) == "stored"
-    assert table.responses(table.task).keys() == {"size", "keep"}
-
-
-def test_a_client_cannot_answer_questions_of_the_page_with_tasks_update(table):
-    table.tasks.update("alice", table.task.task_id, {"size": YES, "keep": YES})
     assert table.responses(table.task) == {}
     assert table.found().state == "open"
 
@@ -125,13 +93,3 @@ def test_a_form_of_questions_one_of_which_has_an_answer_stores_nothing(table):
 
     assert answer_link(Stale(table.tasks), table.token, {"size": YES, "keep": YES}) == "incomplete"
     assert table.responses(table.task) == {"size": NO}
-
-
-def test_a_link_leads_only_to_questions_that_the_page_asks(table):
-    table.tasks.store_responses(table.task.pk, {"size": YES, "keep": YES}, channels=(PAGE,))
-    theirs = outstanding({"theirs": FORM}, CLIENT, first=3)
-    table.token = table.park(table.task, {**outstanding({"mine": FORM}, first=2), **theirs})
-    assert table.found().requests.keys() == {"mine"}
-    assert table.answer(mine=YES) == "stored"
-    assert table.found().state == "answered"
-    assert table.stored(table.task).client_requests.keys() == {"theirs"}

@@ -25,7 +25,6 @@ pytest_plugins = ["support.task_stores"]
 
 
 ALICE, BOB = (Principal("jwt", name, "https://id").canonical() for name in ("alice", "bob"))
-DAY_S = 86_400
 TTL_MS = 60_000
 LARGE, OTHER = ({"v": b64encode(Random(seed).randbytes(450_000)).decode()} for seed in (1, 2))
 
@@ -68,38 +67,6 @@ def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(tab
     if table.tasks.limit.max_open:
         with pytest.raises(TooManyOpenTasks):
             table.start(flow=replace(table.flow, id="other"))
-
-
-def test_a_task_is_found_by_its_caller_and_its_flow_only(table):
-    table.start()
-    assert table.tasks.find(replace(table.flow, principal=BOB)) is None
-    assert table.tasks.find(replace(table.flow, id="other")) is None
-    assert table.tasks.find(replace(table.flow, ends_at_s=0)) is not None
-
-
-def test_all_items_exist_as_long_as_the_flow_and_as_the_task(unlimited):
-    task = unlimited.start()
-    index = unlimited.store.get(unlimited.flow.index_key, "C")
-    assert index is not None
-    ends = {index["exp"], *(item["exp"] for item in unlimited.store.query(task.pk))}
-    assert ends == {unlimited.flow.ends_at_s}
-    brief = unlimited.start(flow=replace(unlimited.flow, id="brief", ends_at_s=0))
-    assert brief.expires_s > unlimited.clock() + 3_600
-
-
-def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(unlimited):
-    ends_at_s = int(unlimited.clock()) + DAY_S
-    parked = unlimited.park_flow(flow=replace(unlimited.flow, ends_at_s=ends_at_s))
-    task = unlimited.start(flow=None, continued=parked)
-    items = unlimited.store.query(task.pk)
-    assert {item["exp"] for item in items} == {task.expires_s, ends_at_s}
-    assert len(items) == 3
-
-
-def test_the_task_of_a_parked_call_exists_as_long_as_it_may_run(unlimited):
-    parked = unlimited.park_flow()
-    task = unlimited.start(flow=None, continued=parked, ttl_ms=DAY_S * 1_000)
-    assert task.expires_s >= task.deadline_ms / 1_000 > parked.expires_s
 
 
 def test_a_flow_is_parked_or_becomes_a_task_once(unlimited):

@@ -1,7 +1,6 @@
 """Condition and effect of each transition, from each state."""
 
 import pytest
-from msgspec.structs import replace
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState
@@ -12,8 +11,6 @@ from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL
 LATER = NOW + 5_000
 """A time after all leases and sleeps."""
 LATE = NOW + TTL_MS
-LOST = NOW + 700 + LEASE_MS
-"""When a lease that was renewed after 700 ms ends."""
 
 
 def claim(now=NOW, owner="me"):
@@ -186,88 +183,6 @@ def test_an_idempotent_transition_may_be_repeated(name):
     assert after(LEASED, change, change) == after(LEASED, change)
 
 
-def test_a_claim_takes_the_lease_and_counts_an_attempt():
-    claimed = task(after(READY, claim()))
-    assert (claimed.status, claimed.work_state, claimed.version) == (Status.WORKING, WorkState.LEASED, 2)
-    assert (claimed.lease_owner, claimed.lease_until_ms, claimed.attempts) == ("me", NOW + LEASE_MS, 1)
-    assert claimed.lease_delivery == CLAIM["delivery"]
-
-
-def test_a_lease_lasts_to_its_last_millisecond():
-    until = NOW + LEASE_MS
-    assert apply_change(claim(until, "you"), LEASED) is None
-    assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
-
-
-@pytest.mark.parametrize("item", [LEASED, CANCELLED_DURING_A_PASS])
-def test_a_renewed_lease_lasts_longer_and_nothing_else_changes(item):
-    renewed = after(item, renew(NOW + 700))
-    assert task(renewed) == replace(task(item), lease_until_ms=LOST)
-    assert apply_change(claim(LOST, "you"), renewed) is None
-
-
-def test_a_sleeping_task_can_be_claimed_from_its_wake_time():
-    assert apply_change(claim(NOW + 499), SLEEPING) is None
-    assert task(after(SLEEPING, claim(NOW + 500))).wake_at_ms is None
-
-
-def test_after_the_last_attempt_a_task_cannot_be_claimed_but_can_be_abandoned():
-    item = READY
-    for n in range(MAX_ATTEMPTS):
-        item = after(item, claim(NOW, f"worker {n}"), transitions.release(owner=f"worker {n}"))
-    assert apply_change(claim(), item) is None
-    end = transitions.abandon(now_ms=NOW, max_attempts=MAX_ATTEMPTS, **END)
-    ended = task(after(item, end))
-    assert (ended.status, ended.error, ended.message) == (Status.FAILED, END["error"], "Gone.")
-
-
-def test_an_attempt_with_progress_does_not_count():
-    for change in (transitions.checkpoint(owner="me", accepted_keys=["q"]), await_responses(), sleep()):
-        assert task(after(LEASED, change)).attempts == 0
-    assert task(after(LEASED, transitions.release(owner="me"))).attempts == 1
-
-
-def test_a_waiting_task_has_its_requests_or_its_wake_time_and_no_lease():
-    waiting = task(AWAITING)
-    assert "lnk" not in AWAITING
-    assert (waiting.status, waiting.work_state) == (Status.INPUT_REQUIRED, WorkState.AWAITING)
-    assert waiting.version == 3
-    assert waiting.requests == asked("a", "b")
-    assert waiting.accepted_keys == ("y", "z")
-    assert (waiting.lease_owner, waiting.lease_until_ms, waiting.lease_delivery) == (None, None, None)
-    sleeping = task(SLEEPING)
-    assert (sleeping.status, sleeping.work_state) == (Status.WORKING, WorkState.SLEEPING)
-    assert (sleeping.wake_at_ms, sleeping.lease_owner, sleeping.accepted_keys) == (NOW + 500, None, ("z",))
-
-
-def test_a_task_waits_until_its_last_question_is_answered_and_is_then_ready_and_dispatched():
-    common = {"submissions": {"answered": "first"}, "version": 4, "updated_at_ms": LATER}
-    ready = {"status": Status.WORKING, "work_state": WorkState.READY, "dispatched_at_ms": LATER}
-    assert task(after(AWAITING, answered("b", now=LATER))) == replace(
-        task(AWAITING), requests=asked("b"), **common
-    )
-    assert task(after(AWAITING, answered(now=LATER))) == replace(
-        task(AWAITING), requests={}, dispatch_count=0, **ready, **common
-    )
-
-
-def test_a_task_with_work_and_open_questions_keeps_its_questions_while_leased():
-    awake = task(AWAKE)
-    assert (awake.status, awake.work_state) == (Status.INPUT_REQUIRED, WorkState.LEASED)
-    assert awake.wake_at_ms is None
-    assert awake.requests.keys() == {"a"}
-    leased = task(after(AWAKE, answered(version=4, is_leased=True)))
-    assert (leased.status, leased.work_state) == (Status.WORKING, WorkState.LEASED)
-    assert leased.lease_owner == "me", "the worker keeps its lease"
-
-
-def test_a_worker_with_progress_resets_the_attempts():
-    dispatched = {**LEASED, "att": 3, "kicks": 4}
-    ahead = task(after(dispatched, transitions.reset_attempts(owner="me", seen_entries=7)))
-    assert (ahead.attempts, ahead.seen_entries, ahead.version) == (1, 7, task(LEASED).version)
-    assert ahead.dispatch_count == 0, "the next lost worker is replaced without a pause"
-
-
 @pytest.mark.parametrize("name", sorted(OPEN))
 @pytest.mark.parametrize(
     ("end", "status"),
@@ -289,15 +204,6 @@ def test_an_ended_task_has_no_lease_and_no_wake_time(name, end, status):
         assert stopped.status is status
 
 
-def test_one_of_many_polls_dispatches_a_worker():
-    change = transitions.record_dispatch(dispatched_before_ms=LATER - 1_000, now_ms=LATER)
-    item = after(READY, change)
-    assert apply_change(change, item) is None
-    dispatched = task(item)
-    assert (dispatched.dispatched_at_ms, dispatched.dispatch_count) == (LATER, 1)
-    assert dispatched.version == 1
-
-
 def test_a_failed_dispatch_is_undone_unless_a_worker_has_the_task_or_another_poll_dispatched_it():
     waiting = {**READY, "kick": NOW - 9, "kicks": 3}
     dispatched = after(waiting, transitions.record_dispatch(dispatched_before_ms=NOW, now_ms=NOW))
@@ -306,35 +212,3 @@ def test_a_failed_dispatch_is_undone_unless_a_worker_has_the_task_or_another_pol
     for change in (claim(), transitions.record_dispatch(dispatched_before_ms=LATER, now_ms=LATER)):
         assert apply_change(undo, after(dispatched, change)) is None
     assert apply_change(undo, {**dispatched, "st": "completed"}) is None
-
-
-@pytest.mark.parametrize("name", ["claim later", "record_dispatch later"])
-def test_an_ended_task_gets_no_worker_in_any_work_state(name):
-    change, states = APPLY[name]
-    assert [state for state in states if apply_change(change, {**ITEMS[state], "st": "cancelled"})] == []
-
-
-HALF = transitions.set_status_message(owner="me", message="half", now_ms=LATER)
-
-LEAVE_THE_STATUS = {
-    "await responses": (await_responses(requests=asked("a")), None),
-    "complete": (transitions.complete(owner="me", now_ms=LATER, attributes={"res": "1"}), None),
-    "cancel": (transitions.cancel(now_ms=LATER), None),
-    "fail": (transitions.fail(owner="me", now_ms=LATER, **END), "Gone."),
-    "expire": (transitions.expire(now_ms=LATE, **END), "Gone."),
-    "abandon": (transitions.abandon(now_ms=LATER, max_attempts=1, **END), "Gone."),
-}
-
-
-@pytest.mark.parametrize("name", LEAVE_THE_STATUS)
-def test_progress_ends_with_the_status_that_it_describes(name):
-    change, message = LEAVE_THE_STATUS[name]
-    assert task(after(LEASED, HALF, change)).message == message
-
-
-def test_progress_lasts_while_the_task_works_and_does_not_change_the_version():
-    working = after(LEASED, HALF)
-    assert task(working) == replace(task(LEASED), message="half", updated_at_ms=LATER)
-    checkpoint = transitions.checkpoint(owner="me", accepted_keys=[])
-    for change in (sleep(), transitions.release(owner="me"), checkpoint):
-        assert task(after(working, change)).message == "half"
