@@ -85,6 +85,16 @@ def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent, requ
     assert got["statusCode"] == 500, "for a client that evaluates the status"
 
 
+def test_a_call_whose_owner_crashed_is_logged_with_its_tool():
+    def forward(*_):
+        raise ForwardingFailed("Runtime.ExitError")
+
+    deployment = behind_door(replaced_ports={"forward": forward})
+    send(deployment, with_caller(post("/mcp", CALL)))
+    fields = {"owner": "owner", "method": "tools/call", "feature": "greet"}
+    assert ("forwarding_failed", fields) in deployment.observer.events
+
+
 NO_OWNERS = [
     *("/tools/", "/tools/other", "/tools/door", "/tools/Owner", "/tools/owner/", "/tools/owner/mcp"),
     *("/tools/owner/questions", "/tools/owner_worker", "/tools/../owner", "/tools/other/tools/owner"),

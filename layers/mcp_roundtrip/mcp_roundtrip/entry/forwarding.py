@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import MsgspecError, Raw, Struct, ValidationError
@@ -137,10 +138,20 @@ class Catalog(Struct, frozen=True):
             yield from kind.values()
 
 
-def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) -> HttpResponse:
+_NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def forward(
+    owner: str,
+    ports: Ports,
+    invocation: Invocation,
+    log_fields: Mapping[str, Any] = _NO_FIELDS,
+    **feature: Any,
+) -> HttpResponse:
     """Return the response of an owner. `feature` is what `Forwarded` has about a feature of the catalog.
 
-    Raises ForwardingFailed, which is logged (see `forwarding_failed`).
+    Raises ForwardingFailed, which is logged with `log_fields` (see `forwarding_failed`): an owner that
+    crashed has logged nothing about the request.
     """
     timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
     deadline_ms = int((ports.clock() + timeout_s) * 1_000)
@@ -151,7 +162,7 @@ def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) ->
     except SettingsError:  # nothing was sent
         raise
     except Exception as error:
-        ports.observer.record_failure("forwarding_failed", error, owner=owner)
+        ports.observer.record_failure("forwarding_failed", error, owner=owner, **log_fields)
         if isinstance(error, ForwardingFailed):
             raise
         raise ForwardingFailed("unexpected") from error

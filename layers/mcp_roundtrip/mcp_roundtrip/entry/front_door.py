@@ -206,20 +206,20 @@ class FrontDoor:
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
         if context.invocation.spans is not None:
             context.invocation.spans.forwarded(context.request.method, entry.name)
+        log_fields = {"method": context.request.method, "feature": entry.name}
         try:
             response = forward(
                 entry.owner,
                 context.ports,
                 context.invocation,
+                log_fields,
                 catalog_digest=self.catalog.digests.get(entry.owner),
                 server_info=self.info,
                 hide_unauthorized=self._options.hide_unauthorized,
             )
         except ForwardingFailed:
             raise forwarding_failed(context.invocation) from None
-        context.ports.observer.record(
-            "request_forwarded", method=context.request.method, feature=entry.name, owner=entry.owner
-        )
+        context.ports.observer.record("request_forwarded", **log_fields, owner=entry.owner)
         return response
 
     # -- requests for the paths of owners -----------------------------------------------------------
