@@ -102,10 +102,13 @@ MALFORMED = [
     ("sampling", {**SAMPLED, "content": SECRET}, "q.content"),
     ("sampling", {**SAMPLED, "model": None}, "q.model"),
     ("sampling", {**SAMPLED, "stopReason": 7}, "q.stopReason"),
+    ("sampling", {**SAMPLED, "content": {"type": "text", "text": "\ud83d"}}, "q"),
     ("roots", {"roots": None}, "q.roots"),
+    ("roots", {"roots": [{"uri": "file:///\ude00"}]}, "q"),
     ("roots", {"roots": [{"uri": "file:///a"}, {"name": SECRET}]}, "q.roots[1].uri"),
     ("roots", {"roots": [{"uri": "file:///a", "name": 7}]}, "q.roots[0].name"),
     ("namespaced", SECRET, "q"),
+    ("namespaced", {"a": ["\ud83d"]}, "q"),
 ]
 
 
@@ -199,6 +202,7 @@ def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_r
         ("form_in_task", {"action": "Accept"}, accepted({"name": "ada"})),
         ("form_in_task", SECRET, accepted({"name": "ada"})),
         ("sampling_in_task", {**SAMPLED, "role": SECRET}, SAMPLED),
+        ("sampling_in_task", {**SAMPLED, "model": "\ud83d"}, SAMPLED),
     ],
 )
 def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(tool, answer, good):

@@ -163,6 +163,11 @@ def has_half_of_a_pair(text: str) -> bool:
     return False
 
 
+def holds_half_of_a_pair(value: Any) -> bool:
+    """Return whether a string in a JSON value has half of a surrogate pair."""
+    return has_half_of_a_pair(json.dumps(value, ensure_ascii=False))
+
+
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):

@@ -7,7 +7,6 @@ the exceptions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -18,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
+from mcp_roundtrip.protocol.canonical import compact_json, holds_half_of_a_pair, with_exact_integers
 from mcp_roundtrip.schema.json_in_texts import with_parsed_json
 from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
@@ -141,6 +140,6 @@ def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]
             text = compact_json(value)
     except (TypeError, ValueError):
         raise InvalidValue(f"{format_location(root, ())}: Input should be JSON") from None
-    if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):
+    if r"\ud" in text and holds_half_of_a_pair(raw):
         raise InvalidValue(f"{format_location(root, ())}: a string holds half of a surrogate pair")
     return value, text
