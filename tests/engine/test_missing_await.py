@@ -180,19 +180,19 @@ UNAWAITED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "two": (lambda ctx: [ctx.uuid("a"), ctx.uuid("b")], "recorded value 'b'"),
     "in a cycle": (lambda ctx: cycle(ctx.uuid("id")), "recorded value 'id'"),
     "in a branch": (lambda ctx: sure(ctx.branch("east")), "question 'east/sure'"),
-    "gather": (lambda ctx: asyncio.gather(sure(ctx)), "a task that was never awaited"),
-    "create_task": (lambda ctx: asyncio.create_task(sure(ctx)), "a task that was never awaited"),
+    "gather": (lambda ctx: asyncio.gather(sure(ctx)), "a task that has not ended"),
+    "create_task": (lambda ctx: asyncio.create_task(sure(ctx)), "a task that has not ended"),
     "a separate task": (
         lambda ctx: asyncio.create_task(asyncio.wait_for(sure(ctx), 60)),
-        "a task that was never awaited",
+        "a task that has not ended",
     ),
     "an interrupted step": (
         lambda ctx: asyncio.create_task(ctx.step("wait", asyncio.sleep, 3600)),
-        "a task that was never awaited",
+        "a task that has not ended",
     ),
     "an interrupted step of a separate task": (
         lambda ctx: asyncio.create_task(asyncio.wait_for(ctx.step("wait", asyncio.sleep, 3600), 60)),
-        "step 'wait' is left in a task that was never awaited",
+        "step 'wait' is left in a task that has not ended",
     ),
 }
 

@@ -185,7 +185,8 @@ def outcome_with_unawaited(
     ]
     if not problems and isinstance(outcome, Done):
         text = (
-            "is left in a task that was never awaited: await the task, or what asyncio.gather returns for it"
+            "is left in a task that has not ended: await the task, or what asyncio.gather returns for it; "
+            "after an exception, only ctx.gather and a TaskGroup end the other tasks"
         )
         problems = [f"{call} {text}" for call in in_tasks]
     if problems:
