@@ -164,10 +164,10 @@ def test_a_tool_without_a_context_does_not_load_the_context():
     assert "mcp_roundtrip.engine.context" not in run_plain_call(without)["modules"]
 
 
-PROMPT_AND_RESOURCES = """
+PROMPT_RESOURCE_AND_STEP = """
 import os, sys
 os.environ |= {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
-from mcp_roundtrip import Server
+from mcp_roundtrip import Context, Server
 server = Server("plain")
 @server.prompt
 def greet(name: str, count: int = 1) -> str:
@@ -175,6 +175,11 @@ def greet(name: str, count: int = 1) -> str:
 @server.resource("item://{number}")
 def item(number: int) -> dict:
     return {"number": number}
+@server.tool
+def sums(ctx: Context, numbers: list[int]) -> int:
+    return ctx.step("sum", sum_of, numbers)["sum"]
+def sum_of(numbers: list[int]) -> dict[str, int]:
+    return {"sum": sum(numbers)}
 prefix = "io.modelcontextprotocol/"
 meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {}}
 def send(method, **params):
@@ -183,13 +188,14 @@ def send(method, **params):
 messages = send("prompts/get", name="greet", arguments={"name": "a", "count": "3"})["messages"]
 assert messages[0]["content"]["text"] == "aaa"
 assert send("resources/read", uri="item://5")["contents"][0]["text"] == '{"number": 5}'
+assert send("tools/call", name="sums", arguments={"numbers": [1, 2]})["structuredContent"] == 3
 print(*sys.modules, file=sys.stderr)
 """
 
 
-def test_prompts_and_resources_with_types_that_json_has_do_not_load_pydantic():
-    loaded = set(run_program(PROMPT_AND_RESOURCES).stderr.split())
-    assert "mcp_roundtrip.server.prompts_and_resources" in loaded
+def test_prompts_resources_and_steps_with_types_that_json_has_do_not_load_pydantic():
+    loaded = set(run_program(PROMPT_RESOURCE_AND_STEP).stderr.split())
+    assert {"mcp_roundtrip.server.prompts_and_resources", "mcp_roundtrip.engine.steps"} <= loaded
     assert loaded.isdisjoint({"pydantic", "pydantic_core", "jsonschema_rs"})
 
 

@@ -17,7 +17,7 @@ from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from support.json_values import any_json
+from support.json_values import any_json, values_of_type
 
 
 class Order(IntEnum):
@@ -36,23 +36,6 @@ WRITTEN_TYPES = st.recursive(
     max_leaves=3,
 )
 DEFAULTS = st.sampled_from([..., ..., None, "", 0, 1.5, True])
-
-
-def matching(annotation: Any) -> st.SearchStrategy[Any]:
-    """Return values of a type and, less often, others."""
-    other = any_json()
-    kind = getattr(annotation, "__origin__", annotation)
-    if kind is list and hasattr(annotation, "__args__"):
-        return st.lists(matching(annotation.__args__[0]), max_size=3) | other
-    if kind is dict and hasattr(annotation, "__args__"):
-        return st.dictionaries(st.text(max_size=3), matching(annotation.__args__[1]), max_size=3) | other
-    exact = {
-        str: st.text(max_size=5),
-        int: st.integers() | st.integers(-5, 5).map(float),
-        float: st.floats(allow_nan=False, allow_infinity=False) | st.integers(),
-        bool: st.booleans(),
-    }
-    return exact.get(kind, other) | st.just("") | st.none() | other
 
 
 def arguments_of(b: Any, a: Any, default: Any) -> Arguments:
@@ -79,7 +62,7 @@ def test_arguments_are_read_as_pydantic_reads_them(data):
     assert JsonReader.from_signature(arguments.signature) is not None
     by_pydantic = ArgumentTypes(arguments.signature, arguments.names, {})
     names = data.draw(st.lists(st.sampled_from(["b", "a", "other"]), unique=True) | st.just(["b", "a"]))
-    raw = {name: data.draw(matching(types.get(name, Any))) for name in names}
+    raw = {name: data.draw(values_of_type(types.get(name, Any))) for name in names}
     assert outcome(lambda: arguments.validate(raw)) == outcome(lambda: by_pydantic.reader.read(raw))
 
 
@@ -129,7 +112,7 @@ ODD = st.sampled_from(
 @given(st.data())
 def test_results_are_written_as_pydantic_writes_them(data):
     annotation = data.draw(WRITTEN_TYPES)
-    value = data.draw(matching(annotation) | ODD | st.lists(ODD, max_size=2))
+    value = data.draw(values_of_type(annotation) | ODD | st.lists(ODD, max_size=2))
     if (text := json_text(value, annotation)) is not None:
         untyped = annotation in (Any, object)
         output = StructuredOutput("tool", annotation)

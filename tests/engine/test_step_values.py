@@ -38,9 +38,10 @@ from mcp_roundtrip.engine.step_values import (
     revive,
     round_trip,
 )
+from mcp_roundtrip.engine.typed_step_values import StepType
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol import canonical
-from support.json_values import any_json
+from support.json_values import any_json, values_of_type
 
 SECRET = "hunter2-hunter2"
 
@@ -178,6 +179,41 @@ def test_a_replay_gets_the_value_of_the_first_run(pair):
     assert revived == value
     if annotation not in (None, Any, NO_ANNOTATION):  # JSON does not distinguish 1.0 from 1
         assert type(revived) is type(value)
+
+
+JSON_TYPES: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([int, float, str, bool, Any, list, dict, int | None, int | str | None, bool | float]),
+    lambda inner: inner.map(lambda each: list[each]) | inner.map(lambda each: dict[str, each]),
+    max_leaves=3,
+)
+
+
+def is_finite(value):
+    try:
+        return canonical.parse_json(canonical.compact_json(value)) == value
+    except (ValueError, UnicodeError):
+        return False
+
+
+def outcome(run):
+    try:
+        return repr(run())
+    except (UsageError, ValueError) as error:
+        return str(error)
+
+
+@law
+@given(st.data())
+def test_values_of_types_that_json_has_are_written_and_read_as_pydantic_does(data):
+    annotation = data.draw(JSON_TYPES)
+    value = data.draw(values_of_type(annotation))
+    by_pydantic = StepType(annotation)
+    if annotation is not Any:
+        assert outcome(lambda: round_trip(value, annotation)) == outcome(
+            lambda: by_pydantic.round_trip(value)
+        )
+        recorded = data.draw(values_of_type(annotation).filter(is_finite))
+        assert outcome(lambda: revive(recorded, annotation)) == outcome(lambda: by_pydantic.revive(recorded))
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,25 @@ def any_json(
     )
 
 
+def values_of_type(annotation: Any) -> st.SearchStrategy[Any]:
+    """Return values of a type and, less often, others."""
+    other = any_json()
+    kind = getattr(annotation, "__origin__", annotation)
+    if kind is list and hasattr(annotation, "__args__"):
+        return st.lists(values_of_type(annotation.__args__[0]), max_size=3) | other
+    if kind is dict and hasattr(annotation, "__args__"):
+        return (
+            st.dictionaries(st.text(max_size=3), values_of_type(annotation.__args__[1]), max_size=3) | other
+        )
+    exact = {
+        str: st.text(max_size=5),
+        int: st.integers() | st.integers(-5, 5).map(float),
+        float: st.floats(allow_nan=False, allow_infinity=False) | st.integers(),
+        bool: st.booleans(),
+    }
+    return exact.get(kind, other) | st.just("") | st.none() | other
+
+
 def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the path of each value in JSON data, beginning with the whole."""
     yield path

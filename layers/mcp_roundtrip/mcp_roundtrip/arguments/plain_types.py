@@ -89,6 +89,16 @@ def _is_read(annotation: Any) -> bool:
     return any(annotation is each for each in _SCALARS)  # `in` hashes, and Annotated[str, []] has no hash
 
 
+def is_json_type(annotation: Any) -> bool:
+    """Return whether a type is one of these, or a union of them. Their items may be Any."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return all(map(is_json_type, inner))
+    if (origin is list and inner) or (origin is dict and inner[:1] in ((str,), (Any,))):
+        return is_json_type(inner[-1])
+    return any(annotation is each for each in (*_SCALARS, Any, list, dict))
+
+
 def json_text(value: Any, annotation: Any) -> str | None:
     """Return the JSON text of a value that has exactly this type, else None."""
     try:

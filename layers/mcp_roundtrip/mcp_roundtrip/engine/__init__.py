@@ -8,6 +8,6 @@ that has not happened yet suspends the run. The engine uses no thread, socket or
 - `pass_state`: one pass, made of these. `outcomes` and `async_pass` run the function and return the outcome.
 - `question_channels`, `elicitation`, `sampling_and_roots`: what a tool asks, and how it reaches somebody.
 - `asking`: how a question gets its answer.
-- `steps`, `step_values`: side effects and their results.
+- `steps`, `step_values`, `typed_step_values`: side effects and their results.
 - `context`, `async_context`: the API for tool authors. `missing_await` detects a missing `await`.
 """

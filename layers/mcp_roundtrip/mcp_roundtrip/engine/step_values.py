@@ -1,10 +1,7 @@
 """Step results as JSON for the journal, and as values of the step's return annotation.
 
-`round_trip` returns both, and `revive` the value that was recorded. Members have the names of the fields,
-because serialization and validation may have different aliases.
-
-A recorded result counts if its type writes its members as they are recorded: it may be older than the type,
-and pydantic would read "3" as 3.
+`round_trip` returns both, and `revive` the value that was recorded. Values of the types that JSON has are
+read and written here, without pydantic, whose import takes half of a cold start.
 """
 
 from __future__ import annotations
@@ -14,25 +11,19 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import lru_cache
 from inspect import Signature, isclass
-from typing import Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
 
-import pydantic_core
-from pydantic import TypeAdapter, ValidationError
+import msgspec
+from msgspec.json import Decoder
 
-from mcp_roundtrip.arguments.input_schema import explain_type_error
-from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
-from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.arguments.plain_types import is_json_type, json_text
+from mcp_roundtrip.arguments.signature import resolve_type_hints, unwrap_function
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
-from mcp_roundtrip.schema.pydantic_validator import invalid_value
-from mcp_roundtrip.schema.serialization import (
-    TYPE_ERRORS,
-    RepeatedName,
-    locate_unserializable,
-    to_json,
-    type_adapter,
-)
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.typed_step_values import StepType
 
 NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -44,11 +35,15 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
 
     Raises UsageError, which quotes no value, for a value that JSON cannot hold or that does not fit.
     """
-    kind = type(value)
-    if _is_untyped(annotation):
-        data = value if kind in _PRIMITIVE else _dump_untyped(value)
+    kind, is_untyped = type(value), _is_untyped(annotation)
+    if kind in _PRIMITIVE and (is_untyped or kind is annotation):
+        return value, value
+    if (text := json_text(value, Any if is_untyped else annotation)) is not None:
+        return msgspec.json.decode(text), msgspec.json.decode(text)
+    if is_untyped:
+        data = _pydantic(annotation).untyped_to_data(value)
         return data, revive(data, annotation)
-    return (value, value) if kind is annotation and kind in _PRIMITIVE else _dump_typed(value, annotation)
+    return _pydantic(annotation).round_trip(value)
 
 
 def revive(data: Any, annotation: Any) -> Any:
@@ -60,56 +55,28 @@ def revive(data: Any, annotation: Any) -> Any:
         return data
     if _is_untyped(annotation):  # a copy: the tool may change it, the journal must not change
         return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
-    try:
-        return _read_recorded(type_adapter(annotation, base64_bytes=True), data)
-    except (ValueError, *TYPE_ERRORS):
-        raise ValueError("the recorded result does not fit the return annotation") from None
-
-
-def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
-    text = pydantic_core.to_json(data)  # a tenth of the time of json: every pass reads every step
-    if _is_plain(types):
-        with suppress(ValidationError):
-            return types.validate_json(text, strict=True, by_alias=False, by_name=True)
-    value = types.validate_json(text, by_alias=False, by_name=True)
-    if not _has_recorded(_to_data(types, value), data):
-        raise ValueError("the type writes the value in another way")
-    return value
-
-
-@lru_cache(maxsize=256)
-def _is_plain(types: TypeAdapter[Any]) -> bool:
-    return is_plain_to_read(types.core_schema)
-
-
-def _has_recorded(written: Any, data: Any) -> bool:
-    """Return whether JSON data that a type writes has what was recorded.
-
-    It may have more: members with defaults that the type got since. Names that the type lost do not count,
-    and a set has another order in each process. To Python, `1` and `True` are equal.
-    """
-    if isinstance(written, dict) and isinstance(data, dict):
-        return all(_has_recorded(written[name], data[name]) for name in written.keys() & data.keys())
-    if isinstance(written, list) and isinstance(data, list):
-        return len(written) >= len(data) and (
-            all(map(_has_recorded, written, data)) or _in_order(written) == _in_order(data)
-        )
-    return isinstance(written, bool) is isinstance(data, bool) and bool(written == data)
-
-
-def _in_order(values: list[Any]) -> list[str]:
-    return sorted(json.dumps(each, sort_keys=True) for each in values)
+    if is_json_type(annotation):
+        with suppress(ValueError):
+            return _decoder(annotation).decode(msgspec.json.encode(data))
+    return _pydantic(annotation).revive(data)
 
 
 def check_annotation(annotation: Any) -> None:
     """Raise UsageError for an annotation that pydantic cannot use."""
     # Membership needs a hash, which Annotated[int, {"unit": "ms"}] does not have.
-    if _is_untyped(annotation) or (isclass(annotation) and annotation in _PRIMITIVE):
-        return
-    try:
-        type_adapter(annotation, base64_bytes=True)
-    except Exception as error:  # an author's annotation may raise anything
-        raise UsageError(_unusable(annotation, error)) from None
+    if not (_is_untyped(annotation) or annotation is type(None) or is_json_type(annotation)):
+        _pydantic(annotation).check()
+
+
+@lru_cache(maxsize=256)
+def _decoder(annotation: Any) -> Decoder[Any]:
+    return Decoder(annotation)
+
+
+def _pydantic(annotation: Any) -> StepType:
+    from mcp_roundtrip.engine.typed_step_values import StepType  # imports pydantic
+
+    return StepType(annotation)
 
 
 def return_annotation(function: Callable[..., Any]) -> Any:
@@ -142,86 +109,3 @@ def _resolve(function: Callable[..., Any]) -> Any:
 
 def _is_untyped(annotation: Any) -> bool:
     return annotation is NO_ANNOTATION or annotation is Any or annotation is None or annotation is object
-
-
-def _dump_untyped(value: Any) -> Any:
-    try:
-        return to_json(value, by_alias=False)[0]
-    except RepeatedName:
-        raise UsageError(
-            "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
-        ) from None
-    except ValueError:
-        raise UsageError(
-            f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
-            "numbers, lists or dicts, or write a `def` with a return type"
-        ) from None
-
-
-def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
-    try:
-        types = type_adapter(annotation, base64_bytes=True)
-        data = _to_data(types, value)
-    except TYPE_ERRORS as error:
-        raise UsageError(_unusable(annotation, error)) from None
-    except ValueError:
-        remedy = "return what the annotation says, or change it"
-        if any(node["type"] == "generator" for node in nodes(types.core_schema)):
-            remedy = "write `list` in place of Iterable"
-        raise UsageError(
-            f"returned {type(value).__name__}, which does not fit its return type {type_name(annotation)}; "
-            f"{remedy}"
-        ) from None
-    try:
-        text = _STRICT.encode(data).encode()
-    except ValueError:
-        raise UsageError(
-            f"returned a value that JSON cannot hold{locate_unserializable(data, 'result')}; return finite "
-            "numbers and whole characters"
-        ) from None
-    try:
-        result = types.validate_json(text, by_alias=False, by_name=True)
-    except ValueError as error:
-        raise UsageError(_unreadable(value, annotation, _problems(error).partition("\n")[0])) from None
-    if not _is_same(value, result):
-        became = type(result).__name__ if type(result) is not type(value) else "another value"
-        raise UsageError(_unreadable(value, annotation, f"it becomes {became}"))
-    return data, result
-
-
-def _to_data(types: TypeAdapter[Any], value: Any) -> Any:
-    return types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
-
-
-def _unreadable(value: Any, annotation: Any, problem: str) -> str:
-    return (
-        f"returned {type(value).__name__}, which cannot be read back from JSON as {type_name(annotation)}: "
-        f"{problem}; use a type that JSON tells apart, or return JSON data"
-    )
-
-
-def _problems(error: ValueError) -> str:
-    return str(invalid_value(error, "result") if isinstance(error, ValidationError) else error)
-
-
-def _is_same(value: Any, result: Any) -> bool:
-    """Return whether a value is equal to what was read back; of objects without equality, the types count."""
-    if isinstance(value, (list, tuple)) and isinstance(result, (list, tuple)):
-        return len(value) == len(result) and all(map(_is_same, value, result))
-    if isinstance(value, dict) and isinstance(result, dict):
-        return value.keys() == result.keys() and all(_is_same(value[name], result[name]) for name in value)
-    try:
-        if value == result or (value != value and result != result):  # NaN
-            return True
-    except Exception:  # an author's __eq__ may raise anything
-        return type(value) is type(result)
-    has_equality = getattr(type(value), "__eq__", None) is not getattr(object, "__eq__", None)
-    return type(value) is type(result) and not has_equality
-
-
-def _unusable(annotation: Any, error: Exception) -> str:
-    return f"cannot have its return type: {explain_type_error(annotation, error)}"
-
-
-# Raises for NaN, and for half of a surrogate pair, which reading back would refuse.
-_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

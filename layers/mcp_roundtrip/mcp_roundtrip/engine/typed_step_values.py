@@ -1,0 +1,171 @@
+"""Step results of the types that JSON does not have, as pydantic writes and reads them.
+
+Members have the names of the fields, because serialization and validation may have different aliases.
+
+A recorded result counts if its type writes its members as they are recorded: it may be older than the type,
+and pydantic would read "3" as 3.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import pydantic_core
+from msgspec import Struct
+from pydantic import TypeAdapter, ValidationError
+
+from mcp_roundtrip.arguments.input_schema import explain_type_error
+from mcp_roundtrip.arguments.signature import type_name
+from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
+from mcp_roundtrip.schema.pydantic_validator import invalid_value
+from mcp_roundtrip.schema.serialization import (
+    TYPE_ERRORS,
+    RepeatedName,
+    locate_unserializable,
+    to_json,
+    type_adapter,
+)
+
+
+class StepType(Struct, frozen=True):
+    """A return annotation, and its values. Errors quote no value."""
+
+    annotation: Any
+
+    def check(self) -> None:
+        """Raise UsageError for an annotation that pydantic cannot use."""
+        try:
+            type_adapter(self.annotation, base64_bytes=True)
+        except Exception as error:  # an author's annotation may raise anything
+            raise UsageError(self._unusable(error)) from None
+
+    def round_trip(self, value: Any) -> tuple[Any, Any]:
+        """Return a value as JSON data, and what `revive` returns for that. Raises UsageError."""
+        try:
+            types = type_adapter(self.annotation, base64_bytes=True)
+            data = _to_data(types, value)
+        except TYPE_ERRORS as error:
+            raise UsageError(self._unusable(error)) from None
+        except ValueError:
+            remedy = "return what the annotation says, or change it"
+            if any(node["type"] == "generator" for node in nodes(types.core_schema)):
+                remedy = "write `list` in place of Iterable"
+            raise UsageError(
+                f"returned {type(value).__name__}, which does not fit its return type "
+                f"{type_name(self.annotation)}; {remedy}"
+            ) from None
+        try:
+            text = _STRICT.encode(data).encode()
+        except ValueError:
+            raise UsageError(
+                f"returned a value that JSON cannot hold{locate_unserializable(data, 'result')}; return "
+                "finite numbers and whole characters"
+            ) from None
+        try:
+            result = types.validate_json(text, by_alias=False, by_name=True)
+        except ValueError as error:
+            raise UsageError(self._unreadable(value, _problems(error).partition("\n")[0])) from None
+        if not _is_same(value, result):
+            became = type(result).__name__ if type(result) is not type(value) else "another value"
+            raise UsageError(self._unreadable(value, f"it becomes {became}"))
+        return data, result
+
+    @staticmethod
+    def untyped_to_data(value: Any) -> Any:
+        """Return a value of any type as JSON data. Raises UsageError for a value that JSON cannot hold."""
+        try:
+            return to_json(value, by_alias=False)[0]
+        except RepeatedName:
+            raise UsageError(
+                "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
+            ) from None
+        except ValueError:
+            raise UsageError(
+                f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return "
+                "text, numbers, lists or dicts, or write a `def` with a return type"
+            ) from None
+
+    def revive(self, data: Any) -> Any:
+        """Return the value that was recorded as this JSON data.
+
+        Raises ValueError for data that the annotation does not read or writes otherwise.
+        """
+        try:
+            return _read_recorded(type_adapter(self.annotation, base64_bytes=True), data)
+        except (ValueError, *TYPE_ERRORS):
+            raise ValueError("the recorded result does not fit the return annotation") from None
+
+    def _unusable(self, error: Exception) -> str:
+        return f"cannot have its return type: {explain_type_error(self.annotation, error)}"
+
+    def _unreadable(self, value: Any, problem: str) -> str:
+        return (
+            f"returned {type(value).__name__}, which cannot be read back from JSON as "
+            f"{type_name(self.annotation)}: {problem}; use a type that JSON tells apart, or return JSON data"
+        )
+
+
+def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
+    text = pydantic_core.to_json(data)  # a tenth of the time of json: every pass reads every step
+    if _is_plain(types):
+        with suppress(ValidationError):
+            return types.validate_json(text, strict=True, by_alias=False, by_name=True)
+    value = types.validate_json(text, by_alias=False, by_name=True)
+    if not _has_recorded(_to_data(types, value), data):
+        raise ValueError("the type writes the value in another way")
+    return value
+
+
+@lru_cache(maxsize=256)
+def _is_plain(types: TypeAdapter[Any]) -> bool:
+    return is_plain_to_read(types.core_schema)
+
+
+def _has_recorded(written: Any, data: Any) -> bool:
+    """Return whether JSON data that a type writes has what was recorded.
+
+    It may have more: members with defaults that the type got since. Names that the type lost do not count,
+    and a set has another order in each process. To Python, `1` and `True` are equal.
+    """
+    if isinstance(written, dict) and isinstance(data, dict):
+        return all(_has_recorded(written[name], data[name]) for name in written.keys() & data.keys())
+    if isinstance(written, list) and isinstance(data, list):
+        return len(written) >= len(data) and (
+            all(map(_has_recorded, written, data)) or _in_order(written) == _in_order(data)
+        )
+    return isinstance(written, bool) is isinstance(data, bool) and bool(written == data)
+
+
+def _in_order(values: list[Any]) -> list[str]:
+    return sorted(json.dumps(each, sort_keys=True) for each in values)
+
+
+def _to_data(types: TypeAdapter[Any], value: Any) -> Any:
+    return types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
+
+
+def _problems(error: ValueError) -> str:
+    return str(invalid_value(error, "result") if isinstance(error, ValidationError) else error)
+
+
+def _is_same(value: Any, result: Any) -> bool:
+    """Return whether a value is equal to what was read back; of objects without equality, the types count."""
+    if isinstance(value, (list, tuple)) and isinstance(result, (list, tuple)):
+        return len(value) == len(result) and all(map(_is_same, value, result))
+    if isinstance(value, dict) and isinstance(result, dict):
+        return value.keys() == result.keys() and all(_is_same(value[name], result[name]) for name in value)
+    try:
+        if value == result or (value != value and result != result):  # NaN
+            return True
+    except Exception:  # an author's __eq__ may raise anything
+        return type(value) is type(result)
+    has_equality = getattr(type(value), "__eq__", None) is not getattr(object, "__eq__", None)
+    return type(value) is type(result) and not has_equality
+
+
+# Raises for NaN, and for half of a surrogate pair, which reading back would refuse.
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
