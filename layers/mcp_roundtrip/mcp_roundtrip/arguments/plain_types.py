@@ -108,16 +108,15 @@ def json_text(value: Any, annotation: Any) -> str | None:
 
 
 def _has_type(value: Any, annotation: Any) -> bool:
+    kind = type(value)
+    if kind in _SCALARS and (annotation is kind or annotation in _UNTYPED):
+        # pydantic writes other floats in another notation
+        return kind is not float or value == 0 or bool(1e-5 <= abs(value) < 1e16)
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return any(_has_type(value, each) for each in inner)
-    kind = type(value) if annotation in _UNTYPED else origin or annotation
-    if type(value) is not kind:
+    if annotation not in _UNTYPED and kind is not (origin or annotation):
         return False
-    if kind is float:  # pydantic writes others in another notation
-        return bool(value == 0 or 1e-5 <= abs(value) < 1e16)
-    if kind in _SCALARS:
-        return True
     item = inner[-1] if inner else Any
     if kind is list:
         return all(_has_type(each, item) for each in value)
