@@ -145,6 +145,19 @@ def test_a_front_door_imports_neither_the_engine_nor_pydantic():
     assert [name for name in done.stdout.split() if name.startswith(heavy) and name not in light] == []
 
 
+def test_a_confirmation_does_not_load_pydantic():
+    code = """
+import sys
+from mcp_roundtrip.engine import asking
+from mcp_roundtrip.engine.elicitation import Elicit
+question = Elicit("delete", "Delete it?", bool, user_only=True)
+assert question.params()["requestedSchema"]["properties"] == {"value": {"type": "boolean"}}
+assert question.parse_response({"action": "accept", "content": {"value": True}}) is True
+print(*sys.modules)
+"""
+    assert {"pydantic", "pydantic_core"}.isdisjoint(run_program(code).stdout.split())
+
+
 def test_audit_records_do_not_load_what_stores_tasks():
     code = """
 import sys

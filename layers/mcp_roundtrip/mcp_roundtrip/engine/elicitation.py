@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from inspect import isclass, iscoroutine
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
-from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
 
-from mcp_roundtrip.arguments.elicitation_form import Form
+from mcp_roundtrip.arguments.plain_form import PlainForm, form_of
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run
@@ -29,6 +28,9 @@ from mcp_roundtrip.engine.question_channels import (
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.arguments.elicitation_form import Form
 
 T = TypeVar("T")
 
@@ -79,9 +81,9 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
                 f"{type_name(self.model)}; pass a value of that type, or None"
             )
 
-    def _form(self) -> Form:
+    def _form(self) -> Form | PlainForm:
         try:
-            return Form.from_model(self.model)
+            return form_of(self.model)
         except DefinitionError as error:
             raise DefinitionError(f"question {self.key!r}: {error}") from None
 
@@ -105,7 +107,8 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
 def _is_valid_default(default: Any, model: Any) -> bool:
     """Return whether a tool that expects a `model` can use this default. None is always allowed."""
-    if default is None or not isclass(model) or is_typeddict(model):
+    is_typed_dict = hasattr(model, "__required_keys__")  # isinstance() refuses it
+    if default is None or not isclass(model) or is_typed_dict:
         return True
     return isinstance(default, (int, float) if model is float else model)
 
