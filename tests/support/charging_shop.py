@@ -9,7 +9,6 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore
 from mcp_roundtrip_testing.workers import NEVER
 from support.deployment import Deployment
@@ -17,7 +16,6 @@ from support.deployment import Deployment
 server = Server("shop")
 charged: list[tuple[str, str]] = []
 concurrent: list[Callable[[], object]] = []
-clocks: list[FakeClock] = []
 
 
 @pytest.fixture(autouse=True)
@@ -62,26 +60,12 @@ def short(ctx: Context) -> str:
 
 
 @server.tool(task="optional")
-def asks_often(ctx: Context) -> str:
-    account = ask_twice(ctx)
-    ctx.elicit("really", "Really?", bool)  # the third round is the last one that a test allows
-    return finish(ctx, account)
-
-
-@server.tool(task="optional")
 def prepares(ctx: Context) -> str:
     account = ask_twice(ctx)
     ctx.step("prepare", str)
     while concurrent:
         concurrent.pop()()
     ctx.run_as_task()
-    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
-
-
-@server.tool(task="optional")
-def takes_long(ctx: Context) -> str:
-    account = ask_twice(ctx)
-    ctx.step("wait", lambda: clocks[-1].advance(27))
     return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 

@@ -20,10 +20,7 @@ _FORKING.set_forkserver_preload(["__main__", "mcp_roundtrip.aws.dynamodb", "mcp_
 
 
 def new_process(variables: Mapping[str, str] | None = None) -> ProcessPoolExecutor:
-    """Return an executor that runs all calls in one process, which has these environment variables and PATH.
-
-    Its calls raise `BrokenProcessPool` after the process was killed.
-    """
+    """Return an executor that runs all calls in one process with PATH and these environment variables."""
     given = {"PATH": os.environ["PATH"], **(variables or {})}
     return ProcessPoolExecutor(1, _FORKING, initializer=_set_variables, initargs=(given,))
 
