@@ -1,10 +1,10 @@
-"""Resources by URI and by template: their contents, and missing ones."""
+"""Resources by URI and by template: contents, caching, questions, and missing resources."""
 
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip import ResourceNotFound, Server
+from mcp_roundtrip import AsyncContext, Context, ResourceNotFound, Server
 from mcp_roundtrip_testing import Player
 
 server = Server("resources")
@@ -24,6 +24,16 @@ def issue(owner: str, number: int, state: str = "open") -> dict[str, Any]:
     return {"owner": owner, "next": number + 1, "state": state}
 
 
+@server.resource("ask://{topic}", ttl_ms=60_000, cache_scope="public")
+def asks(ctx: Context, topic: str) -> str:
+    return f"{topic}: {ctx.elicit('why', 'Why?', str)}"
+
+
+@server.resource("later://{topic}")
+async def asks_later(ctx: AsyncContext, topic: str) -> str:
+    return await ctx.elicit("why", "Why?", str)
+
+
 @pytest.fixture
 def play():
     return Player(server)
@@ -38,6 +48,19 @@ def play():
 )
 def test_variables_are_decoded_and_converted_to_their_annotations(play, uri, contents):
     assert play.read(uri).contents == [{"uri": uri, "mimeType": "application/json", "text": contents}]
+
+
+@pytest.mark.parametrize("uri", ["ask://whales", "later://whales"])
+def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri):
+    play = Player(server, always_replay=True)
+    asked = play.read(uri)
+    assert asked.result.keys().isdisjoint({"ttlMs", "cacheScope"})
+    answered = asked.answer(why="Because.")
+    assert "Because." in answered.contents[0]["text"]
+    assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
+    other = uri.replace("whales", "birds")
+    moved = play.request("resources/read", uri=other, requestState=asked.state, inputResponses={})
+    assert moved["error"]["code"] == -32602
 
 
 REPOS = ("ann/4/5", "ann/four", "ann/101", "%zz/4")
