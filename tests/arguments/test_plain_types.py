@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.input_schema import ArgumentTypes
-from mcp_roundtrip.arguments.plain_types import JsonReader, json_text
+from mcp_roundtrip.arguments.plain_types import JsonReader, PlainForm, form_of, json_text
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer, InvalidValue
+from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from support.json_values import any_json, values_of_type
 
 
@@ -153,3 +155,32 @@ def test_a_default_that_pydantic_copies_is_left_to_pydantic(default):
 @pytest.mark.parametrize("annotation", [int | str, bool | int | None, dict[int, str], tuple[int], Order])
 def test_a_type_that_json_has_not_is_left_to_pydantic(annotation):
     assert JsonReader.from_signature(arguments_of(int, annotation, ...).signature) is None
+
+
+MODELS = st.sampled_from([bool, int, float, str])
+VALUES = any_json(finite=True) | st.sampled_from(["\ud800", "", None, 2.0, 10**30])
+CONTENTS = VALUES.map(lambda value: {SINGLE_FIELD: value}) | st.dictionaries(
+    st.sampled_from([SINGLE_FIELD, "other"]), VALUES
+)
+
+
+def answer_outcome(parse: Callable[[Any], Any], content: Any) -> Any:
+    try:
+        value = parse(content)
+    except InvalidAnswer as error:
+        return error.reason
+    return type(value), value
+
+
+@given(MODELS, CONTENTS)
+def test_an_answer_is_read_as_pydantic_reads_it(model: Any, content: Any) -> None:
+    plain, by_pydantic = form_of(model), Form.from_model(model)
+    assert isinstance(plain, PlainForm)
+    assert answer_outcome(plain.parse, content) == answer_outcome(by_pydantic.parse, content)
+    assert plain.requested_schema == by_pydantic.requested_schema
+    assert list(plain.requested_schema) == list(by_pydantic.requested_schema)
+    assert plain.is_confirmation is by_pydantic.is_confirmation
+
+
+def test_a_type_with_metadata_without_a_hash_has_a_form() -> None:
+    assert isinstance(form_of(Annotated[str, []]), Form)

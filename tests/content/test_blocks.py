@@ -8,8 +8,15 @@ import pytest
 from mcp_types import ContentBlock
 from pydantic import TypeAdapter
 
-from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text
-from mcp_roundtrip.content.resource_contents import resource_contents
+from mcp_roundtrip.content.blocks import (
+    Audio,
+    EmbeddedResource,
+    Image,
+    ResourceContents,
+    ResourceLink,
+    Text,
+    resource_contents,
+)
 from mcp_roundtrip.errors import UsageError
 
 A = {"uri": "file:///a", "name": "a"}

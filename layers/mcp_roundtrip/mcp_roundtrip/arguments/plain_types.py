@@ -1,7 +1,7 @@
 """Types that JSON has: `str`, `int`, `float`, `bool`, `None`, and lists and dicts of these.
 
-Their values are read and written here, without pydantic, whose import takes half of a cold start. A value is
-read or written only if pydantic would do the same; all others, and all errors, are pydantic's.
+Their values are read, written and asked for here, without pydantic, whose import takes half of a cold start.
+A value is read or written only if pydantic would do the same; all others, and all errors, are pydantic's.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import Parameter
 from types import NoneType, UnionType
-from typing import Any, Final, NotRequired, TypedDict, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 from msgspec.json import Decoder
 
 from mcp_roundtrip.arguments.signature import Signature
-from mcp_roundtrip.protocol.canonical import compact_json, parse_json
+from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, parse_json
+from mcp_roundtrip.protocol.constants import SINGLE_FIELD
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.arguments.elicitation_form import Form
 
 _SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 
@@ -123,3 +127,45 @@ def _has_type(value: Any, annotation: Any) -> bool:
     if kind is dict and (not inner or inner[0] in (str, Any)):
         return all(type(name) is str and _has_type(each, item) for name, each in value.items())
     return False
+
+
+_FIELDS: Final[Mapping[Any, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
+class PlainForm(Struct, frozen=True):
+    """A form with one field, such as a confirmation: the counterpart of `Form` for these types.
+
+    Answers that do not have exactly the type are read by a `Form`.
+    """
+
+    model: type
+
+    @property
+    def requested_schema(self) -> dict[str, Any]:
+        field = {"type": _FIELDS[self.model]}
+        return {"type": "object", "properties": {SINGLE_FIELD: field}, "required": [SINGLE_FIELD]}
+
+    @property
+    def is_confirmation(self) -> bool:
+        """Whether the field is a boolean."""
+        return self.model is bool
+
+    def parse(self, content: Mapping[str, Any]) -> Any:
+        """Return the value of an accepted answer's `content`. Raises InvalidAnswer, as `Form` does."""
+        value = content.get(SINGLE_FIELD)
+        is_broken = isinstance(value, str) and has_half_of_a_pair(value)
+        if len(content) == 1 and type(value) is self.model and not is_broken:
+            return value
+        return _form_of_type(self.model).parse(content)
+
+
+def form_of(model: Any) -> Form | PlainForm:
+    """Return the form that asks for a value of a type. Raises DefinitionError for what no form can hold."""
+    # `in` would hash the type, and Annotated[str, []] has no hash.
+    return PlainForm(model) if any(model is each for each in _FIELDS) else _form_of_type(model)
+
+
+def _form_of_type(model: Any) -> Form:
+    from mcp_roundtrip.arguments.elicitation_form import Form  # imports pydantic
+
+    return Form.from_model(model)

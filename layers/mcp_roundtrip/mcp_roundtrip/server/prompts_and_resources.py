@@ -12,8 +12,7 @@ from msgspec.structs import force_setattr, replace
 
 from mcp_roundtrip.arguments.signature import call_parameters
 from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.content.blocks import prompt_messages
-from mcp_roundtrip.content.resource_contents import resource_contents
+from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     DefinitionError,
