@@ -27,8 +27,7 @@ from mcp_roundtrip import (
     one_of,
 )
 from mcp_roundtrip.arguments.mcp_header import McpHeader
-from mcp_roundtrip.content.blocks import prompt_messages
-from mcp_roundtrip.content.resource_contents import resource_contents
+from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
 from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.server.skills import OwnSkill, SkillEntry, read_manifests
 from mcp_roundtrip_testing import Player
