@@ -40,7 +40,7 @@ def known_values(root: Stack) -> dict[str, str]:
 
     Other nested stacks may have parameters of the same names with another meaning.
     """
-    platforms = [each for each in root.nested.values() if platform_version(each.tree.document)]
+    platforms = [each for each in root.all() if platform_version(each.tree.document)]
     found = {name: value for stack in (root, *platforms) for name, value in stack.parameters().items()}
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
