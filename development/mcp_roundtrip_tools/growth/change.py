@@ -73,10 +73,11 @@ def check_function_name(project: Path, document: Mapping[str, Any], name: str) -
 
 
 def write(files: Mapping[Path, str]) -> None:
-    """Write all files, and the folders in which they are."""
+    """Write all files, and the folders in which they are. A file keeps its line endings."""
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        has_crlf = path.exists() and b"\r\n" in path.read_bytes()
+        path.write_text(text, encoding="utf-8", newline="\r\n" if has_crlf else "\n")
 
 
 TEXT = "Ask before you count."

@@ -83,6 +83,18 @@ def test_a_worker_has_the_variables_and_properties_of_its_function(project):
     assert len({*policies}) == len(policies) == 4
 
 
+def test_files_keep_their_line_endings(project):
+    template, app = project / "template.yaml", project / "functions/server/app.py"
+    for path in (template, app):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    before = template.read_bytes().splitlines(keepends=True)
+    write(plan_tool(project, "find_parts", tasks=True))
+    for path in (template, app):
+        assert {line[-2:] for line in path.read_bytes().splitlines(keepends=True)} == {b"\r\n"}
+    assert set(before) <= set(template.read_bytes().splitlines(keepends=True))
+    assert b"\r" not in (project / "functions/server/find_parts.py").read_bytes()
+
+
 def test_what_the_author_wrote_stays(project):
     app = project / SERVER
     written = app.read_text("utf-8").replace("server = Server", "mcp = Server").replace("server.", "mcp.")
