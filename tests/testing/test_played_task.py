@@ -222,3 +222,18 @@ def test_with_always_replay_a_sleep_happens_once():
     play = Player(server, WITH_TASKS, always_replay=True)
     assert play.call("naps").task.wake().text == "after"
     assert ran == ["before", "after"]
+
+
+def test_with_always_replay_a_task_waits_until_a_page_was_visited():
+    visits: list[str] = []
+
+    def visit(ctx: Context) -> str:
+        ctx.run_as_task()
+        ctx.elicit_url("page", "Sign in", "https://x.test", done=lambda: bool(visits))
+        return "signed in"
+
+    play = Player(task_server(visit), WITH_TASKS, always_replay=True)
+    task = play.call("works").task.answer(page={"action": "accept"}).wake()
+    assert task.status == "working"
+    visits.append("ada")
+    assert task.wake().text == "signed in"
