@@ -173,6 +173,12 @@ def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) 
         arguments_of(model).json_schema()
 
 
+def test_a_set_of_a_type_that_occurs_twice_is_refused() -> None:
+    model = create_model("Model", one=(Leaf, ...), more=(set[Leaf], ...))
+    with pytest.raises(DefinitionError, match="member 'more': a set cannot hold Leaf"):
+        arguments_of(model).json_schema()
+
+
 class Code(RootModel[str], frozen=True): ...
 
 

@@ -6,14 +6,14 @@ No JSON is a value of them, or checking a client's value takes unbounded time, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from inspect import isclass
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children
+from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, definitions_of
 
 _PATTERN_COMPILERS: Final = frozenset(
     {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}
@@ -30,23 +30,28 @@ def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
 
     `noun` is what its members are called, such as "parameter".
     """
-    for path, problem in _problems(schema, (), is_python_re=False):
+    for path, problem in _problems(schema, (), definitions_of(schema), is_python_re=False):
         inner = f", member {'.'.join(path[1:])!r}" if path[1:] else ""
         raise DefinitionError(f"{noun} {path[0]!r}{inner}: {problem}" if path else problem)
 
 
 def _problems(
-    schema: CoreSchema, path: tuple[str, ...], *, is_python_re: bool
+    schema: CoreSchema,
+    path: tuple[str, ...],
+    definitions: Mapping[str, CoreSchema],
+    *,
+    is_python_re: bool,
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     engine = (schema.get("config") or {}).get("regex_engine")
     is_python_re = engine == "python-re" if engine else is_python_re
-    if problem := _problem(schema, is_python_re=is_python_re):
+    if problem := _problem(schema, definitions, is_python_re=is_python_re):
         yield path, problem
     for name, child in children(schema):
-        yield from _problems(child, (*path, name) if name else path, is_python_re=is_python_re)
+        inner = (*path, name) if name else path
+        yield from _problems(child, inner, definitions, is_python_re=is_python_re)
 
 
-def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
+def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_python_re: bool) -> str | None:
     if problem := _limits_problem(schema):
         return problem
     match schema["type"]:
@@ -57,12 +62,17 @@ def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
         case "literal":
             return _literal_problem(schema["expected"])
         case "dict" | "counter":
-            return _keys_problem(schema.get("keys_schema", {}))
+            return _keys_problem(_defined(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
-            return _items_problem(schema.get("items_schema", {}))
+            return _items_problem(_defined(schema.get("items_schema", {}), definitions))
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
+
+
+def _defined(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> CoreSchema:
+    """Return the definition that a schema refers to: pydantic has one for a type that occurs twice."""
+    return definitions.get(schema.get("schema_ref", ""), schema)
 
 
 def _limits_problem(schema: CoreSchema) -> str | None:
