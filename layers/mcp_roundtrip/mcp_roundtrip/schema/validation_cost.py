@@ -38,7 +38,7 @@ MAX_WORK: Final = 40_000_000
 """Checks of a schema times the size of a value."""
 
 SHORT_INPUT: Final = 4_096
-"""The characters of an input that has less than `MAX_WORK` by any schema: at most twice as many values."""
+"""Characters of JSON text. Its size is at most twice as much, so no schema needs `MAX_WORK` for it."""
 
 MAX_MATCHING: Final = 2_500_000_000
 """Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
