@@ -4,8 +4,9 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntEnum
-from typing import Annotated, Any, Dict, List  # noqa: UP035 - authors write these, too
+from typing import Annotated, Any, Dict, List, Literal  # noqa: UP035 - authors write these, too
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from mcp_roundtrip.arguments.plain_types import JsonReader, PlainForm, form_of, 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from support.json_values import any_json, values_of_type
@@ -157,7 +159,7 @@ def test_a_type_that_json_has_not_is_left_to_pydantic(annotation):
     assert JsonReader.from_signature(arguments_of(int, annotation, ...).signature) is None
 
 
-MODELS = st.sampled_from([bool, int, float, str])
+MODELS: Any = st.sampled_from([bool, int, float, str, Literal["a", "b"], Literal["b"], Literal["b", "", "a"]])
 VALUES = any_json(finite=True) | st.sampled_from(["\ud800", "", None, 2.0, 10**30])
 CONTENTS = VALUES.map(lambda value: {SINGLE_FIELD: value}) | st.dictionaries(
     st.sampled_from([SINGLE_FIELD, "other"]), VALUES
@@ -180,6 +182,12 @@ def test_an_answer_is_read_as_pydantic_reads_it(model: Any, content: Any) -> Non
     assert plain.requested_schema == by_pydantic.requested_schema
     assert list(plain.requested_schema) == list(by_pydantic.requested_schema)
     assert plain.is_confirmation is by_pydantic.is_confirmation
+
+
+@pytest.mark.parametrize("model", [Literal[1, "a"], Literal[True], list[str], str | None])
+def test_forms_of_other_types_are_left_to_pydantic(model: Any) -> None:
+    with suppress(DefinitionError):
+        assert isinstance(form_of(model), Form)
 
 
 def test_a_type_with_metadata_without_a_hash_has_a_form() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import Parameter
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -133,17 +133,17 @@ _FIELDS: Final[Mapping[Any, str]] = {bool: "boolean", int: "integer", float: "nu
 
 
 class PlainForm(Struct, frozen=True):
-    """A form with one field, such as a confirmation: the counterpart of `Form` for these types.
+    """A form with one field: the counterpart of `Form` for these types, and for a choice of texts.
 
-    Answers that do not have exactly the type are read by a `Form`.
+    `field` is the JSON Schema of the field. Answers that do not have exactly the type are read by a `Form`.
     """
 
-    model: type
+    model: Any
+    field: dict[str, Any]
 
     @property
     def requested_schema(self) -> dict[str, Any]:
-        field = {"type": _FIELDS[self.model]}
-        return {"type": "object", "properties": {SINGLE_FIELD: field}, "required": [SINGLE_FIELD]}
+        return {"type": "object", "properties": {SINGLE_FIELD: self.field}, "required": [SINGLE_FIELD]}
 
     @property
     def is_confirmation(self) -> bool:
@@ -153,19 +153,29 @@ class PlainForm(Struct, frozen=True):
     def parse(self, content: Mapping[str, Any]) -> Any:
         """Return the value of an accepted answer's `content`. Raises InvalidAnswer, as `Form` does."""
         value = content.get(SINGLE_FIELD)
-        is_broken = isinstance(value, str) and has_half_of_a_pair(value)
-        if len(content) == 1 and type(value) is self.model and not is_broken:
-            return value
-        return _form_of_type(self.model).parse(content)
+        return value if len(content) == 1 and self._has(value) else _typed_form(self.model).parse(content)
+
+    def _has(self, value: Any) -> bool:
+        if isinstance(value, str) and has_half_of_a_pair(value):
+            return False
+        return value in self.field["enum"] if "enum" in self.field else type(value) is self.model
 
 
 def form_of(model: Any) -> Form | PlainForm:
     """Return the form that asks for a value of a type. Raises DefinitionError for what no form can hold."""
+    field = _field(model)
+    return _typed_form(model) if field is None else PlainForm(model, field)
+
+
+def _field(model: Any) -> dict[str, Any] | None:
+    options = get_args(model) if get_origin(model) is Literal else ()
+    if options and all(type(each) is str for each in options):
+        return {"type": "string", "enum": [*options]}
     # `in` would hash the type, and Annotated[str, []] has no hash.
-    return PlainForm(model) if any(model is each for each in _FIELDS) else _form_of_type(model)
+    return next(({"type": name} for each, name in _FIELDS.items() if model is each), None)
 
 
-def _form_of_type(model: Any) -> Form:
+def _typed_form(model: Any) -> Form:
     from mcp_roundtrip.arguments.elicitation_form import Form  # imports pydantic
 
     return Form.from_model(model)
