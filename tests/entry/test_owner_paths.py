@@ -59,6 +59,15 @@ def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(source, 
     assert response == server.lambda_handler(event, LambdaContext(custom=custom))
 
 
+def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment):
+    send(deployment, with_caller(post("/tools/owner", CALL)))
+    [(_, _, custom, timeout_s)] = deployment.forwarded
+    assert timeout_s == 18
+    assert custom["mcpDeadlineMs"] == int((deployment.clock() + 18) * 1000)
+    assert custom["mcpCorrelationId"] == "quoted"
+    assert ("request_forwarded", {"owner": "owner"}) in deployment.observer.events
+
+
 NO_ID = {name: value for name, value in CALL.items() if name != "id"}
 
 
