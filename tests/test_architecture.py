@@ -267,7 +267,7 @@ def test_no_module_exceeds_the_maximum_length():
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
 
 
-MAX_IMPORTS_IN_FUNCTIONS = 42
+MAX_IMPORTS_IN_FUNCTIONS = 40
 """Imports that save a package in most cold starts. All others are at the top of their modules."""
 
 

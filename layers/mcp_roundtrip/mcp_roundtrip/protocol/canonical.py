@@ -154,18 +154,14 @@ def exceeds_depth(value: Any, levels: int) -> bool:
     return bool(containers)
 
 
-def has_half_of_a_pair(text: str) -> bool:
-    """Return whether text has half of a surrogate pair, which UTF-8 cannot encode."""
+def has_half_of_a_pair(value: Any) -> bool:
+    """Return whether text, or a string in a JSON value, has half of a surrogate pair: UTF-8 has none."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:
         return True
     return False
-
-
-def holds_half_of_a_pair(value: Any) -> bool:
-    """Return whether a string in a JSON value has half of a surrogate pair."""
-    return has_half_of_a_pair(json.dumps(value, ensure_ascii=False))
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

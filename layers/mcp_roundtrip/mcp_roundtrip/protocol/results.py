@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.protocol.canonical import compact_json, holds_half_of_a_pair
+from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000
@@ -116,7 +116,7 @@ def read_response(key: str, request: Mapping[str, Any], raw: Any) -> dict[str, A
     if not isinstance(raw, dict):
         refuse("", "an object")
     # A result or a step could not hold it. A form with it is asked again.
-    if request["method"] != "elicitation/create" and holds_half_of_a_pair(raw):
+    if request["method"] != "elicitation/create" and has_half_of_a_pair(raw):
         refuse("", "an object without half of a surrogate pair")
     if (known := _RESULTS.get(request["method"])) is None:
         return raw
