@@ -9,7 +9,7 @@ import pytest
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from support.client_requests import APPS, QUESTIONS, app_status, text
+from support.client_requests import APPS, QUESTIONS, answer_arguments, app_status, text
 from support.deployment import Deployment
 
 server = Server("shop", scopes={"shop:all": ["shop:write"]})
@@ -25,6 +25,11 @@ def order(ctx: Context, item: str) -> dict[str, Any]:
         raise ToolError("Not sent.")
     ctx.step("send", effects.append, "send")
     return {"sent": count}
+
+
+@server.tool(scopes=("shop:write",))
+def guarded(ctx: Context) -> str:
+    return str(ctx.elicit("count", "How many?", int))
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +90,14 @@ def test_another_user_cannot_answer(mode, version, through_door, has_table):
     assert (app_status(refused), refused["isError"]) == ("ended", True)
     assert effects == ["reserve"]
     assert app_status(alice.answer_in_app(asked, count=3)) == "asking"
+
+
+def test_the_scopes_of_the_tool_that_asked_are_needed(client):
+    allowed = client.by(scopes=("shop:all",)).connected()
+    asked = allowed.call("guarded")
+    refused = client.send_call("answer_questions", answer_arguments(asked, count=3))
+    assert refused.status == 403
+    assert text(allowed.answer_in_app(asked, count=3)) == "3"
 
 
 def test_of_two_views_at_the_same_time_one_runs_the_call():

@@ -3,10 +3,12 @@
 import json
 from base64 import b64encode
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
@@ -45,6 +47,15 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 
 def sent(event, to=client):
     return response_of(to.invoke(event))
+
+
+@pytest.mark.parametrize(
+    ("method", "auth", "status"),
+    [("GET", AuthMode.JWT, 405), ("POST", AuthMode.JWT, 401), ("POST", AuthMode.NONE, 400)],
+)
+def test_an_unreadable_body_is_refused_after_the_http_method_and_the_caller(method, auth, status):
+    event = http_event("!!!", method=method, base64=True)
+    assert sent(event, client.by(mode=auth)).status == status
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():

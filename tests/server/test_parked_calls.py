@@ -244,6 +244,18 @@ def test_a_client_with_forms_answers_the_questions_of_a_waiting_call(
     assert len(effects) == len(set(effects)), "no step runs twice"
 
 
+@modern
+def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
+    shown = deployment.text("order", item="tea")
+    client = deployment.by(capabilities=FORMS)
+    asked = client.call("order", item="tea")
+    deployment.answer(shown, size=1)
+    late = next_result(client, "order", asked, {"item": "tea"}, size=9)
+    assert late["isError"] is True
+    assert "charged 1" in deployment.text("order", item="tea")
+    assert "charged 9" not in effects
+
+
 def play(deployment, crash_in=None, killed_call=0, is_done=False):
     """Make the call until it ends; return the store that killed one request, which was then repeated."""
     crashed = None

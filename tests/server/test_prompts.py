@@ -68,16 +68,6 @@ def asking(ctx: Context) -> str:
     return f"{topic} {length}"
 
 
-@server.prompt()
-async def asking_later(ctx: AsyncContext) -> str:
-    return await ctx.elicit("topic", "About what?", str)
-
-
-@server.prompt(requires=["sampling"])
-def needy() -> str:
-    return "x"
-
-
 @pytest.fixture
 def play():
     return Player(server)
@@ -87,7 +77,7 @@ def test_prompts_are_listed_as_they_are_declared(play):
     listed = play.request("prompts/list")["result"]
     names = [prompt["name"] for prompt in listed["prompts"]]
     assert names == [
-        "review", "with.title", "everything", "asking", "asking_later", "needy",
+        "review", "with.title", "everything", "asking",
     ]  # fmt: skip
     assert listed["prompts"][0] == {
         "name": "review",

@@ -17,7 +17,6 @@ pytest_plugins = ["support.ministack"]
 
 MB = 1_048_576
 """DynamoDB ends a page of Query after this many bytes of items."""
-ANSWER = {"action": "accept", "content": {"value": True}}
 
 server = Server("counted_tasks")
 
@@ -27,11 +26,11 @@ def text(size: int) -> str:
 
 
 @server.tool(task="required")
-def steps(ctx: Context, count: int, size: int, once: bool = False) -> int:
+def steps(ctx: Context, count: int, size: int) -> int:
     """Run `count` steps with results of `size` bytes."""
     ctx.run_as_task()
     for number in range(count):
-        ctx.step(f"step-{number}", text, size, at_most_once=once)
+        ctx.step(f"step-{number}", text, size)
     return count
 
 
@@ -59,14 +58,6 @@ class CountedTasks:
     def work(self):
         without_heartbeats = self.deployment.by(replaced_ports={"wait_ms": HeartbeatTimer()})
         without_heartbeats.work({"task": self.task.pk})
-        return self.taken()
-
-    def poll(self):
-        self.task = self.stored.get(self.task)
-        return self.taken()
-
-    def update(self, *keys):
-        self.stored.tasks.update("alice", self.task.task_id, dict.fromkeys(keys, ANSWER))
         return self.taken()
 
 
