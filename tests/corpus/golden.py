@@ -7,9 +7,10 @@ placeholder equals any other of its kind, as long as the two stand for each othe
 import json
 import lzma
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,22 +93,49 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> list[Difference]:
 
 
 def describe(found: Mapping[str, Sequence[Difference]], most: int = 20) -> str:
-    """Describe the differences of cases for a person: each once, the most frequent first."""
+    """Describe the differences of cases for a person: each once, the most frequent first.
+
+    Of those that are equally frequent, what clients see comes first: the other ones follow from it.
+    """
     cases: dict[Difference, list[str]] = {}
     for name, differences in found.items():
         for each in dict.fromkeys(differences):
             cases.setdefault(each, []).append(name)
-    paragraphs = []
-    for (old, new), names in sorted(cases.items(), key=lambda item: -len(item[1])):
-        where = (old or new)[0].partition(": ")[0]
-        before, after = ("\n".join(lines) or "nothing" for lines in (old, new))
-        at = next((at for at, pair in enumerate(zip(before, after, strict=False)) if len({*pair}) == 2), 0)
-        title = f"{where}\n    in {len(names)} case{'s' * (len(names) > 1)}, for example {names[0]!r}"
-        paragraphs.append(f"{title}\n    before: {_excerpt(before, at)}\n    after:  {_excerpt(after, at)}")
+    paragraphs = sorted(
+        (-len(names), "> response" not in (old or new)[0], _paragraph(old, new, names))
+        for (old, new), names in cases.items()
+    )
+    texts = [text for _, _, text in paragraphs[:most]]
     more = [f"and {len(paragraphs) - most} more differences"] if len(paragraphs) > most else []
-    return "\n".join(paragraphs[:most] + more)
+    return "\n".join(texts + more)
+
+
+def _paragraph(old: Sequence[str], new: Sequence[str], names: Sequence[str]) -> str:
+    """Describe a difference: the path that its lines share, a case, and the lines without this path."""
+    path = _common_path((*old, *new))
+    before, after = ("\n".join(_without(path, lines)) or "nothing" for lines in (old, new))
+    at = next((at for at, pair in enumerate(zip(before, after, strict=False)) if len({*pair}) == 2), 0)
+    return (
+        f"{path}\n    in {len(names)} case{'s' * (len(names) > 1)}, for example {names[0]!r}\n"
+        f"    before: {_excerpt(before, at)}\n    after:  {_excerpt(after, at)}"
+    )
+
+
+def _common_path(lines: Iterable[str]) -> str:
+    """Return the names that lead to all these lines."""
+    paths = [line.partition(": ")[0].removesuffix(":").split(" > ") for line in lines]
+    common = takewhile(lambda names: len({*names}) == 1, zip(*paths, strict=False))
+    return " > ".join(names[0] for names in common)
+
+
+def _without(path: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines without a path, and without the line that only begins an item at this path."""
+    for line in lines:
+        if line != f"{path}:":
+            yield line.removeprefix(path).removeprefix(" > ").removeprefix(": ")
 
 
 def _excerpt(text: str, at: int) -> str:
     begin = max(at - 60, 0) if len(text) > MAX_SHOWN else 0
-    return f"{'…' * bool(begin)}{text[begin : begin + MAX_SHOWN]}{'…' * (len(text) > begin + MAX_SHOWN)}"
+    shown = f"{'…' * bool(begin)}{text[begin : begin + MAX_SHOWN]}{'…' * (len(text) > begin + MAX_SHOWN)}"
+    return shown.replace("\n", f"\n{' ' * len('    before: ')}")

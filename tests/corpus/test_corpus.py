@@ -9,8 +9,8 @@ SHARES = 4
 """Parts of the corpus that run beside each other."""
 
 REMEDY = (
-    "If this change was asked for, run `make corpus`, and say in the commit which entry of the changelog or "
-    "which row of the plan asked for it."
+    "If this change was asked for, run `make corpus`, and say in the commit why. Otherwise, the layer has a "
+    "defect that no other test may see."
 )
 
 

@@ -58,6 +58,16 @@ def test_a_change_is_found_and_described(change: Change, path: str) -> None:
     assert path in describe({"a form": compare(RECORDED, changed)})
 
 
+def test_what_clients_see_comes_first_and_values_are_shown_without_their_path() -> None:
+    changed = deepcopy(RECORDED)
+    first(changed)["aws"].pop(0)
+    first(changed)["response"].update(statusCode=400)
+    described = describe({"a form": compare(RECORDED, changed)})
+    assert described.startswith("exchanges > tools/call > response > statusCode\n")
+    assert "    before: 200\n    after:  400\n" in described
+    assert '    before: aws: "kms:GenerateMac"\n    after:  nothing' in described
+
+
 def test_placeholders_may_have_other_numbers_and_members_another_order() -> None:
     text = json.dumps(RECORDED)
     after = json.loads(text.replace("<hex 1>", "<hex 5>").replace("<state 1>", "<state 7>"))

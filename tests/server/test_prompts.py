@@ -8,7 +8,6 @@ import pytest
 from pydantic import Field
 
 from mcp_roundtrip import (
-    AsyncContext,
     Context,
     DefinitionError,
     EmbeddedResource,
