@@ -43,6 +43,14 @@ def functions(shown_class: ast.ClassDef) -> Iterator[Function]:
     return (node for node in shown_class.body if isinstance(node, Function))
 
 
+def attributes(shown_class: ast.ClassDef) -> set[str]:
+    return {ast.unparse(node.target) for node in shown_class.body if isinstance(node, ast.AnnAssign)}
+
+
+def members(shown_class: ast.ClassDef) -> set[str]:
+    return {function.name for function in functions(shown_class)} | attributes(shown_class)
+
+
 def parameters(function: Function) -> str:
     """Return names, kinds and defaults of parameters as in `inspect.signature`."""
     for node in ast.walk(function.args):
@@ -81,19 +89,23 @@ def test_the_documented_signatures_match_the_code(page):
         owner = next(
             getattr(module, shown_class.name) for module in MODULES if hasattr(module, shown_class.name)
         )
-        members = list(functions(shown_class))
-        if not members:
+        if members(shown_class) <= _fields(owner):
             assert fields(shown_class) == in_code(owner)
-        for function in members:
-            _check_member(owner, function)
+        assert attributes(shown_class) <= _properties(owner) | _fields(owner)
+        for function in functions(shown_class):
+            _check_method(owner, function)
 
 
-def _check_member(owner: type, function: Function) -> None:
+def _properties(owner: type) -> set[str]:
+    return {name for name in public(owner) if isinstance(inspect.getattr_static(owner, name), property)}
+
+
+def _fields(owner: type) -> set[str]:
+    return set(inspect.signature(owner).parameters)
+
+
+def _check_method(owner: type, function: Function) -> None:
     member = inspect.getattr_static(owner, function.name)
-    marks = {ast.unparse(mark) for mark in function.decorator_list}
-    assert isinstance(member, property) is ("property" in marks)
-    if isinstance(member, property):
-        return
     spellings = {in_code(member), *map(in_code, get_overloads(member))}
     assert parameters(function) in spellings
     assert _is_awaited(member) is isinstance(function, ast.AsyncFunctionDef)
@@ -127,8 +139,7 @@ def test_every_decorator_and_every_context_method_has_a_page():
     found: dict[str, set[str]] = {}
     for page in PAGES:
         for shown_class in shown(page):
-            names = {function.name for function in functions(shown_class)}
-            found[shown_class.name] = found.get(shown_class.name, set()) | names
+            found[shown_class.name] = found.get(shown_class.name, set()) | members(shown_class)
     decorators = {name for name, value in vars(Registry).items() if callable(value) and name[0] != "_"}
     assert found["Server"] >= decorators
     assert found["Context"] == public(Context)
@@ -140,16 +151,13 @@ def test_the_page_about_testing_names_all_public_names():
     assert {name for name in testing.__all__ if not re.search(rf"\b{name}\b", page)} == set()
     options = {each.name for each in dataclasses.fields(testing.Player) if each.init and each.name[0] != "_"}
     assert {name for name in options if f"`{name}`" not in page} == {"source"}
-    shown_members = {
-        shown_class.name: {function.name for function in functions(shown_class)}
-        for shown_class in shown(REFERENCE / "testing.md")
-    }
+    shown_members = {each.name: members(each) for each in shown(REFERENCE / "testing.md")}
     inner = {"followed", "fail", "describe_state"} | {"send", "send_round"}
-    for name, members in shown_members.items():
+    for name, named in shown_members.items():
         owner = getattr(testing, name)
         own = public(owner) - {each.name for each in dataclasses.fields(owner)} - inner
         shared = public(testing.Round) if name == "PlayedTask" else set()
-        assert own - members - shared == {"detailed"} & own
+        assert own - named - shared == {"detailed"} & own
 
 
 # -- examples -------------------------------------------------------------------------------------------
