@@ -160,9 +160,8 @@ def _dollars_table(bills: Mapping[str, Bill], prices: Prices) -> str:
     rows = []
     for title, bill in bills.items():
         parts = [prices.usd(bill, *names) * MILLION for names in columns.values()]
-        total = sum(parts)
-        rows.append([title, *map(dollars, parts), dollars(total), dollars(total - parts[-1])])
-    return markdown_table(["", *columns, "**total**", "total with delegated signing"], rows)
+        rows.append([title, *map(dollars, [*parts, sum(parts)])])
+    return markdown_table(["", *columns, "**total**"], rows)
 
 
 def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:

@@ -55,9 +55,9 @@ def driven_clients() -> str:
 
 
 def absent_clients() -> str:
-    """Return the table of the clients that they do not drive."""
+    """Return the list of the clients that they do not drive."""
     rows = tomllib.loads((FOLDER / "matrix.toml").read_text("utf-8"))["absent"]
-    return "\n".join(["| | |", "|---|---|", *(f"| {row['name']} | {row['reason']} |" for row in rows)]) + "\n"
+    return "".join(f"- {row['name']}: {row['reason']}.\n" for row in rows)
 
 
 def notes() -> str:

@@ -26,13 +26,13 @@ The sections below have the beginnings of other messages, with `…` for names, 
 SUBJECT = re.compile(r"^(@server\.\w+|\w+|[a-z]+ \w+|[a-z ]+ '[^']*'): ")
 """The name of what has the mistake, at the beginning of a message."""
 
-DETAIL = re.compile(r"(?:; |, at \w+[\[.:]| \((?!\.)|: result\.).*")
+DETAIL = re.compile(r"(?:; |, at \w+[\[.:]| \((?!\.)|: result\.|: it becomes ).*")
 """The remedy, the place in a value, or the cause, at the end of a message."""
 
 VALUE = re.compile(r"(?<!\w)'\w{40,}'?|(?<!\w)'[^']*'|(?<![\w-])\d+\b|\barn:[\w:/-]+")
 NAME = re.compile(r"^(?:\w+|a completion)(?= returned)|(?<=calls )\S+(?=, which)|^\w+\.csv")
 TYPE = re.compile(
-    r"(?<!\ba )(?<!… )\b(?:list|list_iterator|dict|int|str|bytes|datetime|generator|None"
+    r"(?<!\ba )(?<!… )\b(?:list|list_iterator|Iterable|dict|int|str|bytes|datetime|generator|None"
     r"|Connection|Priced|ResourceLink)\b(?!\.)(?:\[[\w\[\], ]*\])?(?: \| \w+)*"
 )
 """What differs between two messages of one kind: values, names of functions and files, types."""
