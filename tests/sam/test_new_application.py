@@ -36,7 +36,8 @@ from support.sam_build import NATIVE_RUNTIME, SAM, environment, require_deployed
 from support.transformed_template import stack as stack_of_this_application
 from support.transformed_template import transformed_file
 
-NEW, RUN, DEPLOY, UPGRADE, SAM_INIT = code_blocks("docs/guides/your-own-project.md", "sh")
+NEW, RUN, UPGRADE, SAM_INIT = code_blocks("docs/guides/your-own-project.md", "sh")
+DEPLOY = "make deploy\n"
 NEW_TOOL, TEST, *GROW = code_blocks("docs/guides/adding-a-tool.md", "sh")
 TUTORIAL, *_ = code_blocks("docs/tutorial/index.md", "python")
 
