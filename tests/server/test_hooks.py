@@ -12,6 +12,7 @@ from mcp_roundtrip import (
     Call,
     Context,
     DefinitionError,
+    ProtocolError,
     Server,
     ToolError,
     UsageError,
@@ -140,6 +141,14 @@ def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app():
     assert text(app.answer_in_app(asked, sure=True)) == "The shop is closed."
 
 
+def test_a_hook_runs_around_the_passes_of_a_parked_call_which_is_no_task():
+    server = shop(recording(lambda call: (call.is_first_pass, call.outcome, call.task_id)))
+    deployment = Deployment(server, capabilities={})
+    deployment.answer(deployment.text("order"), sure=True)
+    assert deployment.text("order") == "paid tea"
+    assert seen == [(True, "input_required", None), (False, "complete", None)]
+
+
 def test_a_hook_runs_for_clients_that_open_with_initialize_and_sees_the_caller():
     read = recording(lambda call: (call.protocol_version, call.outcome, call.principal.subject, call.scopes))
     legacy(shop(read), user="ada").call("fail", text="no luck")
@@ -194,6 +203,14 @@ def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(hook, 
     assert "policy" not in json.dumps(played.message)
     assert [(event, type(error)) for event, error in player.observer.failures] == [("tool_raised", kind)]
     assert ran == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(CLOSED, "completed"), (ProtocolError(-32603, "Closed."), "failed")]
+)
+def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(error, status):
+    server = shop(refusing(error, lambda call: call.task_id is not None))
+    assert Player(server, WITH_TASKS).call("export").task.status == status
 
 
 def test_the_first_registered_hook_is_the_outermost_also_around_features_that_follow():
