@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, DefinitionError, Server
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest
 from support.client_requests import accepted, refused, text
 from support.deployment import Deployment
@@ -235,3 +236,16 @@ def test_a_task_continues_and_takes_answers_after_its_caller_lost_the_scopes():
     without = client.by(scopes=())
     without.resume(task_id, address="Elm Street")
     assert without.text_of(task_id) == "Elm Street"
+
+
+def test_the_legacy_dialect_of_tasks_checks_the_name_and_the_scopes_before_the_use_of_tasks():
+    server = Server("x", legacy_tasks="sep-2322")
+
+    @server.tool(scopes=["db:read"], task="required")
+    def lasting(ctx: Context) -> str:
+        return "done"
+
+    client = caller(NO_SCOPES, server, version=LEGACY_VERSION)
+    for params in ({}, {"task": {}}):
+        assert client.request("tools/call", name="lasting", arguments={}, **params).status == 403
+        assert client.error("tools/call", name="nothing", arguments={}, **params)["code"] == -32602
