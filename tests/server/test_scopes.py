@@ -6,11 +6,16 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, DefinitionError, Server
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest
+from mcp_roundtrip.server.lambda_invocation import Forwarded
+from support import callers
 from support.client_requests import accepted, refused, text
 from support.deployment import Deployment
-from support.messages import call, message
+from support.event_sources import response_of
+from support.lambda_context import LambdaContext
+from support.messages import call, http_event, message
 
 IMPLIED = {"db:admin": ["db:write"], "db:write": ["db:read"]}
 READER, WRITER, NO_SCOPES = "db:read", "db:write billing", ""
@@ -249,3 +254,13 @@ def test_the_legacy_dialect_of_tasks_checks_the_name_and_the_scopes_before_the_u
     for params in ({}, {"task": {}}):
         assert client.request("tools/call", name="lasting", arguments={}, **params).status == 403
         assert client.error("tools/call", name="nothing", arguments={}, **params)["code"] == -32602
+
+
+@every_request
+def test_an_owner_hides_the_features_that_its_front_door_hides(request_name):
+    """The catalog may be older, or have a broader template for the same URI."""
+    body, _ = REQUESTS[request_name]
+    event = http_event(body, authorizer=callers.authorizer(AuthMode.JWT, "alice"))
+    for hides, code in ((True, -32602), (False, -32600)):
+        context = LambdaContext(custom=Forwarded(hide_unauthorized=hides).custom())
+        assert refused(response_of(caller(NO_SCOPES).invoke(event, context)))[1] == code

@@ -55,6 +55,12 @@ def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
     assert table.found().state == "open"
 
 
+def test_a_client_cannot_answer_questions_of_the_page_with_tasks_update(table):
+    table.tasks.update("alice", table.task.task_id, {"size": YES, "keep": YES})
+    assert table.responses(table.task) == {}
+    assert table.found().state == "open"
+
+
 def test_a_link_does_not_answer_questions_of_the_client(task_store):
     table = Waiting.over(task_store).wait(CLIENT)
     assert table.answer(size=YES, keep=YES) == "answered"

@@ -57,6 +57,12 @@ def unlimited(task_store):
     return Table.over(task_store, principal=ALICE)
 
 
+def test_a_task_is_found_by_its_caller_and_its_flow_only(table):
+    table.start()
+    assert table.tasks.find(replace(table.flow, principal=BOB)) is None
+    assert table.tasks.find(replace(table.flow, id="other")) is None
+
+
 def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(table):
     assert table.tasks.find(table.flow) is None
     first = table.start()
