@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
-from mcp_roundtrip.protocol.http import HttpRequest
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_tools.events.of_application import Event
-from support.event_sources import sent_by, with_context, with_header
+from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_context, with_header
 from support.messages import call, http_event
 
 REST = sent_by("rest_api", call("whoami"))
@@ -41,6 +41,26 @@ def test_every_value_of_a_repeated_header_counts(source: str, name: str) -> None
     spelled = name if source == "rest_api" else name.lower()
     twice = parse(source, with_header(event, spelled, "one", "two")).headers[name.lower()]
     assert twice == ("one, two" if before is None else f"{before}, one, two")
+
+
+@pytest.mark.parametrize("source", ["http_api_1_0", "rest_api", "alb_multi_value"])
+def test_a_parameter_of_the_query_counts_if_it_occurs_once(source: str) -> None:
+    lists = {"token": ["a", "b"], "x": ["&token=1"], "none": []}
+    event = {**sent_by(source, call("whoami")), "queryStringParameters": {"token": "b", "x": "&token=1"}}
+    assert parse(source, {**event, "multiValueQueryStringParameters": lists}).query == {"x": "&token=1"}
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_an_api_gets_a_challenge_under_a_second_name(source: str) -> None:
+    """API Gateway renames the first one."""
+    refused = HttpResponse(401, "{}", {"www-authenticate": "Bearer"})
+    second = {"x-mcp-challenge": "Bearer"} if source in ("http_api", *GATEWAYS) else {}
+    assert response_of(ADAPTERS[source].format_response(refused)).headers == {**refused.headers, **second}
+
+
+def test_the_caller_of_a_direct_event_cannot_write_an_authorizer_context() -> None:
+    event = {**call("whoami"), "requestContext": {"authorizer": {"jwt": {"claims": CLAIMS}}}}
+    assert parse("jsonrpc_event", event).authorizer == {}
 
 
 @pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])
