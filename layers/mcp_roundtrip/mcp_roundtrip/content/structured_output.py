@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
@@ -13,9 +13,8 @@ from pydantic_core import PydanticSerializationError
 from mcp_roundtrip.arguments.input_schema import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.json_schema_errors import problems
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_write
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.serialization import (
@@ -29,6 +28,9 @@ from mcp_roundtrip.schema.serialization import (
     to_json,
     type_adapter,
 )
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 
 class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -54,7 +56,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
 
     @cached_property
     def _validator(self) -> SchemaValidator:
-        return SchemaValidator.compile(self.json_schema, f"{self.name}: outputSchema")
+        return compile_schema(self.json_schema, f"{self.name}: outputSchema")
 
     def to_json(self, value: Any, *, is_typed: bool = True) -> JsonResult:
         """Return the data of a result, and its text. Without `is_typed`, the value says which type it has.

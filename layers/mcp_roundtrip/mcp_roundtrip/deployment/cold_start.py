@@ -40,9 +40,11 @@ _EVERY_FUNCTION: Final = (
 )
 _SERVER: Final = (
     # arguments, results and steps
-    *("content.structured_output", "engine.async_pass", "engine.steps", "schema.json_schema_validator"),
+    *("content.structured_output", "engine.async_pass", "engine.steps", "engine.typed_step_values"),
+    "schema.json_schema_validator",
     # calls that ask, and their states
-    *("deployment.state_codec_factory", "engine.asking", "server.question_results"),
+    *("arguments.elicitation_form", "deployment.state_codec_factory", "engine.asking"),
+    "server.question_results",
     # calls that become tasks or are parked
     "server.parked_carrier",
 )

@@ -65,7 +65,7 @@ from mcp_roundtrip.server.request_types import CallParams, Handler, Reply, Reque
 from mcp_roundtrip.server.responses import error_response, log_fault
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.skills import SkillMethods
+    pass
 
 
 OWNER_PATHS: Final = "/tools/"
@@ -148,14 +148,10 @@ class FrontDoor:
             templates=catalog.templates,
             calls=calls,
             read_own_view=self._forward,
-            read_skills=self._read_skills if catalog.skills else None,
+            catalog_skills=catalog.skills,
+            forward_skill=self._forward_skill,
             is_catalog=True,
         )
-
-    def _read_skills(self) -> SkillMethods:
-        from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
-
-        return SkillMethods(self.catalog.skills, self._forward_skill)
 
     def _forward_skill(self, entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
         return self._forward(entry, context)

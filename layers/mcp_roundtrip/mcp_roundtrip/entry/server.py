@@ -36,7 +36,6 @@ from mcp_roundtrip.server.tools import ServerTools
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable
-    from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.codec import Link
 
 
@@ -140,7 +139,7 @@ class Server(Registry):
             templates=templates,
             calls=calls,
             read_own_view=read_own_view,
-            read_skills=self._read_skills if self.skill_folders else None,
+            skill_folders=self.skill_folders,
         )
 
     def _get_prompt(self, context: RequestContext) -> Reply:
@@ -154,11 +153,6 @@ class Server(Registry):
             call = find_answered_call(self.tools, context)
             return call if isinstance(call, Reply) else with_status(run_call(call))
         return run_call(self._server_tools.find_call(context))
-
-    def _read_skills(self) -> SkillMethods:
-        from mcp_roundtrip.server import skills  # a call needs none
-
-        return skills.SkillMethods(skills.read_manifests(self.skill_folders), skills.serve_own_skill)
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
         """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.

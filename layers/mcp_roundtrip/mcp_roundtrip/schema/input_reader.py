@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
@@ -19,12 +19,14 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
 from mcp_roundtrip.schema.json_in_texts import with_parsed_json
-from mcp_roundtrip.schema.json_schema_errors import problems
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 
 class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -86,7 +88,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
     @cached_property
     def validator(self) -> SchemaValidator:
         """The validator by the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
-        return SchemaValidator.compile(self.json_schema(), self.schema_name)
+        return compile_schema(self.json_schema(), self.schema_name)
 
 
 class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):

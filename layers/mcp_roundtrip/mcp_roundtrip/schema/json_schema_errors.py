@@ -9,22 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from jsonschema_rs import ValidationError
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema.error_texts import MAX_PROBLEMS, keyword_text
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, escaped, resolve
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 ValuePath = tuple[str | int, ...]
 Problem = tuple[ValuePath, str]
 """The path in the value, and a message that says what should be there."""
 
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
+
+
+def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> SchemaValidator:
+    """Compile a schema: see `SchemaValidator.compile`. Plain types need no validator."""
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # jsonschema-rs takes 4 ms
+
+    return SchemaValidator.compile(schema, name)
 
 
 def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from jsonschema_rs import Draft202012Validator, RegexOptions
-
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.subschemas import all_patterns
 
@@ -77,6 +75,8 @@ def pattern_problem(pattern: str) -> str | None:
 @lru_cache(maxsize=256)
 def pattern_size(pattern: str) -> int:
     """Return the size of a compiled pattern in bytes, rounded up to a power of two."""
+    from jsonschema_rs import Draft202012Validator, RegexOptions  # few types have patterns
+
     size = 1024
     while size <= MAX_PATTERN_SIZE:
         try:

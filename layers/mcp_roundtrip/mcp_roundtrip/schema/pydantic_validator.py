@@ -23,14 +23,13 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticCustomError, ValidationError, core_schema
-from pydantic_core import SchemaValidator as PydanticValidator
+from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
+from mcp_roundtrip.schema.json_schema_errors import compile_schema
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.pydantic_core_schemas import (
     CoreSchema,
     children,
@@ -75,17 +74,17 @@ class _TooManyChoices(Exception):
 
 def typed_validator(
     schema: CoreSchema, patterns: Collection[str] = (), *, config: Any = None
-) -> PydanticValidator:
+) -> SchemaValidator:
     """Return the validator for a type with its pydantic configuration.
 
     `patterns` are those that the values' JSON Schema has checked.
     """
     changed = transform(schema, _Changes(patterns, definitions_of(schema)).change)
     # Otherwise models use the validators that they have, without the changes.
-    return PydanticValidator(changed, config, _use_prebuilt=False)
+    return SchemaValidator(changed, config, _use_prebuilt=False)
 
 
-def read_typed(validator: PydanticValidator, text: str, root: str) -> Any:
+def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
     """Return the value of the type from JSON text with the name `root`. Raises InvalidValue."""
     counts = _counts.set(_Counts())
     try:
@@ -175,7 +174,7 @@ class _Changes(Struct, frozen=True):
 def _json_schema_validator(schema: Any) -> Any:
     """Return the validator by the JSON Schema of a type; None if that is the author's."""
     try:
-        return SchemaValidator.compile(JsonSchemaGenerator().generate(schema))
+        return compile_schema(JsonSchemaGenerator().generate(schema))
     except PydanticUserError:
         return None
 

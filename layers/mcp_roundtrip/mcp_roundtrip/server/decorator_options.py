@@ -148,9 +148,13 @@ def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> V
         )
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VIEW:
         raise DefinitionError(f"{tool}: the view has more than {MAX_VIEW} bytes; use a smaller one")
-    from urllib.parse import quote  # 2 ms, and few tools have a view of their own
+    return View(f"ui://{_percent_encoded(server)}/{tool}", text)
 
-    return View(f"ui://{quote(server, safe='')}/{tool}", text)
+
+def _percent_encoded(text: str) -> str:
+    """Return what `urllib.parse.quote` does, whose import takes 2 ms of a cold start (RFC 3986 §2.1)."""
+    octets = text.encode().decode("latin-1")
+    return re.sub("[^A-Za-z0-9._~-]", lambda each: f"%{ord(each[0]):02X}", octets)
 
 
 def feature_name(decorator: str, name: str | None, function: Any) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.constants import RESOURCES_READ
 from mcp_roundtrip.protocol.http import HttpResponse
@@ -17,7 +18,7 @@ from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable, ListedTool
-    from mcp_roundtrip.server.skills import SkillMethods
+    from mcp_roundtrip.server.skills import ServeSkill, Skill, SkillMethods
 
 
 class Features(Struct, frozen=True, dict=True):  # dict: the skills are read once
@@ -25,7 +26,8 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
 
     `calls`: the handlers of the methods that name a feature.
     `read_own_view`: reads the view of a tool.
-    `read_skills`: returns what serves the skills; None if there are none.
+    `skill_folders`: the folders of skills of a server, with the required scopes.
+    `catalog_skills`: the skills in a catalog by URI, whose owners `forward_skill` asks.
     `is_catalog`: they are those in a catalog, which may be stale: the owner of a feature decides about it.
     """
 
@@ -35,18 +37,23 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     templates: Mapping[str, Listable]
     calls: Mapping[str, Handler]
     read_own_view: ReadView
-    read_skills: Callable[[], SkillMethods] | None = None
+    skill_folders: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
+    catalog_skills: Mapping[str, Skill] = field(default_factory=dict)
+    forward_skill: ServeSkill | None = None
     is_catalog: bool = False
 
     @cached_property
     def skills(self) -> SkillMethods:
         """What serves the skills. Only endpoints with skills have it."""
-        assert self.read_skills is not None
-        return self.read_skills()
+        from mcp_roundtrip.server.skills import SkillMethods, read_manifests, serve_own_skill  # few have any
+
+        if self.forward_skill is not None:
+            return SkillMethods(self.catalog_skills, self.forward_skill)
+        return SkillMethods(read_manifests(self.skill_folders), serve_own_skill)
 
     @property
     def has_skills(self) -> bool:
-        return self.read_skills is not None
+        return bool(self.skill_folders or self.catalog_skills)
 
     @property
     def has_resources(self) -> bool:
