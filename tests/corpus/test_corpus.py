@@ -9,8 +9,8 @@ SHARES = 4
 """Parts of the corpus that run beside each other."""
 
 REMEDY = (
-    "If this change was asked for, run `make corpus`, and say in the commit why. Otherwise, the layer has a "
-    "defect that no other test may see."
+    "If this change was asked for, run `make corpus`, and say in the commit why. Otherwise it is a defect of "
+    "the change."
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import text
 from support.deployment import Deployment, legacy
@@ -101,3 +102,12 @@ def test_a_session_is_no_part_of_the_caller_and_modern_clients_have_none():
     body["params"]["_meta"].pop("io.modelcontextprotocol/clientInfo")
     response = modern.send(body, mcp_session_id=session(URLS))
     assert result_of(response) == {"client": {}, "urls": False, "apps": False}
+
+
+def test_a_new_session_inherits_nothing_from_an_earlier_one():
+    earlier = session(URLS, _meta={"io.modelcontextprotocol/logLevel": "info"})
+    opening = legacy(server, session_id=earlier, capabilities={})
+    opening.initialize()
+    read = SessionId.decode(opening.session_id or "")
+    assert read is not None
+    assert (read.capabilities, read.log_level) == ({}, None)

@@ -64,3 +64,11 @@ def test_a_response_echoes_a_readable_id_and_has_data_only_if_given() -> None:
     assert error(0, ProtocolError(PARSE_ERROR, "m"))["id"] == 0
     assert "data" not in error(1, ProtocolError(-32602, "m"))["error"]
     assert error(1, ProtocolError(-32602, "m", {"a": 1}))["error"]["data"] == {"a": 1}
+
+
+def test_one_byte_order_mark_is_ignored() -> None:
+    text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    for body in (f"\ufeff{text}", text.encode("utf-8-sig")):
+        assert parse_message(body) == JsonRpcRequest(1, "ping", {})
+    with pytest.raises(InvalidEnvelope):
+        parse_message(f"\ufeff\ufeff{text}")

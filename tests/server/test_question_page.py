@@ -237,3 +237,16 @@ def test_a_base64_form_is_read(source):
 )
 def test_the_page_is_below_the_audience(audience, path, is_page):
     assert is_at(HttpRequest("GET", {}, "", path=path), audience, "questions") is is_page
+
+
+@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
+def test_a_link_from_any_site_is_shown(page, headers):
+    token, _ = ask_size(page)
+    assert page.request("GET", f"token={token}", headers=headers).status == 200
+
+
+def test_a_table_that_cannot_be_written_gives_the_form_back(page):
+    token, _ = ask_size(page)
+    sent = failing(page, StoreError("timeout"), at_writes=True).post(page.form(token, "4").body())
+    assert sent.status == 503
+    assert BrowserForm(sent.body).named("0.0")[0].attributes["value"] == "4"
