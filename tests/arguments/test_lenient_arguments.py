@@ -83,6 +83,11 @@ def test_a_lenient_tool_reads_json_from_text_where_the_schema_refuses_text(
                 strict.validate({"name": "a", **given})
 
 
+def test_a_raw_tool_gets_the_other_arguments_as_they_were_sent() -> None:
+    values = lenient(raw).validate({"name": "a", "share": 2.0, "count": "5"})["arguments"]
+    assert (type(values["share"]), values["count"]) == (float, 5)
+
+
 def test_each_text_of_a_long_input_is_read() -> None:
     given = {"name": "a" * 3_000_000, "count": "5", "sizes": ['{"vcpus": "2"}'] * 9, "sure": "true"}
     values = lenient(typed).validate(given)

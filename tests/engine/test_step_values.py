@@ -232,6 +232,18 @@ def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
     assert revive(dump(value, found), found) == value
 
 
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (list[int] | list[str], [1, 2]),
+        (dict[str, int] | dict[str, str], {"a": 1}),
+        (list[list[int] | list[str]], [["a"]]),
+    ],
+)
+def test_a_return_type_may_be_a_union_of_lists_or_dicts_which_msgspec_does_not_decode(annotation, value):
+    assert revive(dump(value, annotation), annotation) == value
+
+
 def test_untyped_models_become_plain_data():
     value = {"when": date(2026, 7, 28), "point": Point(1), "id": UUID(int=1)}
     plain = {"when": "2026-07-28", "point": {"x": 1, "y": 0.0}, "id": str(UUID(int=1))}

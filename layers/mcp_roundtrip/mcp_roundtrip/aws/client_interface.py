@@ -29,6 +29,9 @@ _CODES_ABOUT_RESOURCES: Final = (
 )
 """The beginnings of the codes whose messages name the role, the action or the resource."""
 
+MAX_MESSAGE: Final = 500
+"""Characters of AWS's message in the log."""
+
 OnRequest = Callable[[str, str], None]
 """Called with the names of the service and of the operation for each request, retries included."""
 
@@ -84,7 +87,7 @@ class AwsError(Exception):
         status: int | None = None,
     ) -> None:
         is_about_resource = message and code.startswith(_CODES_ABOUT_RESOURCES)
-        super().__init__(f"{code}: {message}" if is_about_resource else code)
+        super().__init__(f"{code}: {str(message)[:MAX_MESSAGE]}" if is_about_resource else code)
         self.code = code
         self.message = message
         self.members = members or {}

@@ -107,7 +107,7 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
 def _is_valid_default(default: Any, model: Any) -> bool:
     """Return whether a tool that expects a `model` can use this default. None is always allowed."""
-    is_typed_dict = hasattr(model, "__required_keys__")  # isinstance() refuses it
+    is_typed_dict = hasattr(model, "__required_keys__")  # which isinstance() refuses
     if default is None or not isclass(model) or is_typed_dict:
         return True
     return isinstance(default, (int, float) if model is float else model)

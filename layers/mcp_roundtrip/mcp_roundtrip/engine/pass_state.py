@@ -127,7 +127,7 @@ class Run:
     """One pass: its history, its inputs and requests, and how it ends.
 
     `fault` is the first error that decides the outcome even if the tool's code catches it. `has_ended`: the
-    function has returned, and its context cannot be used any more.
+    function has returned. A step or a question of its context is an error then.
     """
 
     __slots__ = (

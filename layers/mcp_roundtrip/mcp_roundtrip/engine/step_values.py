@@ -55,9 +55,9 @@ def revive(data: Any, annotation: Any) -> Any:
         return data
     if _is_untyped(annotation):  # a copy: the tool may change it, the journal must not change
         return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
-    if is_json_type(annotation):
+    if is_json_type(annotation) and (decoder := _decoder(annotation)) is not None:
         with suppress(ValueError):
-            return _decoder(annotation).decode(msgspec.json.encode(data))
+            return decoder.decode(msgspec.json.encode(data))
     return _pydantic(annotation).revive(data)
 
 
@@ -69,8 +69,11 @@ def check_annotation(annotation: Any) -> None:
 
 
 @lru_cache(maxsize=256)
-def _decoder(annotation: Any) -> Decoder[Any]:
-    return Decoder(annotation)
+def _decoder(annotation: Any) -> Decoder[Any] | None:
+    try:
+        return Decoder(annotation)
+    except TypeError:  # a union of two types of lists, or of dicts
+        return None
 
 
 def _pydantic(annotation: Any) -> StepType:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import MsgspecError, Raw, Struct, ValidationError
@@ -138,14 +137,11 @@ class Catalog(Struct, frozen=True):
             yield from kind.values()
 
 
-_NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
 def forward(
     owner: str,
     ports: Ports,
     invocation: Invocation,
-    log_fields: Mapping[str, Any] = _NO_FIELDS,
+    log_fields: Mapping[str, Any] | None = None,
     **feature: Any,
 ) -> HttpResponse:
     """Return the response of an owner. `feature` is what `Forwarded` has about a feature of the catalog.
@@ -162,7 +158,7 @@ def forward(
     except SettingsError:  # nothing was sent
         raise
     except Exception as error:
-        ports.observer.record_failure("forwarding_failed", error, owner=owner, **log_fields)
+        ports.observer.record_failure("forwarding_failed", error, owner=owner, **(log_fields or {}))
         if isinstance(error, ForwardingFailed):
             raise
         raise ForwardingFailed("unexpected") from error

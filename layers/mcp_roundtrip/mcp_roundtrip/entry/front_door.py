@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.auth.scopes import ScopeHierarchy
@@ -63,10 +63,6 @@ from mcp_roundtrip.server.options import (
 )
 from mcp_roundtrip.server.request_types import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response, log_fault
-
-if TYPE_CHECKING:
-    pass
-
 
 OWNER_PATHS: Final = "/tools/"
 """The path of an owner is this and its name, behind the base path of the API."""

@@ -184,7 +184,8 @@ class LogObserver:
         self._logger.remove_keys(["sampling_rate"])
         self._own = logging.getLogger(_LOGGER_NAME)
         self._own.propagate = False  # handlers of the root logger would write it again
-        # Powertools prefers Lambda's level, INFO by default. Its TRACE is none, and the root's would count.
+        # Powertools prefers Lambda's level, which is INFO by default. Lambda's TRACE is no level of Python:
+        # without this line, that of the root logger would apply.
         chosen = logging.getLevelNamesMapping().get(level or "", logging.DEBUG)
         self._own.setLevel(max(self._own.level, chosen))
         # A child shares the keys of its parent, and does not decide its format, as a first `Logger` would.

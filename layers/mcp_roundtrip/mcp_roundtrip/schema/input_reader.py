@@ -55,8 +55,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         except InvalidValue:
             if is_lenient:
                 with suppress(InvalidValue):
-                    exact, _ = exact_input(raw, self.root)
-                    return self._read(self.with_parsed_json(exact))
+                    return self._read(self.with_parsed_json(raw))
             raise
 
     def with_parsed_json(self, raw: Mapping[str, Any]) -> dict[str, Any]:

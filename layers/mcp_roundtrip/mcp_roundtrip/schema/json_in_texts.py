@@ -31,7 +31,10 @@ def with_parsed_json(validator: SchemaValidator, value: Mapping[str, Any]) -> di
         before = values_left
         explanation = Explanation(validator, work_left)
         try:
-            paths = [path for path, _ in islice(explanation.problems(changed), MAX_CONVERSIONS)]
+            paths = [
+                path
+                for path, _ in islice(explanation.problems(with_exact_integers(changed)), MAX_CONVERSIONS)
+            ]
         except UnicodeEncodeError:
             break
         for path in paths:
@@ -52,5 +55,5 @@ def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
         return 0
     if not isinstance(text, str) or isinstance(parsed, str):
         return 0
-    value[last] = with_exact_integers(parsed)
+    value[last] = parsed
     return count_json_values(text, limit)

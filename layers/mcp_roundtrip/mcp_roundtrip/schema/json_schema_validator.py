@@ -57,7 +57,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         return self.whole.is_valid(value)
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-        """Return an object without those of the named members whose value is refused."""
+        """Return an object; leave out each of the named members whose value is refused."""
         return {
             name: each for name, each in value.items() if name not in names or not self._refuses(name, each)
         }

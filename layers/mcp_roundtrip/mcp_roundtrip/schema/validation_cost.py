@@ -101,6 +101,8 @@ class Cost(Struct, frozen=True):
     matches: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Cost) -> Cost:
+        if not other.matches:  # most keywords have no pattern, and a copy takes long
+            return Cost(self.checks + other.checks, self.searches + other.searches, self.matches)
         return Cost(self.checks + other.checks, self.searches + other.searches, self.matches + other.matches)
 
     def __or__(self, other: Cost) -> Cost:
@@ -108,7 +110,7 @@ class Cost(Struct, frozen=True):
         return Cost(
             max(self.checks, other.checks),
             max(self.searches, other.searches),
-            self.matches | other.matches,
+            self.matches | other.matches if other.matches else self.matches,
         )
 
 

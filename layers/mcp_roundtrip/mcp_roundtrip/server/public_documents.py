@@ -161,7 +161,7 @@ class PublicDocuments(Struct, frozen=True):
 
 
 def _is_of_document(path: str) -> bool:
-    """Return whether a path can be that of a document, and not of an MCP endpoint."""
+    """Return whether documents have such paths. An endpoint there has no other answer to GET, either."""
     return path.startswith("/.well-known/") or path.endswith(("/server-card", "/questions"))
 
 
