@@ -7,7 +7,7 @@ A value is read or written only if pydantic would do the same; all others, and a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import Parameter
+from inspect import Parameter, isclass
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict, Union, get_args, get_origin
 
@@ -28,6 +28,7 @@ MAX_PARSED_VALUES: Final = 1_000
 """JSON values in the text of an argument; pydantic reads more."""
 
 _UNTYPED: Final = (Any, object, Parameter.empty)
+_CLASSES: Final = _SCALARS | {list, dict, Any}
 
 
 class JsonReader(Struct, frozen=True, eq=False):
@@ -95,12 +96,14 @@ def _is_read(annotation: Any) -> bool:
 
 def is_json_type(annotation: Any) -> bool:
     """Return whether a type is one of these, or a union of them. Their items may be Any."""
+    if isclass(annotation):  # most are, and every replayed step asks
+        return annotation in _CLASSES
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return all(map(is_json_type, inner))
     if (origin is list and inner) or (origin is dict and inner[:1] in ((str,), (Any,))):
         return is_json_type(inner[-1])
-    return any(annotation is each for each in (*_SCALARS, Any, list, dict))
+    return False
 
 
 def json_text(value: Any, annotation: Any) -> str | None:
