@@ -55,21 +55,31 @@ def calls(program: Program, ran: Counter[str]) -> Calls:
     return values
 
 
+async def drive(ctx: Any, program: Program, ran: Counter[str]) -> list[Any]:
+    """Make these calls of a context, and await what an asynchronous one returns."""
+    made, result = calls(program, ran), None
+    proceed: Callable[[Any], tuple[str, Sequence[Any]]] = made.send
+    while True:
+        try:
+            method, arguments = proceed(result)
+        except StopIteration as end:
+            return end.value
+        try:
+            returned, proceed = getattr(ctx, method)(*arguments), made.send
+            result = await returned if isinstance(returned, Awaitable) else returned
+        except ElicitationDeclined as declined:
+            result, proceed = declined, made.throw
+
+
 def tool(program: Program, ran: Counter[str]) -> Callable[[Context], list[Any]]:
     """Return a tool that makes these calls."""
 
     def body(ctx: Context) -> list[Any]:
-        made, result = calls(program, ran), None
-        proceed: Callable[[Any], tuple[str, Sequence[Any]]] = made.send
-        while True:
-            try:
-                method, arguments = proceed(result)
-            except StopIteration as end:
-                return end.value
-            try:
-                result, proceed = getattr(ctx, method)(*arguments), made.send
-            except ElicitationDeclined as declined:
-                result, proceed = declined, made.throw
+        try:
+            drive(ctx, program, ran).send(None)
+        except StopIteration as end:
+            return end.value
+        raise AssertionError("a synchronous context returns no awaitable")
 
     return body
 
@@ -78,17 +88,7 @@ def async_tool(program: Program, ran: Counter[str]) -> Callable[[AsyncContext], 
     """Return an async tool that makes these calls."""
 
     async def body(ctx: AsyncContext) -> list[Any]:
-        made, result = calls(program, ran), None
-        proceed: Callable[[Any], tuple[str, Sequence[Any]]] = made.send
-        while True:
-            try:
-                method, arguments = proceed(result)
-            except StopIteration as end:
-                return end.value
-            try:
-                result, proceed = await getattr(ctx, method)(*arguments), made.send
-            except ElicitationDeclined as declined:
-                result, proceed = declined, made.throw
+        return await drive(ctx, program, ran)
 
     return body
 

@@ -26,11 +26,12 @@ def check_missing(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find calls that have to be awaited and whose result is used, or dropped, instead."""
     for function in module.functions:
         for call in function.calls:
-            has_to = call.is_async and call.method in AWAITABLE | {HELPER}
+            if not call.is_async or call.method not in AWAITABLE | {HELPER}:
+                continue
             shown = ast.unparse(call.node.func)
-            if has_to and _is_misused(module.source, function, call.node):
+            if _is_misused(module.source, function, call.node):
                 yield call.node, f"{shown}(…) is not awaited: write `await {shown}(…)`"
-            elif has_to and call.ends_round and (started := _starts_dropped_task(module.source, call.node)):
+            elif call.ends_round and (started := _starts_dropped_task(module.source, call.node)):
                 yield call.node, f"{started}({shown}(…)) is not awaited: keep what it returns, and await that"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 
-MAX_PARSED_VALUES: Final = 1_000
+_MAX_VALUES: Final = 1_000
 """JSON values in the text of an argument; pydantic reads more."""
 
 _UNTYPED: Final = (Any, object, Parameter.empty)
@@ -32,12 +32,15 @@ _CLASSES: Final = _SCALARS | {list, dict, Any}
 
 
 class JsonReader(Struct, frozen=True, eq=False):
-    """Reads the arguments of a function whose parameters all have such a type; `texts` are those of text."""
+    """Reads the arguments of a function whose parameters all have such a type.
+
+    `names` are those of all parameters, `text_names` of those that accept text.
+    """
 
     names: frozenset[str]
     decoder: Decoder[dict[str, Any]]
     defaults: dict[str, Any]
-    texts: frozenset[str]
+    text_names: frozenset[str]
 
     @classmethod
     def from_signature(cls, signature: Signature) -> JsonReader | None:
@@ -55,8 +58,8 @@ class JsonReader(Struct, frozen=True, eq=False):
             else:
                 return None
         record: Any = TypedDict(f"{signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
-        texts = frozenset(each.name for each in signature.parameters if _is_text(each.annotation))
-        return cls(frozenset(fields), Decoder(record), defaults, texts)
+        text_names = frozenset(each.name for each in signature.parameters if _is_text(each.annotation))
+        return cls(frozenset(fields), Decoder(record), defaults, text_names)
 
     def read(self, raw: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return keyword arguments from JSON, or None for what pydantic has to read or refuse."""
@@ -68,7 +71,7 @@ class JsonReader(Struct, frozen=True, eq=False):
             return None
 
     def read_texts(self, raw: Mapping[str, str]) -> dict[str, Any] | None:
-        """Do the same for texts, of which those for other types than text are JSON."""
+        """Return keyword arguments from strings, which are JSON for other types than text; else None."""
         if not raw.keys() <= self.names:
             return None
         try:
@@ -77,7 +80,7 @@ class JsonReader(Struct, frozen=True, eq=False):
             return None
 
     def _parsed(self, name: str, text: str) -> Any:
-        return text if name in self.texts else parse_json(text, max_values=MAX_PARSED_VALUES)
+        return text if name in self.text_names else parse_json(text, max_values=_MAX_VALUES)
 
 
 def _is_text(annotation: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from inspect import Signature, isclass
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
@@ -41,9 +41,9 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
     if (text := json_text(value, Any if is_untyped else annotation)) is not None:
         return msgspec.json.decode(text), msgspec.json.decode(text)
     if is_untyped:
-        data = _step_type()(annotation).untyped_to_data(value)
+        data = _typed(annotation).untyped_to_data(value)
         return data, revive(data, annotation)
-    return _step_type()(annotation).round_trip(value)
+    return _typed(annotation).round_trip(value)
 
 
 def revive(data: Any, annotation: Any) -> Any:
@@ -58,14 +58,13 @@ def revive(data: Any, annotation: Any) -> Any:
     if is_json_type(annotation) and (decoder := _decoder(annotation)) is not None:
         with suppress(ValueError):
             return decoder.decode(msgspec.json.encode(data))
-    return _step_type()(annotation).revive(data)
+    return _typed(annotation).revive(data)
 
 
 def check_annotation(annotation: Any) -> None:
     """Raise UsageError for an annotation that pydantic cannot use."""
-    # Membership needs a hash, which Annotated[int, {"unit": "ms"}] does not have.
-    if not (_is_untyped(annotation) or annotation is type(None) or is_json_type(annotation)):
-        _step_type()(annotation).check()
+    if not (_is_untyped(annotation) or is_json_type(annotation)):
+        _typed(annotation).check()
 
 
 @lru_cache(maxsize=256)
@@ -76,11 +75,10 @@ def _decoder(annotation: Any) -> Decoder[Any] | None:
         return None
 
 
-@cache
-def _step_type() -> type[StepType]:
+def _typed(annotation: Any) -> StepType:
     from mcp_roundtrip.engine.typed_step_values import StepType  # imports pydantic
 
-    return StepType
+    return StepType(annotation)
 
 
 def return_annotation(function: Callable[..., Any]) -> Any:

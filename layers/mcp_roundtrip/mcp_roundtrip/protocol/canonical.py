@@ -155,7 +155,10 @@ def exceeds_depth(value: Any, levels: int) -> bool:
 
 
 def has_half_of_a_pair(value: Any) -> bool:
-    """Return whether text, or a string in a JSON value, has half of a surrogate pair: UTF-8 has none."""
+    """Return whether text, or a string in a JSON value, has half of a surrogate pair.
+
+    UTF-8 cannot encode it.
+    """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     try:
         text.encode()

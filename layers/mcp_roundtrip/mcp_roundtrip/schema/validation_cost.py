@@ -101,9 +101,9 @@ class Cost(Struct, frozen=True):
     matches: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Cost) -> Cost:
-        if not other.matches:  # most keywords have no pattern, and a copy takes long
-            return Cost(self.checks + other.checks, self.searches + other.searches, self.matches)
-        return Cost(self.checks + other.checks, self.searches + other.searches, self.matches + other.matches)
+        # Most keywords have no pattern, and a copy takes long.
+        matches = self.matches + other.matches if other.matches else self.matches
+        return Cost(self.checks + other.checks, self.searches + other.searches, matches)
 
     def __or__(self, other: Cost) -> Cost:
         """Return the cost of either, whichever is more."""
@@ -170,7 +170,7 @@ class SchemaCosts:
 
     @cached_property
     def _is_fast_if_short(self) -> bool:
-        """Whether a short input is checked within a second, whatever is in it."""
+        """Whether every short input is checked within a second."""
         size = sum(times * pattern_size(pattern) for pattern, times in self.whole.matches.items())
         return size * SHORT_INPUT <= MAX_MATCHING and self.whole.searches <= _FAST_SEARCHES
 

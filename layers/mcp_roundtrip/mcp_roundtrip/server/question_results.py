@@ -93,41 +93,23 @@ def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
 def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
     """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
     call = this_round.call
-    meta = call.context.request.meta
-    if requests and shows_forms_in_apps(meta.capabilities):
-        requests = _in_view(call.feature.form_view_uri, requests)
-    if requests and needs_elicitation_ids(meta.info):
-        requests = _with_elicitation_ids(requests)
-    result = results.input_required(call.server_info, requests, state)
+    sent = {key: _for_client(call, key, each) for key, each in requests.items()}
+    result = results.input_required(call.server_info, sent, state)
     outcome = "input_required" if requests else "checkpoint"
     return this_round.reply(result, outcome, asked=asked_through("client", requests))
 
 
-def _in_view(uri: str | None, requests: WireInputRequests) -> WireInputRequests:
-    """Add to forms the view in which the host may show them (draft SEP-3118)."""
-    if uri is None:
-        return requests
-    hint = {"_meta": {"ui": {"resourceUri": uri}}}
-    return {
-        key: _with_params(each, hint) if _is_elicitation(each, "form") else each
-        for key, each in requests.items()
-    }
-
-
-def _with_elicitation_ids(requests: WireInputRequests) -> WireInputRequests:
-    """Add to URL elicitations the member `elicitationId` of 2025-11-25."""
-    return {
-        key: _with_params(each, {"elicitationId": key}) if _is_elicitation(each, "url") else each
-        for key, each in requests.items()
-    }
-
-
-def _is_elicitation(request: Mapping[str, Any], mode: str) -> bool:
-    return bool(request["method"] == "elicitation/create" and request["params"]["mode"] == mode)
-
-
-def _with_params(request: Mapping[str, Any], added: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**request, "params": {**request["params"], **added}}
+def _for_client(call: FeatureCall, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a request with what this client reads beside the specification."""
+    if request["method"] != "elicitation/create":
+        return request
+    params, meta = request["params"], call.context.request.meta
+    added: dict[str, Any] = {}
+    if params["mode"] == "url":
+        added = {"elicitationId": key} if needs_elicitation_ids(meta.info) else {}
+    elif shows_forms_in_apps(meta.capabilities) and (uri := call.feature.form_view_uri) is not None:
+        added = {"_meta": {"ui": {"resourceUri": uri}}}  # where the host may show the form (draft SEP-3118)
+    return {**request, "params": {**params, **added}}
 
 
 # -- app ----------------------------------------------------------------------------------------------------
