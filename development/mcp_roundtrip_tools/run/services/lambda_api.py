@@ -6,7 +6,6 @@ Source: AWS Lambda API reference, "Invoke".
 from __future__ import annotations
 
 import json
-import re
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping
@@ -27,7 +26,8 @@ MAX_EVENT_PAYLOAD = 1024 * 1024
 NOT_EMULATED = (
     "{service} is not emulated. Lambda (Invoke), KMS, SQS (messages), DynamoDB and S3 are. To use another "
     "endpoint, or the service itself with your credentials: "
-    'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
+    'make run VARIABLES="AWS_ENDPOINT_URL_<SERVICE>=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY", '
+    "with <SERVICE> as the AWS SDKs name it, such as SSM or SECRETS_MANAGER"
 )
 """The message for other services. A variable without a value is copied from the environment of `make`."""
 
@@ -71,7 +71,7 @@ class LambdaApi:
                 return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
         # A service that is not emulated: no request leaves this computer.
         service = signature(request)[1] or "aws"
-        text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
+        text = NOT_EMULATED.format(service=service)
         self._log(f"[{service}] {text}")
         raise ServiceFault("NotImplemented", text, 501)
 
