@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip_testing import Player
 from support.client_requests import APPS
 from support.deployment import Deployment
+from support.documents import code_blocks, run_blocks
 from support.question_app import META, Show, asking, complete, form
 from support.stored_tasks import url as url_question
 
@@ -518,3 +520,13 @@ def test_the_pictures_of_the_documentation_show_the_view(show: Show, theme: str,
     show(("result", asking({"size": question})), ("check", "Europe"), ("fitted", str(picture)), theme=theme)
     assert picture.stat().st_size < 60_000
     assert (IMAGES / picture.name).stat().st_size < 60_000
+
+
+def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path: Path) -> None:
+    [app], [document] = (code_blocks("docs/guides/views.md", language) for language in ("python", "html"))
+    (tmp_path / "forecast.html").write_text(document, "utf-8")
+    play = Player(run_blocks(app, __file__=str(tmp_path / "app.py"))["server"])
+    [shown] = play.read("ui://weather/forecast").contents
+    result = play.call("forecast", {"city": "Oslo"}).result
+    log = show(("result", result), ("see", "3.5 °C"), view=shown["text"])
+    assert log["complaints"] == []
