@@ -146,7 +146,7 @@ export SAM_CLI_TELEMETRY := 0
 is_given = $(filter command,$(firstword $(origin $(1))))
 
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
-        simulate scale cost storm faults corpus events catalog clients-table reference docs new-tool \
+        simulate scale cost faults corpus events catalog clients-table reference docs new-tool \
         new-function build lock deploy rollback url deployer-policy smoke prune dist clean
 
 help:  ## list the commands
@@ -224,9 +224,6 @@ scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries
 
 cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/explanation/cost.md)
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
-
-storm: $(VENV)/.dev  ## lose a worker at every call of a task, in every way, and print how long the task waits
-	@PYTHONPATH=tests $(VENV)/bin/python -m storm.run
 
 faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
 	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)

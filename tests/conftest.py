@@ -48,7 +48,6 @@ LONGEST_FIRST = (
     "tools/console/test_news.py",
     "tools/console/test_pages.py",
     "bounds/test_worst_bodies.py",
-    "storm/test_storm.py",
     "tools/console/test_examples.py",
     "artefact/test_deployed.py",
     "sam/test_build.py",

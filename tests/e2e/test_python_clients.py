@@ -1,6 +1,7 @@
-"""The Python clients against template.yaml over HTTP: every tool, prompt and resource of the examples.
+"""The Python clients against template.yaml over HTTP: lists, prompts, resources, and a question.
 
-Each request reaches new processes, so nothing of an earlier one is in memory.
+Each request reaches new processes, so nothing of an earlier one is in memory. tests/artefact/test_deployed.py
+calls every tool, and tests/clients/test_real_clients.py makes the calls of each client.
 """
 
 import json
@@ -67,17 +68,6 @@ async def test_all_features_of_the_functions_are_listed(served, connect, catalog
     assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
 
 
-@pytest.mark.parametrize("is_direct", [False, True], ids=["through the front door", "directly"])
-@pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_is_called_and_its_questions_answered(served, connect, tool, is_direct):
-    call = CALLS[tool]
-    person = Person(list(call.answers))
-    async with connect(urljoin(served.url, call.route if is_direct else FRONT_DOOR), person) as client:
-        content = await client.call(tool, call.arguments)
-    assert call.expected.items() <= content.items()
-    assert person.answers == []
-
-
 async def test_each_request_starts_a_process_of_the_front_door_and_each_call_one_of_the_owner(served):
     before = served.app.processes_started
     person = Person([{"value": "Hyderabad, Sindh, Pakistan"}])
@@ -97,15 +87,6 @@ async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_
         added = (asked.meta or {})[META_PARKED_CALL]["arguments"]
         again = await client.call_tool("provision_database", ORDERS | added)
     assert link_in(block_of(asked.content)) == link_in(block_of(again.content))
-
-
-async def test_a_client_that_follows_tasks_gets_the_database_from_one(served):
-    call = CALLS["provision_database"]
-    async with fast_mcp(served.url, Person(list(call.answers))) as client:
-        content = await client.call("provision_database", call.arguments)
-    assert content["host"].startswith(content["id"])
-    assert (served.requests("tools/call"), served.requests("tasks/update")) == (3, 1)
-    assert served.requests("tasks/get") >= 2
 
 
 @pytest.fixture(scope="module")
@@ -157,12 +138,6 @@ async def test_an_error_names_a_missing_feature(served, connect, uri):
         with pytest.raises(MCPError) as refused:
             await client.read(uri)
     assert (refused.value.code, refused.value.data) == (-32602, {"uri": uri})
-
-
-async def test_the_official_client_caches_cacheable_results(served):
-    async with official(served.url, Person([])) as client:
-        assert await client.read(PRICES) == await client.read(PRICES)
-    assert served.requests("resources/read") == 1
 
 
 async def test_arguments_and_variables_are_completed(served, connect):

@@ -25,11 +25,11 @@ class ManualTimers:
             heapq.heappush(self._calls, (max(self._now_s, epoch_s), next(self._numbers), action))
 
     def advance(self, seconds: float) -> None:
-        """Make the calls of this period, and those that they cause within it."""
+        """Make the calls of this period, and those that they cause within it. A call may advance, too."""
         end_s = self._now_s + seconds
         while (action := self._next(end_s)) is not None:
             action()
-        self._now_s = end_s
+        self._now_s = max(self._now_s, end_s)
 
     def close(self) -> None:
         self._calls.clear()
