@@ -19,7 +19,7 @@ from support.sam_applications import http, write_application
 from support.served_application import serve
 
 PAGE = "docs/guides/existing-application.md"
-LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(PAGE, "yaml")
+[LAYER_OF_ANOTHER_STACK] = code_blocks(PAGE, "yaml")
 NEW = {str(path): text for path, text in render("orders", "python3.13", "x86_64").items()}
 
 EXISTING = """\
@@ -47,6 +47,7 @@ Resources:
     Type: AWS::Serverless::Function
     Properties: {PackageType: Image}
 """
+LOCAL_RUN = "Metadata: {LocalRun: {Variables: {API_KEY: a key for tests}}}\n"
 HELLO = "import os\ndef handler(event, context):\n    return os.environ['API_KEY']\n"
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +82,7 @@ def follow(folder: Path, existing: str = EXISTING) -> Path:
     parts = dict(copied())
     before, after = existing.split("Resources:\n")
     head = "".join(f"{section}:\n{text}" for section, text in parts.items() if section != "Resources")
-    template = f"{before}{head}Resources:\n{after}{parts['Resources']}{LOCAL_VALUES}"
+    template = f"{before}{head}Resources:\n{after}{parts['Resources']}{LOCAL_RUN}"
     [step] = re.findall(r"^2\. Copy its folders (.*?) into", read_document(PAGE), re.MULTILINE)
     folders = tuple(re.findall(r"`(\w+/)`", step))
     sources = {"hello/app.py": HELLO} | {name: text for name, text in NEW.items() if name.startswith(folders)}
