@@ -18,15 +18,13 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
-from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.__main__ import Invoke
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION
 from support.extension_schemas import assert_valid
-from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
+from support.lambda_emulator import Artefact, Environment, started
 from support.lambda_runtime import runtime
 from support.layers import layer_of_runtime
 from support.project import ROOT
@@ -195,16 +193,3 @@ def test_a_cold_start_compiles_no_module_of_the_layer(built):
     of_the_layer = [path for path in compiled if "mcp_roundtrip" in path or "pydantic" in path]
     assert len(of_the_layer) > 50
     assert [path for path in of_the_layer if not path.endswith(".pyc")] == []
-
-
-def test_payload_limits_equal_those_of_lambda(tmp_path, built):
-    """The emulator has no limits, so the tests enforce those of Lambda."""
-    (tmp_path / "app.py").write_text("def handler(event, context): return 'x' * event")
-    function = replace(artefact(built, "weather"), code=tmp_path)
-    quotes = 2
-    with started(function, {}) as environment:
-        assert len(environment.invoke(MAX_RESPONSE - quotes)) == MAX_RESPONSE - quotes
-        with pytest.raises(InvocationFailed, match="ResponseSizeTooLarge"):
-            environment.invoke(MAX_RESPONSE)
-        with pytest.raises(InvocationFailed, match="RequestTooLarge"):
-            environment.invoke("x" * MAX_PAYLOAD)

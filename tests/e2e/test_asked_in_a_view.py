@@ -9,7 +9,6 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROT
 from support.client_requests import APPS, QUESTIONS
 from support.mailbox import Mailbox
 from support.question_app import view
-from support.sam_applications import rpc
 from support.served_application import Served, serve_anonymously, serve_for_alice
 
 pytest_plugins = ["support.question_app", "support.typescript_client"]
@@ -106,31 +105,3 @@ def test_the_official_typescript_client_takes_results_that_ask(run_module, mode)
     assert seen["type"] == "text/html;profile=mcp-app"
     assert "Which size should orders have?" in seen["text"]
     assert seen["declined"]["isError"] is True
-
-
-def post(url: str, method: str, params: dict[str, Any]) -> Any:
-    """Return the result of a request of a client that shows views."""
-    return rpc(url, method, meta={META_CLIENT_CAPABILITIES: APPS}, **params).json()["result"]
-
-
-@pytest.mark.parametrize("path", ["/mcp", "/tools/provision"])
-def test_a_foreign_changed_or_missing_state_answers_nothing(path):
-    call = {"name": "provision_database", "arguments": {"name": "orders"}}
-    valid = {"tool": call["name"], "arguments": call["arguments"], "answers": {}}
-    with serve_for_alice(Mailbox()) as served, serve_anonymously() as other:
-
-        def answer(**changes: Any) -> dict[str, Any]:
-            params = {"name": "answer_questions", "arguments": {**valid, **changes}}
-            return post(served.url.removesuffix("/mcp") + path, "tools/call", params)
-
-        state, foreign = (
-            post(each.url, "tools/call", call)["_meta"][QUESTIONS]["state"] for each in (served, other)
-        )
-        for changes in (
-            {"state": foreign},
-            {"state": state[:-9] + ("B" if state[-9] == "A" else "A") + state[-8:]},
-            {"state": state, "arguments": {"name": "users"}},
-        ):
-            assert answer(**changes)["_meta"][QUESTIONS] == {"status": "ended"}
-        assert answer()["content"][0]["text"] == "state: Input should be a string"
-        assert answer(state=state)["_meta"][QUESTIONS]["status"] == "asking", "the call still waits"

@@ -1,4 +1,4 @@
-"""The Python clients against template.yaml over HTTP: lists, prompts, resources, and a question.
+"""The official Python client against template.yaml over HTTP: lists, prompts, resources, and a question.
 
 Each request reaches new processes, so nothing of an earlier one is in memory. tests/artefact/test_deployed.py
 calls every tool, and tests/clients/test_real_clients.py makes the calls of each client.
@@ -17,7 +17,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_tools.run.app import LocalApp
-from support.clients import Connect, Person, block_of, fast_mcp, official
+from support.clients import Person, block_of, official
 from support.example_calls import CALLS
 from support.examples import EXPENSE, HYDERABAD, ORDERS, PRICES, TOKYO_FORECAST
 from support.mailbox import Mailbox, decide
@@ -27,12 +27,6 @@ from support.served_application import FRONT_DOOR, TEMPLATE, Served, serve, serv
 pytestmark = pytest.mark.anyio
 
 FORECAST = "weather://forecast/{place}"
-
-
-@pytest.fixture(params=[official, fast_mcp], ids=["the official SDK", "FastMCP"])
-def connect(request):
-    client: Connect = request.param
-    return client
 
 
 @dataclass
@@ -56,8 +50,8 @@ def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**about, "uri": uri, "mimeType": "text/markdown"}
 
 
-async def test_all_features_of_the_functions_are_listed(served, connect, catalog):
-    async with connect(served.url, Person([])) as client:
+async def test_all_features_of_the_functions_are_listed(served, catalog):
+    async with official(served.url, Person([])) as client:
         assert client.protocol_version == "2026-07-28"
         lists = await client.lists()
     for member, items in lists.items():
@@ -101,20 +95,20 @@ def served_for_alice(mailbox):
 
 
 @pytest.mark.parametrize("approved", [True, False])
-async def test_an_expense_is_approved_on_the_page(served_for_alice, mailbox, connect, approved):
+async def test_an_expense_is_approved_on_the_page(served_for_alice, mailbox, approved):
     def open_page(url: str) -> None:
         assert mailbox.link().startswith(url)
         decide(mailbox.link(), approved=approved)
 
-    async with connect(served_for_alice.url, Person([open_page])) as client:
+    async with official(served_for_alice.url, Person([open_page])) as client:
         decision = await client.call("request_approval", EXPENSE)
     assert decision["approved"] is approved
 
 
-async def test_a_prompt_asks_for_a_missing_argument(served, connect):
+async def test_a_prompt_asks_for_a_missing_argument(served):
     picked = "Bug #4301: Sign-in loops when the session cookie has expired"
     person = Person([{"value": picked}])
-    async with connect(served.url, person) as client:
+    async with official(served.url, person) as client:
         asked = await client.prompt("triage", {})
         assert len(person.asked) == 1
         assert await client.prompt("triage", {"workItemId": "4301"}) == asked
@@ -122,9 +116,9 @@ async def test_a_prompt_asks_for_a_missing_argument(served, connect):
     assert len(person.asked) == 1
 
 
-async def test_every_resource_can_be_read(served, connect, catalog):
+async def test_every_resource_can_be_read(served, catalog):
     uris = [row["definition"]["uri"] for row in catalog["resources"]]
-    async with connect(served.url, Person([])) as client:
+    async with official(served.url, Person([])) as client:
         read = {uri: json.loads(await client.read(uri)) for uri in [*uris, TOKYO_FORECAST]}
     assert read[PRICES]["prices"]["small"]["eu-west-1"] == 2628
     assert read[TOKYO_FORECAST]["place"] == "Tokyo, Japan"
@@ -133,17 +127,17 @@ async def test_every_resource_can_be_read(served, connect, catalog):
 
 
 @pytest.mark.parametrize("uri", ["weather://nowhere", "weather://forecast/Atlantis"])
-async def test_an_error_names_a_missing_feature(served, connect, uri):
-    async with connect(served.url, Person([])) as client:
+async def test_an_error_names_a_missing_feature(served, uri):
+    async with official(served.url, Person([])) as client:
         with pytest.raises(MCPError) as refused:
             await client.read(uri)
     assert (refused.value.code, refused.value.data) == (-32602, {"uri": uri})
 
 
-async def test_arguments_and_variables_are_completed(served, connect):
+async def test_arguments_and_variables_are_completed(served):
     prompt = PromptReference(type="ref/prompt", name="triage")
     template = ResourceTemplateReference(type="ref/resource", uri=FORECAST)
-    async with connect(served.url, Person([])) as client:
+    async with official(served.url, Person([])) as client:
         assert await client.complete(prompt, "workItemId", "44") == ["4410", "4476"]
         offered = ["Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"]
         assert await client.complete(template, "place", "hyd") == offered

@@ -44,9 +44,3 @@ def test_with_defaults_the_controls_find_exactly_the_exceptions(tmp_path):
 def test_with_every_option_only_exceptions_without_a_parameter_remain(tmp_path):
     written = baselines.write(baselines.with_options(), tmp_path)
     assert findings(written) == baselines.excepted("CT.", with_options=True)
-
-
-def test_the_controls_find_a_violation(tmp_path):
-    bare = {"Resources": {"Logs": {"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": 1}}}}
-    written = baselines.write({"bare": json.dumps(bare)}, tmp_path)
-    assert findings(written) == {"CT.CLOUDWATCH.PR.2", "CT.CLOUDWATCH.PR.3"}

@@ -10,13 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip_testing.serving import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
@@ -31,7 +28,6 @@ from support.forked_programs import python_of_functions
 from support.project import ROOT
 from support.sam_build import SAM, run
 from support.sample_events import ASKS, DONE, EVENTS, STABLE, Outcome, outcome
-from support.setting_examples import UNRESOLVED
 from support.source_template import logical_ids
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
@@ -40,12 +36,6 @@ HOST = "localhost"
 """In place of the container that leads connections to this computer."""
 
 LOGICAL_IDS = logical_ids()
-
-WITHOUT_PREPARATION = (
-    *("front_door/list.json", "summarize/without_capabilities.json"),
-    *("weather/discover.json", "work_items/prompts.json"),
-)
-"""Events that need no service and no key: docs/guides/sample-events.md begins with one."""
 
 Variables = Mapping[str, Mapping[str, str]]
 
@@ -113,14 +103,6 @@ def prepared(app, tmp_path_factory):
         yield running
 
 
-@pytest.fixture(scope="module")
-def unprepared(app, tmp_path_factory):
-    """Yield functions with the variables of `sam local invoke` without --env-vars."""
-    variables = variables_of_sam(ROOT / "template.yaml", {}, tmp_path_factory.mktemp("unprepared"))
-    with containers(app, variables) as running:
-        yield running
-
-
 def event(file: str) -> Any:
     return json.loads((EVENTS / file).read_text("utf-8"))
 
@@ -128,11 +110,6 @@ def event(file: str) -> Any:
 @pytest.mark.parametrize("file", sorted(STABLE))
 def test_an_event_has_its_outcome_with_what_sam_local_prepares(prepared, file):
     assert outcome(prepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
-
-
-@pytest.mark.parametrize("file", WITHOUT_PREPARATION)
-def test_an_event_that_needs_no_service_has_its_outcome_without_preparation(unprepared, file):
-    assert outcome(unprepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
 
 
 def test_live_events_continue_the_calls_until_they_are_complete(app, prepared):
@@ -147,32 +124,3 @@ def test_live_events_continue_the_calls_until_they_are_complete(app, prepared):
     answered = {file: outcome(prepared.invoke(Path(file).parent.name, live[file])) for file in sorted(last)}
     assert {found.what for found in answered.values()} <= {"complete", "task", DONE, ASKS}
     assert answered["live/work_items/call.3.json"] == Outcome(200, "complete")
-
-
-NESTED = """
-    AWSTemplateFormatVersion: "2010-09-09"
-    Transform: AWS::Serverless-2016-10-31
-    Globals: {Function: {Runtime: python3.13, Handler: app.handler, CodeUri: .}}
-    Resources:
-      Platform: {Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}
-      WithGetAtt:
-        Type: AWS::Serverless::Function
-        Properties: {Environment: {Variables: {MCP_SETTINGS: !GetAtt Platform.Outputs.Settings}}}
-      WithSub:
-        Type: AWS::Serverless::Function
-        Properties: {Environment: {Variables: {MCP_SETTINGS: !Sub "${Platform.Outputs.Settings}"}}}
-    """
-
-PLATFORM = """
-    AWSTemplateFormatVersion: "2010-09-09"
-    Resources: {Topic: {Type: AWS::SNS::Topic}}
-    Outputs: {Settings: {Value: !Sub "MCP_AUTH_MODE=jwt"}}
-    """
-
-
-def test_sam_does_not_resolve_an_output_of_a_nested_stack_and_fixed_settings_count(tmp_path):
-    for name, text in {"template.yaml": NESTED, "platform.yaml": PLATFORM}.items():
-        (tmp_path / name).write_text(dedent(text))
-    functions = variables_of_sam(tmp_path / "template.yaml", {}, tmp_path)
-    assert tuple(functions[name]["MCP_SETTINGS"] for name in ("WithGetAtt", "WithSub")) == UNRESOLVED
-    assert {load_settings(variables).auth_mode for variables in functions.values()} == {AuthMode.NONE}

@@ -92,6 +92,18 @@ def test_another_user_cannot_answer(mode, version, through_door, has_table):
     assert app_status(alice.answer_in_app(asked, count=3)) == "asking"
 
 
+def test_a_changed_or_malformed_answer_answers_nothing(client):
+    asked = client.call("order", item="tea")
+    given = answer_arguments(asked, count=3)
+    changed = given["state"][:-9] + ("B" if given["state"][-9] == "A" else "A") + given["state"][-8:]
+    for changes in ({"state": changed}, {"arguments": {"item": "coffee"}}):
+        assert app_status(client.call("answer_questions", **given | changes)) == "ended"
+    for name, kind in {"state": "a string", "answers": "an object"}.items():
+        refused = client.call("answer_questions", **given | {name: None})
+        assert text(refused) == f"{name}: Input should be {kind}"
+    assert app_status(client.answer_in_app(asked, count=3)) == "asking", "the call still waits"
+
+
 def test_the_scopes_of_the_tool_that_asked_are_needed(client):
     allowed = client.by(scopes=("shop:all",)).connected()
     asked = allowed.call("guarded")

@@ -137,31 +137,6 @@ async def answered_on_page(
         return block_of((await client.call_tool(tool, {})).content)
 
 
-class FastMcp(Connected):
-    """The client of FastMCP, whose methods return less than the results."""
-
-    @property
-    def protocol_version(self) -> str | None:
-        version: str | None = self.client.session.protocol_version
-        return version
-
-    async def lists(self) -> Mapping[str, Sequence[Any]]:
-        client = self.client
-        return {
-            "tools": await client.list_tools(),
-            "prompts": await client.list_prompts(),
-            "resources": await client.list_resources(),
-            "templates": await client.list_resource_templates(),
-        }
-
-    async def read(self, uri: str) -> str:
-        return block_of(await self.client.read_resource(uri))
-
-    async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
-        found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).values
-        return found
-
-
 @asynccontextmanager
 async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncIterator[Connected]:
     """Connect the client of FastMCP, with an access token if it needs one."""
@@ -178,7 +153,7 @@ async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncI
         "roots": [types.Root.model_validate(ROOT)],
     }
     async with fastmcp.Client(url, elicitation_handler=elicit, auth=token, **given) as client:
-        yield FastMcp(client)
+        yield Connected(client)
 
 
 def block_of(content: Sequence[Any]) -> str:

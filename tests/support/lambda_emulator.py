@@ -8,8 +8,7 @@ The emulator runs awslambdaric, the runtime client that Lambda itself runs, as o
 - "permissions": if this computer permits no such namespace, in copies without write permission, which
   do not protect against root, in folders with other names.
 
-Unlike Lambda, the emulator limits neither payloads nor memory. `invoke` enforces
-the limits on payloads.
+Unlike Lambda, the emulator limits neither payloads nor memory.
 """
 
 import atexit
@@ -32,8 +31,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
-from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
-from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from support.lambda_runtime import Runtime
 from support.sam_build import SAM
 from support.served_application import unused_ports
@@ -85,13 +82,7 @@ class Environment:
 
     def invoke(self, event: Any) -> Any:
         """Return the response of the handler. Raises InvocationFailed."""
-        payload = json.dumps(event).encode()
-        if len(payload) > MAX_PAYLOAD:
-            raise InvocationFailed(f"RequestTooLargeException: {len(payload)} bytes")
-        answer = self._answer(payload)
-        if len(answer) > MAX_RESPONSE:
-            raise InvocationFailed(f"Function.ResponseSizeTooLarge: {len(answer)} bytes")
-        response = json.loads(answer)
+        response = json.loads(self._answer(json.dumps(event).encode()))
         if isinstance(response, dict) and "errorType" in response:
             raise InvocationFailed(
                 f"{response['errorType']}: {response['errorMessage']}\n{self.log.read_text()}"

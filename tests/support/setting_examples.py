@@ -134,4 +134,4 @@ WRONG: list[tuple[dict[str, str], str]] = [
 """Environments and the setting in the error."""
 
 UNRESOLVED = ("", "${Platform.Outputs.Settings}")
-"""What sam local passes for an output of a nested stack, with !GetAtt and with !Sub (tests/sam)."""
+"""What sam local passes for an output of a nested stack, with !GetAtt and with !Sub."""

@@ -176,34 +176,6 @@ def test_several_questions_are_answered_in_one_round(console):
     assert '"file:///srv"' in result
 
 
-def test_a_question_is_declined_cancelled_and_answered_differently(console):
-    seen = console(
-        "#/tools/hostile",
-        CALL,
-        ASKED,
-        ("click", "Decline"),
-        DONE,
-        ("unfold",),
-        ("texts", ".given dd"),
-        ("texts", ".round:last-child .result"),
-        ("click", "Answer differently"),
-        ("click", "Cancel"),
-        ("wait", ".round:nth-child(3) .result"),
-        ("click", "Answer differently"),
-        ("check", "Yes"),
-        ("click", "Accept"),
-        ("wait", ".round:nth-child(4) .values"),
-        ("texts", ".given dd"),
-        ("texts", ".chip.experiment"),
-        ("texts", ".call-head .chip"),
-    )
-    given, [result], *others = seen
-    assert given == ["declined"]
-    assert "declined" in result
-    # The call keeps its answer and its state; each other answer is on the card of its own round.
-    assert others == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
-
-
 def test_texts_of_tools_are_never_markup(console):
     seen = console(
         "#/tools/hostile",
@@ -271,32 +243,6 @@ def test_only_web_pages_are_opened(console):
         refused=True,
     )
     assert seen == [0, ["This address is no web page, so it is not opened."] * len(urls)]
-
-
-def test_failures_say_what_happened(console):
-    seen = console(
-        "#/tools/crash",
-        CALL,
-        DONE,
-        RECORDED,
-        ("texts", ".result-kind"),
-        ("texts", ".logs"),
-        ("answer", "tools/call", {"code": -32021, "message": "Missing <b>", "data": {"a": 1}}),
-        CALL,
-        ("wait", ".result .code"),
-        ("texts", ".calls > :first-child .result"),
-        ("abort", "tools/call"),
-        CALL,
-        ("see", "No response: the server does not answer"),
-        ("texts", ".call-head .chip"),
-        refused=True,
-    )
-    kinds, [log, *_], [error], chips = seen
-    assert kinds == ["The tool reports an error"]
-    assert "Traceback (most recent call last):\n" in log
-    assert "RuntimeError: boom" in log
-    assert error.startswith("Error -32021 · HTTP 400\n\nMissing <b>")
-    assert chips == ["failed"] * 3
 
 
 def test_results_have_images_and_links(console):

@@ -84,15 +84,16 @@ def test_a_completed_call_stays_completed(console):
         *experiments(2, 2, *ALL),
         *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
         *(click_in(1, "Answer differently"), click_in(1, "Decline"), ended(8)),
-        *as_another_client(WEATHER, 2, 8),
+        *(click_in(1, "Answer differently"), click_in(1, "Cancel"), ended(9)),
+        *as_another_client(WEATHER, 2, 9),
         *(("unfold",), ("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
         refused=True,
     )
-    assert facts(head) == ("completed", "2 rounds · 7 experiments")
-    assert given == [INDIA, PAKISTAN, "declined"]
-    assert marks == [*MARKS, "older state", "older state", "other client"]
+    assert facts(head) == ("completed", "2 rounds · 8 experiments")
+    assert given == [INDIA, PAKISTAN, "declined", "cancelled"]
+    assert marks == [*MARKS, "older state", "older state", "older state", "other client"]
     assert outcomes[:7] == ["asking", "completed", "completed", "failed", "failed", "completed", "completed"]
-    assert outcomes[7] == "failed"
+    assert outcomes[7:9] == ["failed", "failed"]
 
 
 def test_a_call_that_waits_is_still_answered_after_experiments(console):

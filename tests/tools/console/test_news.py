@@ -51,26 +51,34 @@ def test_questions_and_results_are_in_view_and_have_the_focus(console, size, mot
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=str)
-def test_errors_are_in_view_and_have_the_focus(console, size, scheme):
+def test_errors_are_in_view_have_the_focus_and_say_what_happened(console, size, scheme):
     pages = [{"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "1"}]
+    texts = ("texts", ".call[open] .round:last-child .result")
+    logs = ("texts", ".call[open] .round:last-child .logs")
     seen = console(
         "#/tools/crash",
-        *(CALL, RESULT, RECORDED, ROUND),
-        ("answer", "tools/call", {"code": -32021, "message": "Missing", "data": {"a": ["b"] * 40}}),
-        *(CALL, RESULT, ROUND, ("axe",)),
+        *(CALL, RESULT, RECORDED, ROUND, texts, logs),
+        ("answer", "tools/call", {"code": -32021, "message": "Missing <b>", "data": {"a": ["b"] * 40}}),
+        *(CALL, RESULT, ROUND, texts, ("axe",)),
         ("answer", "tools/call", {"code": -32042, "message": "Open", "data": {"elicitations": pages}}),
         *(CALL, RESULT, ROUND, FOCUSED),
         ("fail", "tools/call", 502),
         *(CALL, RESULT, ROUND),
         ("abort", "tools/call"),
-        *(CALL, RESULT, ROUND, FOCUSED),
+        *(CALL, RESULT, ROUND, FOCUSED, texts),
         ("hold", "tools/call"),
         *(CALL, ("wait", ".call[open] [data-outcome=running]"), ROUND, FOCUSED),
         *(("click", "Stop"), RESULT, ROUND, FOCUSED),
         refused=True,
         options=window(size, colorScheme=scheme),
     )
-    assert seen == ["Open the page", "Round 1", "Round 1", "Round 1"]
+    (reported,), (log, *_), (error,), page, aborted, (no_response,), *others = seen
+    assert reported.startswith("The tool reports an error")
+    assert "Traceback (most recent call last):\n" in log
+    assert "RuntimeError: boom" in log
+    assert error.startswith("Error -32021 · HTTP 400\n\nMissing <b>")
+    assert "No response: the server does not answer" in no_response
+    assert [page, aborted, *others] == ["Open the page", "Round 1", "Round 1", "Round 1"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
-from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
 from support.messages import META
 from support.sam_applications import http, rpc
 from support.served_application import TEMPLATE, serve, with_options
@@ -20,14 +19,6 @@ from support.served_application import TEMPLATE, serve, with_options
 CONSOLE = {"x-console": "1", "content-type": "application/json"}
 HYDERABAD = {"location": "Hyderabad"}
 PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
-
-STATE_KEY = TemplateKey(
-    "Platform.StateKey", "Platform-StateKey-local", "ECC_NIST_P256", ("alias/local-state",)
-)
-STATE_ENCRYPTION_KEY = TemplateKey(
-    *("Platform.StateEncryptionKey", "Platform-StateEncryptionKey-local"),
-    *("HMAC_256", ("alias/local-state-encryption",)),
-)
 
 SIGNING_KEY = ec.generate_private_key(ec.SECP256R1())
 
@@ -63,20 +54,6 @@ def ask(app: LocalApp) -> str:
 
 def answer(app: LocalApp, state: str) -> Any:
     return post(app, inputResponses=PLACE, requestState=state)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "keys"),
-    [
-        ({}, (STATE_KEY, STATE_ENCRYPTION_KEY)),
-        ({"StateEncryption": "disabled"}, (STATE_KEY,)),
-        ({"StateKeyArn": GIVEN["StateKeyArn"]}, (STATE_ENCRYPTION_KEY,)),
-        ({"StateEncryptionKeyArn": GIVEN["StateEncryptionKeyArn"]}, (STATE_KEY,)),
-        (GIVEN, ()),
-    ],
-)
-def test_only_keys_whose_condition_holds_are_created(parameters, keys):
-    assert Template(TEMPLATE, with_options({"AuthMode": "none", **parameters})).application().keys == keys
 
 
 @pytest.mark.parametrize(
