@@ -15,8 +15,7 @@ from mcp_roundtrip.aws.kms import (
     KmsMacKey,
     KmsPublicKeys,
     KmsSigner,
-    PinnedKey,
-    PublicHalf,
+    public_half,
 )
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature, kid_of
 from mcp_roundtrip_testing import FakeClock
@@ -65,10 +64,10 @@ def test_a_message_over_the_raw_limit_is_signed_by_its_digest(size, message_type
 def test_a_signer_names_its_key_and_shares_one_load_of_the_public_key_with_the_check(strict_kms, signer, key):
     keys = KmsPublicKeys([key])
     for _ in range(2):
-        public_key = keys.find(signer.key_members["kid"])
-        assert public_key is not None
-        assert signer.key_members == {"kid": kid_of(public_key)}
-        assert is_valid_signature(signer.sign(b"x"), b"x", public_key)
+        key = keys.find(signer.key_members["kid"])
+        assert key is not None
+        assert signer.key_members == {"kid": kid_of(key.public_key)}
+        assert is_valid_signature(signer.sign(b"x"), b"x", key.public_key)
     assert (strict_kms.calls["GetPublicKey"], strict_kms.calls["Sign"]) == (1, 2)
 
 
@@ -293,12 +292,12 @@ def test_only_a_p256_key_can_be_pinned(kms, arn):
     p256, sm2 = bytes.fromhex("06082a8648ce3d030107"), bytes.fromhex("06082a811ccf5501822d")
     for der in (b"", b"MFkw", spki(kms, arn)[:-1], spki(kms, arn).replace(p256, sm2)):
         with pytest.raises(ValueError):  # noqa: PT011 - whatever cryptography says
-            PublicHalf.from_der(der)
+            public_half(der)
 
 
 def test_a_public_key_pinned_to_the_wrong_key_is_detected_when_signing(strict_kms, kms, arn):
-    other = PublicHalf.from_der(spki(kms, signing_key(kms)))
-    signer = KmsSigner(kms, PinnedKey(arn, other))
+    other = public_half(spki(kms, signing_key(kms)))
+    signer = KmsSigner(kms, KmsKey(kms, arn, FakeClock(), other))
     for _ in range(2):
         with fails_with("public_key_of_another_key"):
             signer.sign(b"x")

@@ -21,7 +21,7 @@ from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
 from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaForwarder
-from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, PinnedKey, PublicHalf
+from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, public_half
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
 from mcp_roundtrip.tasks.store import Absent, Change, Update
 from support.aws_clients import EmulatedService, OneClient
@@ -70,7 +70,7 @@ def dispatcher(client: AwsClient) -> AwsDispatcher:
 
 
 def sign(client: AwsClient) -> bytes:
-    return KmsSigner(client, PinnedKey(ARN, PublicHalf.from_der(DER))).sign(b"input")
+    return KmsSigner(client, KmsKey(client, ARN, lambda: 0, public_half(DER))).sign(b"input")
 
 
 SIGNED = {"KeyId": ARN, "Signature": b64encode(PRIVATE.sign(b"input", ec.ECDSA(SHA256()))).decode()}

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.kms import pinned_key
+from mcp_roundtrip.aws.kms import pinned_half
 from mcp_roundtrip.deployment.aws_ports import owner_function
 from mcp_roundtrip.deployment.missing_settings import missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
@@ -107,8 +107,8 @@ mistakes(
         "owners that are no json": lambda: given(OWNERS='{"find": Find}'),
         "owners without names or a pattern": lambda: given(OWNERS="find=Find"),
         "an owner with several functions": lambda: given(OWNERS='{"find": ["Find"]}'),
-        "a key without its public half": lambda: pinned_key(KEY, {}),
-        "a public key of another kind": lambda: pinned_key(KEY, {KEY.rpartition("/")[2]: b"MFkw"}),
+        "a key without its public half": lambda: pinned_half(KEY, {}),
+        "a public key of another kind": lambda: pinned_half(KEY, {KEY.rpartition("/")[2]: b"MFkw"}),
         "an owner without a function": lambda: owner_function(
             load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find"
         ),

@@ -164,7 +164,7 @@ def test_a_signature_is_valid_only_for_its_message_and_its_key(message, other):
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
     assert s <= P256_ORDER // 2
     key.public_key.verify(utils.encode_dss_signature(r, s), message, ec.ECDSA(hashes.SHA256()))
-    assert key.find(key.kid) == key.public_key
+    assert key.find(key.kid) == jws.VerificationKey(key.public_key, key.kid)
     assert is_valid_signature(signature, message, key.public_key)
     assert is_valid_signature(signature, other, key.public_key) == (message == other)
     assert not is_valid_signature(signature, message, LocalKey.generate().public_key)

@@ -17,7 +17,7 @@ from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.delegated_keys import Delegation, TrustedKeys
 from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
-from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, raw_signature
+from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, VerificationKey, raw_signature
 from mcp_roundtrip_testing.ports import LocalMacKey
 
 NOW = 1_800_000_000  # the first second of an epoch
@@ -54,8 +54,8 @@ CERTIFIED_UNTIL = NOW + 1200
 class Several:
     keys: tuple[LocalKey, ...]
 
-    def find(self, kid: str) -> ec.EllipticCurvePublicKey | None:
-        return next((key.public_key for key in self.keys if key.kid == kid), None)
+    def find(self, kid: str) -> VerificationKey | None:
+        return next((found for key in self.keys if (found := key.find(kid))), None)
 
 
 def links(now: float = NOW, **changes: Any) -> Links:
@@ -190,7 +190,7 @@ class FailingKeys:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    def find(self, kid: str) -> ec.EllipticCurvePublicKey | None:
+    def find(self, kid: str) -> VerificationKey | None:
         raise self.error
 
 

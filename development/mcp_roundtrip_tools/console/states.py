@@ -172,7 +172,7 @@ def _verified_claims(token: object, protection: StateProtection) -> Mapping[str,
     minted_at = _unverified_iat(signed, now)
     issuer, audience = settings.state_issuer, settings.required("audience")
 
-    def find_key(members: Mapping[str, Any]) -> jws.TrustedKey:
+    def find_key(members: Mapping[str, Any]) -> jws.VerificationKey:
         return codec.trusted_keys.find(members, issuer=issuer, audience=audience, now=minted_at, skew_s=5)
 
     content, _ = jws.verify(signed, STATE_TYP, find_key)

@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
-from msgspec import Struct
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
+from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.jwe import short_key_id
-from mcp_roundtrip.state.jws import FIRST_RETRY_S, Backoff, is_valid_signature, kid_of, raw_signature
 
 MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""
@@ -33,49 +32,24 @@ MAX_UNCONFIRMED_S = 3600
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
 
-class PublicHalf(Struct, frozen=True):
-    """The public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY), and its key id in tokens."""
+def public_half(spki: bytes) -> jws.VerificationKey:
+    """Return the public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY) in the answer of GetPublicKey.
 
-    public_key: EllipticCurvePublicKey
-    kid: str
-
-    @classmethod
-    def from_der(cls, spki: bytes) -> PublicHalf:
-        """Read the SubjectPublicKeyInfo of GetPublicKey. Raises ValueError if it is not on P-256."""
-        try:
-            public_key = load_der_public_key(spki)
-        except UnsupportedAlgorithm as error:
-            raise ValueError(str(error)) from None
-        if not isinstance(public_key, EllipticCurvePublicKey):
-            raise ValueError("not an elliptic curve key")
-        return cls(public_key, kid_of(public_key))
-
-
-class PinnedKey(Struct, frozen=True):
-    """A key whose public half is part of the deployment.
-
-    It is not loaded from KMS: after the key is disabled, signing fails, but verification continues.
+    `spki` is its SubjectPublicKeyInfo. Raises ValueError if it is not on P-256.
     """
-
-    arn: str
-    public_half: PublicHalf
-
-    @property
-    def kid(self) -> str:
-        """The key id in tokens."""
-        return self.public_half.kid
-
-    def loaded_public_half(self) -> PublicHalf:
-        return self.public_half
-
-    def trusted_public_half(self) -> PublicHalf:
-        return self.public_half
-
-
-def pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
-    """Return the signing key with its public half from the settings. Raises SettingsError if it has none."""
     try:
-        return PinnedKey(arn, PublicHalf.from_der(public_keys[arn.rpartition("/")[2]]))
+        public_key = load_der_public_key(spki)
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(public_key, EllipticCurvePublicKey):
+        raise ValueError("not an elliptic curve key")
+    return jws.VerificationKey(public_key, jws.kid_of(public_key))
+
+
+def pinned_half(arn: str, public_keys: Mapping[str, bytes]) -> jws.VerificationKey:
+    """Return the public half of a signing key from the settings. Raises SettingsError if they have none."""
+    try:
+        return public_half(public_keys[arn.rpartition("/")[2]])
     except KeyError:
         raise SettingsError(
             "MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}; add it as <key id>:<Base64>"
@@ -87,22 +61,31 @@ def pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
 
 
 class KmsKey:
-    """A key whose public half is loaded at first use and confirmed every `CONFIRM_INTERVAL_S`.
+    """A KMS key that signs. Its public half is loaded at first use and confirmed every `CONFIRM_INTERVAL_S`.
 
     A key that KMS reports as disabled, pending deletion or unknown is not trusted any more. While KMS is not
     available, the key is trusted for `MAX_UNCONFIRMED_S` after the last response.
+
+    A `pinned` public half is part of the deployment, and not loaded from KMS: after the key is disabled,
+    signing fails, but verification continues.
     """
 
-    def __init__(self, client: AwsClient, arn: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        client: AwsClient,
+        arn: str,
+        clock: Callable[[], float],
+        pinned: jws.VerificationKey | None = None,
+    ) -> None:
         """Load nothing yet. `clock` returns epoch seconds."""
         self.arn = arn
         self._client = client
         self._clock = clock
-        self._loaded: PublicHalf | None = None
+        self._pinned = self._loaded = pinned
         self._confirmed_at = self._trusted_until = float("-inf")
         # Until the key was loaded, requests need it, so the first pauses are short.
-        self._loading = Backoff(clock, FIRST_RETRY_S)
-        self._confirming = Backoff(clock)
+        self._loading = jws.Backoff(clock, jws.FIRST_RETRY_S)
+        self._confirming = jws.Backoff(clock)
         self._reason = ""
 
     @property
@@ -110,12 +93,14 @@ class KmsKey:
         """The key id in tokens; None while the public half was never loaded."""
         return None if self._loaded is None else self._loaded.kid
 
-    def loaded_public_half(self) -> PublicHalf:
+    def loaded_public_half(self) -> jws.VerificationKey:
         """Return the public half, trusted or not. Raises KeyServiceError if it was never loaded."""
         return self._loaded or self.trusted_public_half()
 
-    def trusted_public_half(self) -> PublicHalf:
+    def trusted_public_half(self) -> jws.VerificationKey:
         """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
+        if self._pinned is not None:
+            return self._pinned
         now = self._clock()
         if not self._confirmed_at <= now < self._confirmed_at + CONFIRM_INTERVAL_S:  # or it was set back
             self._confirm(now)
@@ -135,23 +120,19 @@ class KmsKey:
         else:
             self._confirmed_at, self._trusted_until = now, now + MAX_UNCONFIRMED_S
 
-    def _load(self) -> PublicHalf:
+    def _load(self) -> jws.VerificationKey:
         with _as_key_service_errors():
             answer = self._client.call("GetPublicKey", KeyId=self.arn)
-            return PublicHalf.from_der(answer["PublicKey"])
-
-
-SigningKey = PinnedKey | KmsKey
-"""A KMS key that signs, and its public half."""
+            return public_half(answer["PublicKey"])
 
 
 class KmsPublicKeys:
     """The trusted keys. Finding one needs no KMS call while all are confirmed."""
 
-    def __init__(self, keys: Iterable[SigningKey]) -> None:
+    def __init__(self, keys: Iterable[KmsKey]) -> None:
         self._keys = tuple(keys)
 
-    def find(self, kid: str) -> EllipticCurvePublicKey | None:
+    def find(self, kid: str) -> jws.VerificationKey | None:
         """Return the key with this id, or None.
 
         Raises KeyServiceError if no key is trusted, or if a key that was never loaded may have this id.
@@ -167,7 +148,7 @@ class KmsPublicKeys:
                 knows_all = knows_all and key.kid is not None
                 continue
             if half.kid == kid:
-                return half.public_key
+                return half
             is_any_trusted = True
         if not (knows_all and is_any_trusted):
             raise failure
@@ -177,7 +158,7 @@ class KmsPublicKeys:
 class KmsSigner:
     """Signs with one kms:Sign call for each token."""
 
-    def __init__(self, client: AwsClient, key: SigningKey) -> None:
+    def __init__(self, client: AwsClient, key: KmsKey) -> None:
         self._client = client
         self._key = key
         self._is_verified = False
@@ -199,16 +180,13 @@ class KmsSigner:
             )
             if answer["KeyId"] != self._key.arn:
                 raise KeyServiceError("signed_by_another_key")
-            signature = raw_signature(answer["Signature"])
-        self._verify_first(signature, signing_input)
-        return signature
-
-    def _verify_first(self, signature: bytes, signing_input: bytes) -> None:
-        """Verify the first signature: with a wrong public key for the ARN, no token could be verified."""
+            signature = jws.raw_signature(answer["Signature"])
+        # The first one is verified: with a wrong public key for the ARN, no token could be.
         public_key = self._key.loaded_public_half().public_key
-        if not self._is_verified and not is_valid_signature(signature, signing_input, public_key):
+        if not self._is_verified and not jws.is_valid_signature(signature, signing_input, public_key):
             raise KeyServiceError("public_key_of_another_key")
         self._is_verified = True
+        return signature
 
 
 class KmsMacKey:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.aws.client_interface import AwsClient, ClientFactory
 from mcp_roundtrip.aws.clients import kernel_random
-from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
+from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_half
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.claims import Limits
@@ -74,7 +74,8 @@ class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
         self.settings.required("state_key_arn")
         arns = key_arns(self.settings, "state_key_arn", "trusted_state_key_arns")
         pinned = self.settings.state_public_keys
-        keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, self.clock) for arn in arns]
+        halves = [pinned_half(arn, pinned) if pinned else None for arn in arns]
+        keys = [KmsKey(self._kms, arn, self.clock, half) for arn, half in zip(arns, halves, strict=True)]
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:

@@ -15,16 +15,7 @@ from msgspec import Struct
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import claims, jwe, jws
-from mcp_roundtrip.state.claims import (
-    COMMON_TYPES,
-    Binding,
-    Limits,
-    OpenState,
-    check_parties,
-    check_times,
-    principal_digest,
-    require_types,
-)
+from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.delegated_keys import TrustedKeys
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import PublicKeys, Signer
@@ -117,7 +108,7 @@ MAX_LINK_LENGTH = 4096
 """The limit of a token in characters: KMS signs up to 4,096 bytes without a digest (API Reference, Sign)."""
 
 _SKEW_S = 5
-_TYPES: Mapping[str, type] = {**COMMON_TYPES, "sub": str, "key": str, "flow": str}
+_TYPES: Mapping[str, type] = {**claims.COMMON_TYPES, "sub": str, "key": str, "flow": str}
 
 
 class Link(Struct, frozen=True):
@@ -165,10 +156,10 @@ class Links(Struct, frozen=True):
         if expires_at <= now:
             raise UsageError("a signed link would have expired already; use ttl_ms of at least 1000")
         jti = self.random_bytes(16).hex()
-        claims = {
+        content = {
             "iss": self.issuer,
             "aud": self.audience,
-            "sub": principal_digest(jti, principal),
+            "sub": claims.principal_digest(jti, principal),
             "iat": now,
             "nbf": now,
             "exp": expires_at,
@@ -177,7 +168,7 @@ class Links(Struct, frozen=True):
             "flow": flow_id,
         }
         try:
-            return jws.mint(self.signer, LINK_TYP, claims, max_length=MAX_LINK_LENGTH)
+            return jws.mint(self.signer, LINK_TYP, content, max_length=MAX_LINK_LENGTH)
         except StateTooLarge as error:
             raise UsageError(
                 f"a signed link has at most {MAX_LINK_LENGTH} characters, not {error.size}; use a shorter key"
@@ -190,8 +181,9 @@ class Links(Struct, frozen=True):
         verify it.
         """
         with jws.denied_by_default():
-            claims, _ = jws.verify(jws.to_ascii(token, MAX_LINK_LENGTH), LINK_TYP, jws.key_finder(self.keys))
-            require_types(claims, _TYPES, others=set())
-            check_times(claims, now=self.clock(), skew_s=_SKEW_S)
-            check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)
-            return Link(claims["key"], claims["flow"], claims["exp"])
+            signed = jws.to_ascii(token, MAX_LINK_LENGTH)
+            content, _ = jws.verify(signed, LINK_TYP, jws.key_finder(self.keys))
+            claims.require_types(content, _TYPES, others=set())
+            claims.check_times(content, now=self.clock(), skew_s=_SKEW_S)
+            claims.check_parties(content, issuer=self.issuer, audience=self.audience, principal=principal)
+            return Link(content["key"], content["flow"], content["exp"])

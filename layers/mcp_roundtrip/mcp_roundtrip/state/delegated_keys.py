@@ -24,7 +24,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import COMMON_TYPES, Limits, check_parties, check_times, require_types
-from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, TrustedKey, renewal_time
+from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, VerificationKey, renewal_time
 
 CERTIFICATE_TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
@@ -89,7 +89,7 @@ class TrustedKeys:
 
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
-    ) -> TrustedKey:
+    ) -> VerificationKey:
         """Return the key that a header identifies: `kid` a root key, `crt` a certified key.
 
         Raises StateRejected. The reason begins with `certificate` if the certificate is invalid.
@@ -105,7 +105,7 @@ class TrustedKeys:
             raise StateRejected(f"certificate_{rejected.reason}") from None
         if certificate.claims["jti"] in self._revoked:
             raise StateRejected("certificate_revoked")
-        return TrustedKey(certificate.public_key, certificate.root_kid, certificate.claims["exp"])
+        return VerificationKey(certificate.public_key, certificate.root_kid, certificate.claims["exp"])
 
     def _verify(self, token: bytes) -> Certificate:
         claims, root = jws.verify(token, CERTIFICATE_TYP, self._by_kid)

@@ -48,11 +48,19 @@ class Signer(Protocol):
         ...
 
 
+class VerificationKey(Struct, frozen=True):
+    """A P-256 key, trusted until `expires_at` (epoch seconds). `kid` is its id, or its root key's."""
+
+    public_key: EllipticCurvePublicKey
+    kid: str
+    expires_at: float = math.inf
+
+
 class PublicKeys(Protocol):
     """The trusted public keys: several during a rotation."""
 
-    def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        """Return the trusted P-256 key with this id, or None.
+    def find(self, kid: str) -> VerificationKey | None:
+        """Return the trusted key with this id, or None.
 
         `kid` comes from an unverified header, so it is only compared, never used to fetch anything. Raises
         KeyServiceError if no key could be loaded.
@@ -122,8 +130,8 @@ class LocalKey:
     def sign(self, signing_input: bytes) -> bytes:
         return raw_signature(self._private_key.sign(signing_input, ec.ECDSA(SHA256())))
 
-    def find(self, kid: str) -> EllipticCurvePublicKey | None:
-        return self.public_key if kid == self.kid else None
+    def find(self, kid: str) -> VerificationKey | None:
+        return VerificationKey(self.public_key, kid) if kid == self.kid else None
 
 
 T = TypeVar("T")
@@ -182,15 +190,7 @@ _SIGNATURE_CHARACTERS = 86
 _MAX_HEADER = 4096
 
 
-class TrustedKey(Struct, frozen=True):
-    """A trusted key until `expires_at` (epoch seconds). `kid` identifies the root key that certified it."""
-
-    public_key: EllipticCurvePublicKey
-    kid: str
-    expires_at: float = math.inf
-
-
-FindKey = Callable[[Mapping[str, Any]], TrustedKey]
+FindKey = Callable[[Mapping[str, Any]], VerificationKey]
 """Takes the header members except `alg` and `typ`. Raises StateRejected if they identify no trusted key."""
 
 
@@ -220,7 +220,7 @@ def _encode_json(members: Mapping[str, Any]) -> bytes:
     return encode(canonical.compact_json(members).encode("ascii"))
 
 
-def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], TrustedKey]:
+def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], VerificationKey]:
     """Verify a token of type `typ`; return its claims and the key that signed it.
 
     The caller checks the claims. Raises StateRejected, and the exceptions of `find_key`.
@@ -239,14 +239,14 @@ def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], T
 def key_finder(keys: PublicKeys) -> FindKey:
     """Return a FindKey that accepts a header with `kid` and no other member."""
 
-    def find(members: Mapping[str, Any]) -> TrustedKey:
+    def find(members: Mapping[str, Any]) -> VerificationKey:
         kid = members.get("kid")
         if members.keys() != {"kid"} or not isinstance(kid, str):
             raise StateRejected("header")
         key = keys.find(kid)
         if key is None:
             raise StateRejected("unknown_key")
-        return TrustedKey(key, kid)
+        return key
 
     return find
 
