@@ -12,6 +12,8 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.protocol.http import HttpRequest
+from mcp_roundtrip.server.admission import identify
 from support.token_issuer import ISSUER
 
 DATABASE = ScopeHierarchy.from_direct({"admin": ["write", "billing"], "write": ["read"]})
@@ -126,7 +128,7 @@ def caller(scope: str, *, prefix: str, mode: AuthMode = AuthMode.JWT) -> Caller:
     of_lambda = {"MCP_PRINCIPAL_CONTEXT_KEY": "user", "MCP_SCOPE_CONTEXT_KEY": "s"}
     given = {"MCP_AUTH_MODE": mode.value, "MCP_AUDIENCE": AUDIENCE, "MCP_SCOPE_PREFIX": prefix}
     settings = load_settings({**given, **(of_lambda if mode is AuthMode.LAMBDA else {})})
-    return wiring.make_ports(settings).authenticator.authenticate({}, contexts)
+    return identify(HttpRequest("POST", {}, None, contexts), wiring.make_ports(settings))
 
 
 @pytest.mark.parametrize("mode", [AuthMode.JWT, AuthMode.LAMBDA])

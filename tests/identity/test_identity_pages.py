@@ -9,9 +9,10 @@ import pytest
 from msgspec import structs
 
 from mcp_roundtrip.auth import issuer_keys
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
-from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip.deployment.wiring import make_authenticator
+from mcp_roundtrip.auth.callers import AuthMode, Caller, Unauthorized
+from mcp_roundtrip.deployment.wiring import make_ports
+from mcp_roundtrip.protocol.http import HttpRequest
+from mcp_roundtrip.server.admission import identify
 from mcp_roundtrip.server.public_documents import ProtectedResource
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.template.template_tree import read_tree
@@ -32,7 +33,7 @@ def encoded(token):
 
 
 class Deployment:
-    """The authenticators of a page's first deployment: as it is, and with `jwt` instead of `bearer`."""
+    """The callers of a page's first deployment: as it is, and with `jwt` instead of `bearer`."""
 
     def __init__(self, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.page = page(provider)
@@ -50,17 +51,18 @@ class Deployment:
         monkeypatch.setattr(issuer_keys, "fetch", lambda url, _: json.dumps(documents.get(url)).encode())
 
     def bearer(self, token: Token) -> Caller:
-        headers = {"authorization": f"Bearer {encoded(token)}"}
-        return self.authenticator(self.settings).authenticate(headers, {})
+        return self.by_token(encoded(token))
+
+    def by_token(self, token: str) -> Caller:
+        request = HttpRequest("POST", {"authorization": f"Bearer {token}"}, None)
+        return identify(request, make_ports(self.settings))
 
     def jwt(self, token: Token) -> Caller:
         """Return the caller from the context that API Gateway's authorizer passes on."""
         by_api = structs.replace(self.settings, auth_mode=AuthMode.JWT, token_audience=(), token_type="any")
         claims = {name: flattened(value) for name, value in token.issued_at(time.time()).items()}
-        return self.authenticator(by_api).authenticate({}, {"jwt": {"claims": claims, "scopes": None}})
-
-    def authenticator(self, given: Settings) -> Authenticator:
-        return make_authenticator(given)
+        request = HttpRequest("POST", {}, None, {"jwt": {"claims": claims, "scopes": None}})
+        return identify(request, make_ports(by_api))
 
 
 def flattened(value: Any) -> str:
@@ -121,9 +123,8 @@ def test_the_errors_on_a_page_are_those_that_its_tokens_cause(provider):
 def test_an_encrypted_token_of_auth0_is_malformed(monkeypatch):
     """Auth0 encrypts the token if the request named no API: five parts instead of three."""
     deployment = Deployment("auth0", monkeypatch)
-    authenticator = deployment.authenticator(deployment.settings)
     with pytest.raises(Unauthorized, match="token_malformed"):
-        authenticator.authenticate({"authorization": "Bearer eyJhbGciOiJkaXIifQ..aaaa.bbbb.cccc"}, {})
+        deployment.by_token("eyJhbGciOiJkaXIifQ..aaaa.bbbb.cccc")
 
 
 def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.auth.callers import Authenticator, Caller
 from mcp_roundtrip.errors import DefinitionError
 
 _ALLOWED: Final = r"[\x21\x23-\x5b\x5d-\x7e]{1,256}"
@@ -78,21 +77,3 @@ def _reached(direct: Mapping[str, Sequence[str]], start: str) -> frozenset[str]:
 def with_prefix(scopes: Iterable[str], prefix: str) -> list[str]:
     """Return the scopes as clients request them from the issuer, all but OPENID_SCOPES with its prefix."""
     return [scope if scope in OPENID_SCOPES else prefix + scope for scope in scopes]
-
-
-class PrefixedScopes(Struct, frozen=True):
-    """Identifies callers as `authenticator` does, with their scopes without `prefix`.
-
-    Some servers require a prefix in requests for scopes: Entra ID the URI of the application (and its tokens
-    then have the names only), Amazon Cognito the identifier of the resource server (and its tokens have it,
-    too).
-    """
-
-    authenticator: Authenticator
-    prefix: str
-
-    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
-        """Return the caller. Raises Unauthorized or IssuerUnavailable."""
-        caller = self.authenticator.authenticate(headers, authorizer)
-        scopes = frozenset(scope.removeprefix(self.prefix) for scope in caller.scopes)
-        return Caller(caller.principal, scopes)

@@ -10,15 +10,14 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
-from mcp_roundtrip.auth.scopes import PrefixedScopes
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator
 from mcp_roundtrip.deployment.cold_start import ON_DEMAND, SNAP_START, initialization_type
 from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
@@ -42,18 +41,13 @@ MAX_ENDPOINTS: Final = 16
 """Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
 
 
-def _prefix() -> str:
-    """Return how the function's name begins: with the issuer of states, which is the stack's name."""
-    with suppress(SettingsError):  # each request reports it
-        if stack := read_variables(os.environ, VARIABLES).get("MCP_ISSUER"):
-            return f"{stack}_"
-    return ""
-
-
 def _service() -> str | None:
     """Return the service of lines and metrics: by default the function's name without that of its stack."""
     function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
-    return os.environ.get(SERVICE_NAME) or function.removeprefix(_prefix()) or None
+    with suppress(SettingsError):  # each request reports it
+        if stack := read_variables(os.environ, VARIABLES).get("MCP_ISSUER"):  # the stack's name
+            function = function.removeprefix(f"{stack}_")
+    return os.environ.get(SERVICE_NAME) or function or None
 
 
 if (service := _service()) is not None:  # before the module of a tool creates a `Logger` or `Metrics`
@@ -158,21 +152,17 @@ def _tracer(settings: Settings) -> Tracer | None:
 
 
 def make_authenticator(settings: Settings) -> Authenticator:
-    """Create the authenticator; it removes the prefix from scopes. Raises SettingsError."""
+    """Create the authenticator. Raises SettingsError."""
     if settings.audience is None and settings.needs_audience:
         return _WithoutAudience(settings)
-    authenticator: Authenticator
     if settings.auth_mode is AuthMode.BEARER:
-        authenticator = _bearer(settings)
-    else:
-        authenticator = EventAuthenticator(
-            settings.auth_mode,
-            settings.principal_context_key,
-            settings.scope_context_key,
-            binds_sessions=settings.iam_principal == "session",
-        )
-    prefix = settings.scope_prefix
-    return PrefixedScopes(authenticator, prefix) if prefix else authenticator
+        return _bearer(settings)
+    return EventAuthenticator(
+        settings.auth_mode,
+        settings.principal_context_key,
+        settings.scope_context_key,
+        binds_sessions=settings.iam_principal == "session",
+    )
 
 
 def _bearer(settings: Settings) -> Authenticator:
@@ -193,11 +183,9 @@ def _bearer(settings: Settings) -> Authenticator:
 def _issuer_keys(settings: Settings) -> IssuerKeys:
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
 
-    def record(failure: IssuerUnavailable) -> None:
-        observer().record_failure("issuer_unavailable", failure)
-
     issuer = settings.required("token_issuer")
-    return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, record)
+    on_failure = partial(observer().record_failure, "issuer_unavailable")
+    return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_failure)
 
 
 class _WithoutAudience(Struct, frozen=True):

@@ -29,6 +29,7 @@ from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.protocol.jsonrpc import Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
+from mcp_roundtrip.server.admission import identify
 from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation, internal_error, owner_timeout_s
 from mcp_roundtrip.server.options import Fallback, TaskSupport
 
@@ -188,9 +189,8 @@ def identify_caller(request: HttpRequest, ports: Ports, invocation: Invocation) 
 
     It is anonymous if the token is invalid, or if too little time is left to fetch the keys of its issuer.
     """
-    authenticator = ports.authenticator
     has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
-    if has_time or isinstance(authenticator, EventAuthenticator):  # which fetches no keys
+    if has_time or isinstance(ports.authenticator, EventAuthenticator):  # which fetches no keys
         with suppress(Unauthorized, IssuerUnavailable):
-            return authenticator.authenticate(request.headers, request.authorizer)
+            return identify(request, ports)
     return ANONYMOUS

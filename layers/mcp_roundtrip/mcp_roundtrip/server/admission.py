@@ -5,7 +5,7 @@ No  check                                   error            function
 ==  ======================================  ===============  ===============================
 1   the Origin is allowed                   403              `admit`
 2   the HTTP method is POST                 405              `admit`
-3   the caller is identified                401, 400, 503    `admit`
+3   the caller is identified                401, 400, 503    `identify`
 4   the body has no content coding          415              `admit`
 5   the body is readable and not too large  -32700, 413      `admit`
 6   JSON-RPC, headers, `_meta`, version     -32700 … -32022  `validate_request`
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from mcp_roundtrip.auth.callers import InsufficientScope
+from mcp_roundtrip.auth.callers import Caller, InsufficientScope
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
@@ -74,7 +74,7 @@ def admit(
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
         raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST only", http_status=405)
-    caller = ports.authenticator.authenticate(request.headers, request.authorizer)
+    caller = identify(request, ports)
     checked = validate_request(
         request.headers,
         _readable_body(request, ports.settings.max_body_bytes),
@@ -90,6 +90,18 @@ def admit(
         ports.observer.tag(**trace_context(checked.meta.trace).log_fields())
     headers = None if request.is_direct else request.headers
     return RequestContext(checked, caller.principal, ports, invocation, options, headers, caller.scopes)
+
+
+def identify(request: HttpRequest, ports: Ports) -> Caller:
+    """Return the caller, with its scopes as tools name them. Raises Unauthorized or IssuerUnavailable.
+
+    Some servers require a prefix in requests for scopes: Entra ID the URI of the application (and its tokens
+    then have the names only), Amazon Cognito the identifier of the resource server (and its tokens have it,
+    too).
+    """
+    caller = ports.authenticator.authenticate(request.headers, request.authorizer)
+    prefix = ports.settings.scope_prefix
+    return Caller(caller.principal, frozenset(scope.removeprefix(prefix) for scope in caller.scopes))
 
 
 def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
