@@ -45,6 +45,8 @@ DYNAMODB_ITEM_LIMIT: Final = 409_600
 
 _FAILED: Final = "ConditionalCheckFailedException"
 
+_RETURN_PRESENT: Final[Mapping[str, Any]] = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
 _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictException"})
 
 CONFLICT_ATTEMPTS: Final = 8
@@ -74,13 +76,7 @@ class DynamoStore(Struct, eq=False):
         write_id = self.random_bytes(16)
         try:
             with _as_store_errors():
-                self.client.call(
-                    "PutItem",
-                    TableName=self.table_name,
-                    Item=to_attributes({**item, WRITE_ID: write_id}),
-                    ConditionExpression="attribute_not_exists(pk)",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+                self.client.call("PutItem", **self._put_new({**item, WRITE_ID: write_id}), **_RETURN_PRESENT)
         except _ConditionFailed as failed:
             if failed.present is None:  # None would mean that this item was written
                 raise
@@ -88,8 +84,10 @@ class DynamoStore(Struct, eq=False):
         return None
 
     def get(self, pk: str, sk: str) -> Item | None:
-        present = self._get(pk, sk)
-        return present and _without_write_id(present)
+        key = to_attributes({"pk": pk, "sk": sk})
+        with _as_store_errors():
+            answer = self.client.call("GetItem", TableName=self.table_name, Key=key, ConsistentRead=True)
+            return _without_write_id(from_attributes(answer["Item"])) if "Item" in answer else None
 
     def query(self, pk: str) -> Sequence[Item]:
         request: dict[str, Any] = {
@@ -112,13 +110,8 @@ class DynamoStore(Struct, eq=False):
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         check_item_size({"pk": pk, "sk": sk, **change.set})
         write_id = self.random_bytes(16)
-        parameters = {
-            "TableName": self.table_name,
-            "Key": to_attributes({"pk": pk, "sk": sk}),
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            **build_expressions(replace(change, set={**change.set, WRITE_ID: write_id})),
-        }
+        marked = replace(change, set={**change.set, WRITE_ID: write_id})
+        parameters = {**self._update(Update(pk, sk, marked)), "ReturnValues": "ALL_NEW", **_RETURN_PRESENT}
         try:
             updated = self._repeat_on_conflict(
                 lambda: from_attributes(self.client.call("UpdateItem", **parameters)["Attributes"])
@@ -131,16 +124,7 @@ class DynamoStore(Struct, eq=False):
     def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         """Write all items in one transaction. Needs the permissions of the single writes, and no other."""
         check_item_size(item)
-        writes: Sequence[Any] = [
-            {
-                "Put": {
-                    "TableName": self.table_name,
-                    "Item": to_attributes(item),
-                    "ConditionExpression": "attribute_not_exists(pk)",
-                }
-            },
-            *({"Update": self._to_update(each)} for each in updates),
-        ]
+        writes = [{"Put": self._put_new(item)}, *({"Update": self._update(each)} for each in updates)]
         token = self.random_bytes(16).hex()  # makes a repeated request idempotent
         try:
             self._repeat_on_conflict(
@@ -153,7 +137,11 @@ class DynamoStore(Struct, eq=False):
             return unmet
         return ()
 
-    def _to_update(self, update: Update) -> dict[str, Any]:
+    def _put_new(self, item: Item) -> dict[str, Any]:
+        condition = "attribute_not_exists(pk)"
+        return {"TableName": self.table_name, "Item": to_attributes(item), "ConditionExpression": condition}
+
+    def _update(self, update: Update) -> dict[str, Any]:
         key = to_attributes({"pk": update.pk, "sk": update.sk})
         return {"TableName": self.table_name, "Key": key, **build_expressions(update.change)}
 
@@ -168,12 +156,6 @@ class DynamoStore(Struct, eq=False):
             share = int.from_bytes(self.random_bytes(2), "big") / 65_536
             self.pause_s(FIRST_CONFLICT_PAUSE_S * 2**attempt * share)
         raise AssertionError("the last attempt returns or raises")
-
-    def _get(self, pk: str, sk: str) -> Item | None:
-        key = to_attributes({"pk": pk, "sk": sk})
-        with _as_store_errors():
-            answer = self.client.call("GetItem", TableName=self.table_name, Key=key, ConsistentRead=True)
-            return from_attributes(answer["Item"]) if "Item" in answer else None
 
 
 class _ConditionFailed(StoreError):

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from msgspec import Struct
@@ -84,60 +83,43 @@ class AwsDispatcher:
     """
 
     def __init__(self, clients: ClientFactory, clock_ms: Callable[[], int], queue: str | None = None) -> None:
-        self._clients = clients
+        self._client = cache(clients.client)
         self._clock_ms = clock_ms
         self._queue = queue
 
     def dispatch(self, worker: str, pk: str) -> None:
-        with _as_store_errors():
-            if not worker.startswith("arn:"):
-                self._send(worker, {"task": pk}, delay_s=0)
-                return
-            try:
-                self._invoke(worker, pk)
-            except AwsError as error:
-                if error.code != "ResourceNotFoundException":
-                    raise
-                # The version was deleted. The newest code, whose ARN ends with the name of the function, runs
-                # the task, or fails it with Drift.
-                self._invoke(":".join(worker.split(":")[:7]), pk)
+        if not worker.startswith("arn:"):
+            self._send(worker, {"task": pk}, delay_s=0)
+            return
+        try:
+            self._invoke(worker, pk)
+        except StoreError as error:
+            if error.reason != "ResourceNotFoundException":
+                raise
+            # The version was deleted. The newest code, whose ARN ends with the name of the function, runs the
+            # task, or fails it with Drift.
+            self._invoke(":".join(worker.split(":")[:7]), pk)
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         queue = self._queue if worker.startswith("arn:") else worker
         if queue is not None:
             delay_s = -(-max(at_ms - self._clock_ms(), 0) // 1000)
-            with _as_store_errors():
-                self._send(queue, {"task": pk, "wake": at_ms}, delay_s=min(delay_s, MAX_DELAY_S))
+            self._send(queue, {"task": pk, "wake": at_ms}, delay_s=min(delay_s, MAX_DELAY_S))
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
-        with _as_store_errors():
-            self._sqs.call(
-                "ChangeMessageVisibility",
-                QueueUrl=queue,
-                ReceiptHandle=receipt_handle,
-                VisibilityTimeout=duration_s,
-            )
+        message = {"QueueUrl": queue, "ReceiptHandle": receipt_handle}
+        self._call("sqs", "ChangeMessageVisibility", **message, VisibilityTimeout=duration_s)
 
     def _invoke(self, function: str, pk: str) -> None:
         payload = compact_json({"task": pk}).encode()
-        self._lambda.call("Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
+        self._call("lambda", "Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
 
     def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
         body = compact_json({**message, "queue": queue})  # its worker hides it
-        self._sqs.call("SendMessage", QueueUrl=queue, MessageBody=body, DelaySeconds=delay_s)
+        self._call("sqs", "SendMessage", QueueUrl=queue, MessageBody=body, DelaySeconds=delay_s)
 
-    @cached_property
-    def _lambda(self) -> AwsClient:
-        return self._clients.client("lambda")
-
-    @cached_property
-    def _sqs(self) -> AwsClient:
-        return self._clients.client("sqs")
-
-
-@contextmanager
-def _as_store_errors() -> Iterator[None]:
-    try:
-        yield
-    except AwsError as error:
-        raise StoreError(error.code) from error
+    def _call(self, service: str, operation: str, **parameters: Any) -> None:
+        try:
+            self._client(service).call(operation, **parameters)
+        except AwsError as error:
+            raise StoreError(error.code) from error
