@@ -28,7 +28,7 @@ from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.journal import History, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices
@@ -114,7 +114,7 @@ def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bo
         call_identity=lambda: None,
     )
     inputs = ClientInputs(ANSWER if resumed else {}, resumed, lambda: Channels({"elicitation": {}}))
-    run = Run(journal, inputs, services, NotificationBuffer())
+    run = Run(History(journal), inputs, services, NotificationBuffer())
     return run_function(tool, {"ctx": Context(run, CallInfo()), "steps": steps}, run)
 
 

@@ -257,7 +257,7 @@ def test_nested_branches_end_with_the_pass_although_the_process_was_stopped_mean
 
 def run_pass(function: Any) -> Any:
     run = AsyncPasses(function).make_run({})
-    return async_pass.run_async_pass(function, {}, run, None, None)
+    return async_pass.run_async_pass(function, {}, run, {})
 
 
 def test_passes_of_two_threads_can_begin_at_the_same_moment(monkeypatch):

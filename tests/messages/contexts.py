@@ -85,7 +85,7 @@ def use_a_context_twice() -> None:
 
 
 async def play_in_an_async_test() -> None:
-    raise error(run_async_pass(pay_later, {}, Passes(print).make_run(), None, None))
+    raise error(run_async_pass(pay_later, {}, Passes(print).make_run(), {}))
 
 
 class Priced(BaseModel):

@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.async_pass import run_branches
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
-from mcp_roundtrip.engine.journal import Entry, Journal
+from mcp_roundtrip.engine.journal import Entry, History, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.pass_state import Recorder, Run, RunServices, TaskOptions
@@ -74,7 +74,7 @@ class Passes:
             lambda: self.identity,
         )
         self.run = Run(
-            journal or Journal("run-1"),
+            History(journal or Journal("run-1")),
             ClientInputs(responses, journal is not None, lambda: Channels(self.capabilities, self.fallbacks)),
             services,
             NotificationBuffer("token", "debug"),

@@ -63,9 +63,9 @@ class Questions(Struct, frozen=True):
         by_key = {self.run.use_key(question.key, self.prefix): question for question in questions}
         resolver = _Resolver(self.run, by_key)
         resolver.look_up_answers()
-        yield from resolver.check_urls()
+        check_ms = yield from resolver.check_urls()
         resolver.request_unanswered()
-        yield from resolver.poll_urls()
+        yield from resolver.poll_urls(check_ms)
         return resolver.answers()
 
     def _check(self, question: object) -> None:
@@ -85,7 +85,7 @@ class Questions(Struct, frozen=True):
 class _Resolver:
     """The questions of one `ask`, by key."""
 
-    __slots__ = ("_answers", "_check_ms", "_questions", "_rejections", "_requests", "_run", "_urls")
+    __slots__ = ("_answers", "_questions", "_rejections", "_requests", "_run", "_urls")
 
     def __init__(self, run: Run, questions: Mapping[str, Question[Any]]) -> None:
         self._run = run
@@ -94,7 +94,6 @@ class _Resolver:
         self._answers: dict[str, Any] = {}  # typed answers, and the user's refusals to give one
         self._rejections: dict[str, str] = {}
         self._urls: dict[str, ConsentedUrl] = {}
-        self._check_ms: float = 0
         if any(question.is_user_only() for question in questions.values()):
             run.requests.user_only_reached = True
 
@@ -107,16 +106,15 @@ class _Resolver:
                 self._rejections[key] = invalid.reason
                 self._run.requests.refused[key] = invalid.log_reason
 
-    def check_urls(self) -> Generator[Poll, bool | None, None]:
-        if not self._urls:
-            return
+    def check_urls(self) -> Generator[Poll, bool | None, float]:
+        """Call `done` once for each URL that the user has opened, and return how long that took."""
         clock_ms = self._run.services.deadline.clock_ms
         began_ms = clock_ms()
         for key, url in list(self._urls.items()):
             if (yield url.elicitation, 0):
                 self._complete(key, url)
                 del self._urls[key]
-        self._check_ms = clock_ms() - began_ms
+        return clock_ms() - began_ms
 
     def request_unanswered(self) -> None:
         """Add the requests of unanswered questions, or take their defaults.
@@ -137,9 +135,9 @@ class _Resolver:
                 reason = self._rejections.get(key)
                 self._run.requests.add(key, request if reason is None else request.after_rejection(reason))
 
-    def poll_urls(self) -> Generator[Poll, bool | None, None]:
+    def poll_urls(self, check_ms: float) -> Generator[Poll, bool | None, None]:
         if self._urls:
-            for key in (yield from poll(self._run, self._urls, self._check_ms)):
+            for key in (yield from poll(self._run, self._urls, check_ms)):
                 self._complete(key, self._urls[key])
 
     def answers(self) -> list[Any] | None:

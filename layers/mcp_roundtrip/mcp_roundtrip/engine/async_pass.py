@@ -286,15 +286,12 @@ def run_async_pass(
     function: Callable[..., Coroutine[Any, Any, Any]],
     arguments: Mapping[str, Any],
     run: Run,
-    context_parameter: str | None,
-    make_context: Callable[[Branches], Any] | None,
+    contexts: Mapping[str, Callable[[Branches], Any]],
 ) -> Outcome:
-    """Run an `async def` function to the end of the pass."""
+    """Run an `async def` function to the end of the pass. `contexts` makes further arguments."""
 
     def body(branches: Branches) -> Coroutine[Any, Any, Any]:
-        if context_parameter is None or make_context is None:
-            return function(**arguments)
-        return function(**arguments, **{context_parameter: make_context(branches)})
+        return function(**arguments, **{name: make(branches) for name, make in contexts.items()})
 
     try:
         # Without a context, all passes would have the context variables of the first one.

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.arguments.plain_types import PlainForm, form_of
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run
+from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, TASK_TTL_MS, Run
 from mcp_roundtrip.engine.question_channels import (
     DEFAULT_POLL_INTERVAL_MS,
     Channel,
@@ -179,9 +179,6 @@ MAX_ROUND_MS: Final = 40_000
 
 SEAL_RESERVE_MS: Final = 1_000
 """The time left in a round for sealing its state."""
-
-TASK_TTL_MS: Final = 3_600_000
-"""The lifetime of a task that a call becomes in order to wait."""
 
 MAX_POLL_SLEEP_MS: Final = 60_000
 """The longest sleep of a task, which sleeps for a quarter of the time that it has waited."""

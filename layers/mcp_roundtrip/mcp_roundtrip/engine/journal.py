@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.protocol.constants import TRACEPARENT
@@ -198,9 +199,8 @@ class History:
                 return False
         return False
 
-    def values(self) -> list[Any]:
-        """Return the values of all entries, as JSON data."""
-        return [entry.value for entry in self._entries.values()]
+    def entries(self) -> list[Entry]:
+        return list(self._entries.values())
 
     def new_entries(self) -> list[Entry]:
         """Return the entries that this pass has added, and those that it has replaced."""
@@ -218,11 +218,6 @@ class History:
         entries = (self._entries.get(key) for key in keys)
         return [[entry.key, entry.value] for entry in entries if entry and entry.kind is Kind.ANSWER]
 
-    def effect_keys(self, *, only_new: bool = False) -> list[str]:
-        """Return the keys of the effects of this pass, with those that it replays unless `only_new`."""
-        entries = self.new_entries() if only_new else self._entries.values()
-        return [entry.key for entry in entries if entry.kind.is_nonrepeatable]
-
     # -- notifications ------------------------------------------------------------------------------
 
     def should_notify(self) -> bool:
@@ -238,18 +233,6 @@ class History:
 
     # -- the end of the pass ------------------------------------------------------------------------
 
-    def to_journal(
-        self,
-        outstanding: Mapping[str, Fingerprint],
-        unused_responses: Mapping[str, Any],
-        url_wait_rounds: int,
-    ) -> Journal:
-        return Journal(
-            self.journal.flow_id,
-            tuple(self._entries.values()),
-            outstanding,
-            unused_responses,
-            self._notified,
-            url_wait_rounds,
-            self.journal.trace,
-        )
+    def to_journal(self) -> Journal:
+        """Return the journal with the entries and the notifications of this pass."""
+        return replace(self.journal, entries=tuple(self.entries()), trailing_notifications=self._notified)

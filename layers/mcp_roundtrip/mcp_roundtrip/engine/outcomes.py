@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip.errors import MissingClientCapability, ToolError
+from mcp_roundtrip.protocol.capabilities import capability_paths, missing_capabilities
 
 OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]
 """The names of the outcomes that are no failures, as hooks and spans have them."""
@@ -111,7 +112,8 @@ def single_exception(error: BaseException) -> BaseException:
     lacking = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
     if len(lacking) == len(causes):
         questions = {key: asked for cause in lacking for key, asked in cause.questions.items()}
-        required = _merge_capabilities([cause.required for cause in lacking])
+        paths = {path for cause in lacking for path in capability_paths(cause.required)}
+        required = missing_capabilities({}, sorted(paths))
         lost = dict.fromkeys(key for cause in lacking for key in cause.lost)
         return MissingClientCapability(required, questions, lost=lost)
     if all(isinstance(cause, ToolError) for cause in causes):
@@ -125,11 +127,3 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(cause)
     else:
         yield error
-
-
-def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    names = {name for each in capabilities for name in each}
-    return {
-        name: _merge_capabilities([each[name] for each in capabilities if name in each])
-        for name in sorted(names)
-    }

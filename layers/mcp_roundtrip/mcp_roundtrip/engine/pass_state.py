@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, History, Journal, Kind
@@ -101,6 +102,9 @@ MAX_KEY_BYTES: Final = 900
 MAX_INLINE_PAUSE_MS: Final = 2_000
 """The longest pause during which a task's worker waits. For a longer one the task sleeps."""
 
+TASK_TTL_MS: Final = 3_600_000
+"""The lifetime of a task that a call becomes by itself: to wait for a URL, or out of time or of rounds."""
+
 running_function: ContextVar[tuple[str, str] | None] = ContextVar("mcp_roundtrip_running", default=None)
 """Kind and key of the step, or of the question with `done`, whose function is running. That function may not
 use the context: a replay could not reproduce what it did."""
@@ -123,35 +127,22 @@ class Suspension(Struct):
         self.wake_at_ms = min(wake_at_ms, self.wake_at_ms or wake_at_ms)
 
 
-class Run:
+class Run(Struct, eq=False):
     """One pass: its history, its inputs and requests, and how it ends.
 
     `fault` is the first error that decides the outcome even if the tool's code catches it. `has_ended`: the
     function has returned. A step or a question of its context is an error then.
     """
 
-    __slots__ = (
-        "fault", "has_ended", "history", "inputs", "notifications", "requests", "services", "suspension",
-        "tasks",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        journal: Journal,
-        inputs: ClientInputs,
-        services: RunServices,
-        notifications: NotificationBuffer,
-        tasks: TaskOptions | None = None,
-    ) -> None:
-        self.history = History(journal)
-        self.inputs = inputs
-        self.services = services
-        self.notifications = notifications
-        self.tasks = TaskOptions() if tasks is None else tasks
-        self.requests = InputRequests()
-        self.suspension = Suspension()
-        self.fault: Exception | None = None
-        self.has_ended = False
+    history: History
+    inputs: ClientInputs
+    services: RunServices
+    notifications: NotificationBuffer
+    tasks: TaskOptions = TaskOptions()
+    requests: InputRequests = field(default_factory=InputRequests)
+    suspension: Suspension = field(default_factory=Suspension)
+    fault: Exception | None = None
+    has_ended: bool = False
 
     @property
     def is_task(self) -> bool:
@@ -160,7 +151,7 @@ class Run:
 
     def redactable_values(self) -> list[Any]:
         """Return all responses and journaled values, as JSON data: no log may quote them."""
-        return [*self.inputs.responses.values(), *self.history.values()]
+        return [*self.inputs.responses.values(), *(entry.value for entry in self.history.entries())]
 
     def use_key(self, key: str, prefix: str = "") -> str:
         """Mark a key as used in this pass, and return it with the prefix of its branch.
@@ -246,7 +237,9 @@ class Run:
 
     def lost_effects(self) -> list[str]:
         """Return the keys of the effects that are lost if the call ends here with an error."""
-        return self.history.effect_keys(only_new=self.tasks.recorder is None)
+        history = self.history
+        entries = history.new_entries() if self.tasks.recorder is None else history.entries()
+        return [entry.key for entry in entries if entry.kind.is_nonrepeatable]
 
     def request_checkpoint(self, needs_ms: float | None = None) -> bool:
         """Check the lease of a task and the deadline; return True if the caller has to suspend.
@@ -312,10 +305,11 @@ class Run:
             if inputs.is_resumed and key in before.outstanding and not self.history.is_used(key)
         }
         outstanding = {key: before.outstanding[key] for key in unused} | self.requests.fingerprints()
-        return self.history.to_journal(
-            outstanding,
-            unused | {key: entry.value for key, entry in self.requests.url_consents.items()},
-            before.url_wait_rounds + self.requests.waits_for_urls_only,
+        return replace(
+            self.history.to_journal(),
+            outstanding=outstanding,
+            unused_responses=unused | {key: entry.value for key, entry in self.requests.url_consents.items()},
+            url_wait_rounds=before.url_wait_rounds + self.requests.waits_for_urls_only,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, dotted_capabilities
@@ -108,7 +108,12 @@ def declare(capabilities: dict[str, Any], capability: CapabilityPath) -> None:
 
 def declares_required(capabilities: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
     """Return whether a client declares all `requiredCapabilities` of a -32021."""
-    return not missing_capabilities(capabilities, map(capability_path, dotted_capabilities(required)))
+    return not missing_capabilities(capabilities, capability_paths(required))
+
+
+def capability_paths(required: Mapping[str, Any]) -> Iterator[CapabilityPath]:
+    """Return the paths of the capabilities in `requiredCapabilities`."""
+    return map(capability_path, dotted_capabilities(required))
 
 
 _BREAK_ON_STATE_ONLY_ROUNDS: Final = frozenset({"Anthropic/ClaudeAI"})

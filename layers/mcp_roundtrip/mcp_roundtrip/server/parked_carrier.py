@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import NeedsInput
-from mcp_roundtrip.engine.pass_state import Run
+from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, Run
 from mcp_roundtrip.engine.question_channels import ClientInputs
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import question_results, state_carrier, task_carrier
 from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels
+from mcp_roundtrip.server.round import Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_of
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery

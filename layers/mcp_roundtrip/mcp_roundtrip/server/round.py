@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from mcp_roundtrip.auth.callers import user_binding
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.journal import History, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
@@ -64,7 +64,7 @@ def new_run(
     """
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
     return Run(
-        journal,
+        History(journal),
         inputs,
         _services(call, is_last),
         notifications or NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
@@ -130,8 +130,8 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     except Exception as error:  # ArgumentsError, or what an author's validator raises
         return Failed(error)
     call.context.ports.observer.redact(run.redactable_values)
-    parameter, make_context = signature.context_parameter, None
-    if signature.context_type is not None:
+    contexts: dict[str, Callable[..., Any]] = {}
+    if signature.context_parameter is not None and signature.context_type is not None:
         context, meta = call.context, call.context.request.meta
         info = CallInfo(
             principal=context.principal,
@@ -140,14 +140,13 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
             namespaced_requests=context.options.namespaced_requests,
             trace=meta.trace,
         )
-        make_context = partial(signature.context_type, run, info)
+        contexts = {signature.context_parameter: partial(signature.context_type, run, info)}
     if signature.is_async:
         from mcp_roundtrip.engine.async_pass import run_async_pass  # asyncio takes 40 ms
 
-        outcome = run_async_pass(feature.function, arguments, run, parameter, make_context)
+        outcome = run_async_pass(feature.function, arguments, run, contexts)
     else:
-        if parameter is not None and make_context is not None:
-            arguments = {**arguments, parameter: make_context()}
+        arguments = {**arguments, **{name: make() for name, make in contexts.items()}}
         outcome = run_function(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
@@ -183,9 +182,6 @@ def _log_questions(call: FeatureCall, run: Run) -> None:
 
 
 # -- reply --------------------------------------------------------------------------------------------------
-
-TASK_TTL_MS: Final = 3_600_000
-"""Time to live of a task that a call becomes by itself, because it is out of time or out of rounds."""
 
 META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 """The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,

@@ -19,7 +19,7 @@ from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
-from mcp_roundtrip.engine.pass_state import TaskOptions
+from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
@@ -32,7 +32,7 @@ from mcp_roundtrip.server import question_results, task_carrier
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, parked_channels, run_pass, task_channels
+from mcp_roundtrip.server.round import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import parked_caller
 from mcp_roundtrip.server.tools import ServerTools, Tool
 from mcp_roundtrip.tasks.lease import TaskRecorder
