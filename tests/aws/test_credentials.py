@@ -99,14 +99,19 @@ def document(number=1, lasts_s=3600, **other):
     }
 
 
-class Fetcher(ContainerCredentials):
+class Fetcher:
     """Container credentials from a server, at the time `now`. `pauses` has the pauses between attempts."""
 
     def __init__(self, server, **environment):
         self.now = NOW
         self.pauses: list[float] = []
         endpoint = endpoint_of(f"{server.url}/creds")
-        super().__init__(endpoint, environment, clock=lambda: self.now, sleep=self.pauses.append)
+        self._credentials = ContainerCredentials(
+            endpoint, environment, clock=lambda: self.now, sleep=self.pauses.append
+        )
+
+    def __call__(self):
+        return self._credentials()
 
     def key(self):
         return self().access_key_id

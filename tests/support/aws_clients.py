@@ -97,13 +97,16 @@ class EmulatedService:
         return getattr(self._boto3, name)
 
 
-class OneClient(AwsClients):
-    """Creates no client: each service is called with the same one."""
+class OneClient:
+    """A `ClientFactory` that creates no client: each service is called with the same one."""
 
     def __init__(self, client: AwsClient) -> None:
         self._client = client
 
     def client(self, service: str) -> AwsClient:
+        return self._client
+
+    def invoke_client(self) -> AwsClient:
         return self._client
 
 

@@ -49,8 +49,6 @@ def _matches(value: Any, matcher: Matcher) -> bool:
 
 
 def _member_at(event: Event, path: str) -> Any:
-    if "." not in path:
-        return event.get(path)
     found: Any = event
     for name in path.split("."):
         if not isinstance(found, dict):

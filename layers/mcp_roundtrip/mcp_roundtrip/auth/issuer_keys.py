@@ -12,16 +12,17 @@ public key never as the secret of an HMAC (RFC 8725 §2.1, §3.1).
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from jwt import PyJWK, PyJWTError, api_jws
+from msgspec import Struct, field
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.protocol.canonical import parse_object
@@ -45,15 +46,13 @@ Fetch = Callable[[str, float], bytes]
 """Takes a URL and a timeout in seconds, returns the document. Raises IssuerUnavailable."""
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = MappingProxyType(
-    {
-        ("RSA", None): _RSA,
-        ("EC", "P-256"): ("ES256",),
-        ("EC", "P-384"): ("ES384",),
-        ("EC", "P-521"): ("ES512",),
-        ("OKP", "Ed25519"): ("EdDSA",),
-    }
-)
+_ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = {
+    ("RSA", None): _RSA,
+    ("EC", "P-256"): ("ES256",),
+    ("EC", "P-384"): ("ES384",),
+    ("EC", "P-521"): ("ES512",),
+    ("OKP", "Ed25519"): ("EdDSA",),
+}
 """Key type and curve -> the algorithms of its signatures."""
 
 SIGNATURE_ALGORITHMS: Final = frozenset(name for names in _ALGORITHMS.values() for name in names)
@@ -71,30 +70,23 @@ KeySet = Mapping[tuple[str, str], Any]
 """(kid, algorithm) -> public key."""
 
 
-class IssuerKeys:
+class IssuerKeys(Struct, eq=False):
     """The keys of `issuer`, from `jwks_uri` or from the URL in its metadata.
 
     `clock` returns epoch seconds. `on_failure` is called for each refresh that fails, not for the requests
     after it. Threads may share an instance.
     """
 
-    def __init__(
-        self,
-        issuer: str,
-        jwks_uri: str | None,
-        fetch: Fetch,
-        clock: Callable[[], float],
-        on_failure: Callable[[IssuerUnavailable], None] = lambda failure: None,
-    ) -> None:
-        self._issuer = issuer
-        self._jwks_uri = jwks_uri
-        self._fetch = fetch
-        self._clock = clock
-        self._on_failure = on_failure
-        self._lock = threading.Lock()
-        self._keys: KeySet = {}
-        self._fetched_at = self._refreshed_at = float("-inf")
-        self._failure = "issuer_no_keys"
+    issuer: str
+    jwks_uri: str | None
+    fetch: Fetch
+    clock: Callable[[], float]
+    on_failure: Callable[[IssuerUnavailable], None] = lambda failure: None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _keys: KeySet = {}
+    _fetched_at: float = -math.inf
+    _refreshed_at: float = -math.inf
+    _failure: str = "issuer_no_keys"
 
     def verify(self, token: str, kid: str, algorithm: str) -> bytes | None:
         """Return the payload of a signed token; None if there is no such key.
@@ -121,36 +113,36 @@ class IssuerKeys:
         return usable.get(name)
 
     def _is_fresh(self, name: tuple[str, str]) -> bool:
-        return name in self._keys and self._clock() - self._fetched_at < REFRESH_AFTER_S
+        return name in self._keys and self.clock() - self._fetched_at < REFRESH_AFTER_S
 
     def _usable(self) -> KeySet:
-        return self._keys if self._clock() - self._fetched_at < EXPIRE_AFTER_S else {}
+        return self._keys if self.clock() - self._fetched_at < EXPIRE_AFTER_S else {}
 
     def _may_refresh(self) -> bool:
         interval_s = MIN_REFRESH_INTERVAL_S if self._usable() else RETRY_INTERVAL_S
-        return self._clock() - self._refreshed_at >= interval_s
+        return self.clock() - self._refreshed_at >= interval_s
 
     def _refresh(self) -> None:
         try:
             self._keys = self._fetch_keys()
-            self._fetched_at = self._clock()
+            self._fetched_at = self.clock()
             if not self._keys:  # the issuer has withdrawn all
                 raise IssuerUnavailable("issuer_no_keys")
         except IssuerUnavailable as failure:
             self._failure = failure.reason
-            self._on_failure(failure)
-        self._refreshed_at = self._clock()
+            self.on_failure(failure)
+        self._refreshed_at = self.clock()
 
     def _fetch_keys(self) -> KeySet:
-        deadline = self._clock() + TIMEOUT_S
+        deadline = self.clock() + TIMEOUT_S
 
         def fetch(url: str) -> bytes:
-            if (remaining := deadline - self._clock()) <= 0:
+            if (remaining := deadline - self.clock()) <= 0:
                 raise IssuerUnavailable("issuer_timeout")
-            return self._fetch(url, remaining)
+            return self.fetch(url, remaining)
 
         try:
-            return parse_key_set(fetch(self._jwks_uri or discover_jwks_uri(self._issuer, fetch)))
+            return parse_key_set(fetch(self.jwks_uri or discover_jwks_uri(self.issuer, fetch)))
         except ValueError:
             raise IssuerUnavailable("issuer_jwks") from None
 

@@ -8,25 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
+from msgspec import Struct
+
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import AuditFailed
 
 
-class CloudWatchAuditLog:
+class CloudWatchAuditLog(Struct, dict=True, eq=False):  # dict: for cached_property
     """Writes one log event at a time, and returns when CloudWatch Logs has stored it.
 
     The stream belongs to one execution environment, and is created at the first write.
     """
 
-    def __init__(self, client: Callable[[], AwsClient], group: str, stream: str) -> None:
-        self._make_client = client
-        self._group = group
-        self._stream = stream
-        self._has_stream = False
+    make_client: Callable[[], AwsClient]
+    group: str
+    stream: str
+    _has_stream: bool = False
 
     @cached_property
     def _client(self) -> AwsClient:
-        return self._make_client()
+        return self.make_client()
 
     def write(self, time_ms: int, line: str) -> None:
         """Store one line with its time in epoch milliseconds. Raises AuditFailed.
@@ -48,7 +49,7 @@ class CloudWatchAuditLog:
 
     def _create_stream(self) -> None:
         try:
-            self._client.call("CreateLogStream", logGroupName=self._group, logStreamName=self._stream)
+            self._client.call("CreateLogStream", logGroupName=self.group, logStreamName=self.stream)
         except AwsError as error:
             # Also after a repeated request.
             if error.code != "ResourceAlreadyExistsException":
@@ -58,38 +59,36 @@ class CloudWatchAuditLog:
     def _put(self, time_ms: int, line: str) -> None:
         answer = self._client.call(
             "PutLogEvents",
-            logGroupName=self._group,
-            logStreamName=self._stream,
+            logGroupName=self.group,
+            logStreamName=self.stream,
             logEvents=[{"timestamp": time_ms, "message": line}],
         )
         if answer.get("rejectedLogEventsInfo"):  # with status 200, for example if this clock is wrong
             raise AuditFailed("rejected")
 
 
-class AuditKey:
+class AuditKey(Struct, dict=True, eq=False):  # dict: for cached_property
     """The key of the hashes, which a KMS key (HMAC_256) derives once for each execution environment.
 
     The KMS key never leaves KMS, so the hash of a guessed subject can be computed only with permission to use
     it. The derived key is the same in all environments as long as the KMS key is.
     """
 
-    def __init__(self, client: Callable[[], AwsClient], key_id: str, issuer: str) -> None:
-        self._client = client
-        self._key_id = key_id
-        self._message = f"mcp-rs/v1/audit:{issuer}".encode()
+    make_client: Callable[[], AwsClient]
+    key_id: str
+    issuer: str
 
     @cached_property
     def secret(self) -> bytes:
         """32 bytes. Raises AuditFailed if KMS does not derive them."""
+        message = f"mcp-rs/v1/audit:{self.issuer}".encode()
         try:
-            answer = self._client().call(
-                "GenerateMac", KeyId=self._key_id, Message=self._message, MacAlgorithm="HMAC_SHA_256"
+            answer = self.make_client().call(
+                "GenerateMac", KeyId=self.key_id, Message=message, MacAlgorithm="HMAC_SHA_256"
             )
-            mac = answer["Mac"]
         except AwsError as error:
             raise AuditFailed(error.code) from error
-        except KeyError:
-            raise AuditFailed("malformed_answer") from None
+        mac = answer.get("Mac")
         if not isinstance(mac, bytes) or len(mac) != 32:
             raise AuditFailed("malformed_answer")
         return mac

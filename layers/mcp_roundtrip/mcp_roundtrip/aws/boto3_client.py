@@ -60,10 +60,10 @@ class Boto3Clients(AwsClients):
     """Creates clients that call boto3, with the same timeouts and attempts. boto3 reads `os.environ`."""
 
     def client(self, service: str) -> AwsClient:
-        return Boto3Client(create_boto3_client(service), self._on_request)
+        return Boto3Client(create_boto3_client(service), self.on_request)
 
     def invoke_client(self) -> AwsClient:
-        return Boto3InvokeClient(MAX_IDLE_BEFORE_INVOKE_S, self._on_request, self._clock)
+        return Boto3InvokeClient(MAX_IDLE_BEFORE_INVOKE_S, self.on_request, self.clock)
 
 
 class Boto3Client:

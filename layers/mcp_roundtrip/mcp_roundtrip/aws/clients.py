@@ -128,29 +128,23 @@ _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
 """Service -> its name in the variables of endpoints, if that differs from the upper-case name."""
 
 
-class AwsClients:
+class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached_property
     """A `ClientFactory` whose clients sign their requests themselves.
 
     The Region, the endpoint and the credentials come from the environment, as for every AWS SDK.
     `time_left_s` returns the seconds that the invocation has left, `clock` returns epoch seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        on_request: OnRequest = ignore_request,
-        time_left_s: Callable[[], float] = lambda: math.inf,
-        clock: Callable[[], float] = time.time,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        self._on_request = on_request
-        self._time_left_s = time_left_s
-        self._clock = clock
-        self._environment = os.environ if environment is None else environment
+    on_request: OnRequest = ignore_request
+    time_left_s: Callable[[], float] = lambda: math.inf
+    clock: Callable[[], float] = time.time
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    __repr__ = object.__repr__  # as that of `SignedClient`
 
     def client(self, service: str) -> AwsClient:
         first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
-        retries = StandardRetries(first_pause_s, self._time_left_s)
+        retries = StandardRetries(first_pause_s, self.time_left_s)
         return self._signed_client(service, retries, MAX_IDLE_S)
 
     def invoke_client(self) -> AwsClient:
@@ -158,32 +152,29 @@ class AwsClients:
 
     def _signed_client(self, service: str, retries: Retries, max_idle_s: float) -> SignedClient:
         for name in _BOTO3_VARIABLES:
-            if self._environment.get(name, "").lower() not in _WITHOUT_EFFECT:
+            if self.environment.get(name, "").lower() not in _WITHOUT_EFFECT:
                 raise _unsupported(f"{name} is set")
-        region = self._environment.get("AWS_DEFAULT_REGION")
+        region = self.environment.get("AWS_DEFAULT_REGION")
         if not region:
             raise _unsupported("AWS_DEFAULT_REGION is not set")
-        endpoint = find_endpoint(service, region, self._environment)
+        endpoint = find_endpoint(service, region, self.environment)
+        ca_bundle = self.environment.get("AWS_CA_BUNDLE") or self.environment.get("REQUESTS_CA_BUNDLE")
         return SignedClient(
             SERVICES[service],
             region,
             endpoint,
             self._credentials,
-            Connections(endpoint, max_idle_s, self._clock, ca_bundle=self._ca_bundle),
+            Connections(endpoint, max_idle_s, self.clock, ca_bundle=ca_bundle or None),
             retries,
-            on_request=self._on_request,
-            clock=self._clock,
-            environment=self._environment,
+            on_request=self.on_request,
+            clock=self.clock,
+            environment=self.environment,
         )
-
-    @property
-    def _ca_bundle(self) -> str | None:
-        return self._environment.get("AWS_CA_BUNDLE") or self._environment.get("REQUESTS_CA_BUNDLE") or None
 
     @cached_property
     def _credentials(self) -> CredentialSource:
         """The source for all clients: a container is asked once for all of them."""
-        credentials = find_credentials(self._environment)
+        credentials = find_credentials(self.environment)
         if credentials is None:
             raise _unsupported("no credentials are in the environment variables that Lambda sets")
         return credentials
@@ -276,11 +267,9 @@ class SignedClient(Struct, eq=False):
             service=self.service.name,
             at=self.clock(),
         )
-        return [*headers, ("User-Agent", USER_AGENT), *self._trace_header()]
-
-    def _trace_header(self) -> list[tuple[str, str]]:
-        """Return Lambda's trace id, with which AWS traces requests and stops recursive invocations."""
+        headers.append(("User-Agent", USER_AGENT))
         trace = self.environment.get("_X_AMZN_TRACE_ID")
-        if not trace or "AWS_LAMBDA_FUNCTION_NAME" not in self.environment:
-            return []
-        return [("X-Amzn-Trace-Id", quote(trace, safe="=;:+&[]{}\"',"))]
+        if trace and "AWS_LAMBDA_FUNCTION_NAME" in self.environment:
+            # With Lambda's trace id, AWS traces requests and stops recursive invocations.
+            headers.append(("X-Amzn-Trace-Id", quote(trace, safe="=;:+&[]{}\"',")))
+        return headers

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import SplitResult, quote
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_roundtrip.aws.client_interface import AwsError, Headers, NoResponse, NotSent
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
@@ -120,37 +121,35 @@ def _read_environment(environment: Mapping[str, str]) -> AwsCredentials:
     return AwsCredentials(environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"], token)
 
 
-class ContainerCredentials:
-    """Fetches credentials at the first use, and before they expire. Thread-safe."""
+class ContainerCredentials(Struct, eq=False):
+    """Fetches credentials at the first use, and before they expire. Thread-safe.
 
-    def __init__(
-        self,
-        endpoint: SplitResult,
-        environment: Mapping[str, str],
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Fetch nothing yet. `clock` returns epoch seconds; `sleep` pauses for a second between attempts."""
-        self._endpoint = endpoint
-        self._environment = environment
-        self._clock = clock
-        self._sleep = sleep
-        self._fetched: AwsCredentials | None = None
-        self._fetch_at = self._expires_at = float("-inf")
-        self._lock = threading.Lock()
+    `clock` returns epoch seconds; `sleep` pauses for a second between attempts.
+    """
+
+    endpoint: SplitResult
+    environment: Mapping[str, str]
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    _fetched: AwsCredentials | None = None
+    _fetch_at: float = -math.inf
+    _expires_at: float = -math.inf
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    __repr__ = object.__repr__  # that of a Struct would show the environment, which has a token
 
     def __call__(self) -> AwsCredentials:
         with self._lock:
-            if self._clock() >= self._expires_at:
+            if self.clock() >= self._expires_at:
                 self._refresh(_ATTEMPTS)
-            elif self._clock() >= self._fetch_at:
+            elif self.clock() >= self._fetch_at:
                 with suppress(AwsError):
                     self._refresh(1)
             assert self._fetched is not None
             return self._fetched
 
     def _refresh(self, attempts: int) -> None:
-        self._fetch_at = self._clock() + RETRY_S
+        self._fetch_at = self.clock() + RETRY_S
         self._fetched, self._expires_at = self._fetch(attempts)
         self._fetch_at = self._expires_at - REFRESH_BEFORE_S
 
@@ -159,17 +158,17 @@ class ContainerCredentials:
             try:
                 return self._request()
             except AwsError:
-                self._sleep(1)
+                self.sleep(1)
         return self._request()
 
     def _request(self) -> tuple[AwsCredentials, float]:
         """Return the credentials and their expiry in epoch seconds. Raises AwsError."""
-        headers = [("Host", self._endpoint.netloc), ("Accept", "application/json"), ("Connection", "close")]
-        if token := self._environment.get(CONTAINER_TOKEN):
+        headers = [("Host", self.endpoint.netloc), ("Accept", "application/json"), ("Connection", "close")]
+        if token := self.environment.get(CONTAINER_TOKEN):
             headers.append(("Authorization", token))
-        connections = Connections(self._endpoint, 0)
+        connections = Connections(self.endpoint, 0)
         try:
-            response = connections.request("GET", self._endpoint.path or "/", headers, None, _TIMEOUT_S)
+            response = connections.request("GET", self.endpoint.path or "/", headers, None, _TIMEOUT_S)
         except ValueError as error:  # a line feed in the token
             raise AwsError("credentials_token") from error
         except (NotSent, NoResponse) as error:  # the request that needs the credentials must not be repeated

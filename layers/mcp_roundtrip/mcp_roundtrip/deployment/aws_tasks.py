@@ -9,25 +9,19 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.invocation import AwsDispatcher
 from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.service import Tasks
 
 
 def make_tasks(settings: Settings, observer: Observer, clients: ClientFactory) -> Tasks:
     """Create the tasks. Raises SettingsError."""
-
-    def on_abandoned(task_id: str) -> None:
-        observer.record("task_abandoned", task=task_id)
-
-    def on_dispatch_failed(task_id: str, error: StoreError) -> None:
-        observer.record_failure("dispatch_failed", error, task=task_id)
-
     return Tasks(
         DynamoStore(clients.client("dynamodb"), settings.required("task_table")),
         AwsDispatcher(clients, _clock_ms, settings.task_queue),
         clock_ms=_clock_ms,
-        on_abandoned=on_abandoned,
-        on_dispatch_failed=on_dispatch_failed,
+        on_abandoned=lambda task_id: observer.record("task_abandoned", task=task_id),
+        on_dispatch_failed=lambda task_id, error: observer.record_failure(
+            "dispatch_failed", error, task=task_id
+        ),
         max_open=settings.max_open_tasks,
     )
 

@@ -83,10 +83,6 @@ def prewarm(function: Literal["server", "front_door"]) -> None:
         with suppress(ImportError):  # the request that needs it fails
             import_module(name)
     if initialization_type() == SNAP_START:
-        _reseed_after_restore()
-
-
-def _reseed_after_restore() -> None:
-    """Seed `random` after a restore: environments of one snapshot share its state, and a tool may use it."""
-    # Only runtimes with SnapStart have this module.
-    import_module("snapshot_restore_py").register_after_restore(random.seed)
+        # Environments of one snapshot share the state of `random`, and a tool may use it. Only runtimes with
+        # SnapStart have the module.
+        import_module("snapshot_restore_py").register_after_restore(random.seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -15,42 +14,38 @@ from mcp_roundtrip.internal_errors import SettingsError
 MAX_NAMES: Final = 5
 """Features that a message names."""
 
-_NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = MappingProxyType(
-    {
-        "tasks": (("task_table", "task_worker", "task_queue", "audience"), "calls of {} cannot become tasks"),
-        "work": (("task_table", "task_queue"), "the worker has no task of {}"),
-        "task methods": (("task_table", "audience"), "the tasks of {} cannot be polled"),
-        "forwarding": (("owners",), "no call reaches {}"),
-        "states": (
-            ("state_key_arn", "state_encryption_key_arn", "audience"),
-            "{} cannot ask, nor continue a call that is out of time",
-        ),
-        "page": (
-            ("task_table",),
-            "{} cannot ask users whose client has neither elicitation nor MCP Apps",
-        ),
-        "scopes": (("scope_context_key",), "no caller has the scopes that {} requires"),
-    }
-)
+_NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "tasks": (("task_table", "task_worker", "task_queue", "audience"), "calls of {} cannot become tasks"),
+    "work": (("task_table", "task_queue"), "the worker has no task of {}"),
+    "task methods": (("task_table", "audience"), "the tasks of {} cannot be polled"),
+    "forwarding": (("owners",), "no call reaches {}"),
+    "states": (
+        ("state_key_arn", "state_encryption_key_arn", "audience"),
+        "{} cannot ask, nor continue a call that is out of time",
+    ),
+    "page": (
+        ("task_table",),
+        "{} cannot ask users whose client has neither elicitation nor MCP Apps",
+    ),
+    "scopes": (("scope_context_key",), "no caller has the scopes that {} requires"),
+}
 """What features do -> the settings without which they cannot do it, and what happens then."""
 
-_REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "task_table": "set it to the name of the stack's task table",
-        "task_worker": (
-            "set it to the ARN of the worker function with its version, as `make new-tool NAME=… TASKS=1` "
-            "does in template.yaml"
-        ),
-        "task_queue": "set it to the URL of the worker's queue",
-        "audience": "set it to the URI that clients use, because a task outlives its request",
-        "owners": "set it to the name or ARN of the owners' functions, with * for the owner",
-        "state_key_arn": "set it to the ARN of a KMS key (ECC_NIST_P256)",
-        "state_encryption_key_arn": (
-            "set it to the ARN of a KMS key (HMAC_256), or MCP_STATE_ENCRYPTION to disabled"
-        ),
-        "scope_context_key": "set it to the member of the authorizer's context that has the scopes",
-    }
-)
+_REMEDIES: Final[Mapping[str, str]] = {
+    "task_table": "set it to the name of the stack's task table",
+    "task_worker": (
+        "set it to the ARN of the worker function with its version, as `make new-tool NAME=… TASKS=1` "
+        "does in template.yaml"
+    ),
+    "task_queue": "set it to the URL of the worker's queue",
+    "audience": "set it to the URI that clients use, because a task outlives its request",
+    "owners": "set it to the name or ARN of the owners' functions, with * for the owner",
+    "state_key_arn": "set it to the ARN of a KMS key (ECC_NIST_P256)",
+    "state_encryption_key_arn": (
+        "set it to the ARN of a KMS key (HMAC_256), or MCP_STATE_ENCRYPTION to disabled"
+    ),
+    "scope_context_key": "set it to the member of the authorizer's context that has the scopes",
+}
 
 _NEEDS_WITHOUT_ERROR: Final = frozenset({"states", "page", "scopes"})
 """A feature that can ask may do so rarely or never, and other callers can be asked."""

@@ -11,20 +11,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.deployment.settings import Settings
     from mcp_roundtrip.observing.tracer import Tracer
-    from mcp_roundtrip.state.claims import Binding, OpenState
-    from mcp_roundtrip.state.codec import Links
+    from mcp_roundtrip.state.codec import Links, RequestStateCodec
     from mcp_roundtrip.tasks.lease import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
-
-
-class StateCodec(Protocol):
-    """Seals and opens `requestState` (see `state.codec.RequestStateCodec`)."""
-
-    def seal(self, binding: Binding, payload: Any, *, round: int, first_issued_at: int | None) -> str:  # noqa: A002 - the claim's name
-        """Return a state. Raises StateTooLarge, StateRejected (the flow has expired) or KeyServiceError."""
-
-    def open(self, binding: Binding, token: Any) -> OpenState:
-        """Return the content of a state. Raises StateRejected or KeyServiceError."""
 
 
 class Observer(Protocol):
@@ -95,7 +84,7 @@ class Ports(Struct, frozen=True):
     pause_ms: Callable[[float], None]
     wait_ms: WaitMs
     random_bytes: Callable[[int], bytes]
-    state_codec: Callable[[], StateCodec]
+    state_codec: Callable[[], RequestStateCodec]
     links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
     tasks: Callable[[], Tasks]

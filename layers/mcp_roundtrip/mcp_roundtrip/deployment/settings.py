@@ -4,7 +4,6 @@
 
 import re
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct, ValidationError, convert
@@ -26,7 +25,7 @@ ADOT_WRAPPER: Final = "/opt/otel-instrument"
 """The script of an OpenTelemetry layer for Python that starts the function."""
 
 # A state lasts at most one epoch, so that one of two keys encrypted it; a certificate of 1,800 s outlasts it.
-_MAX_ROUND_TTL_S: Final = MappingProxyType({"direct": 3_600, "delegated": 1_200})
+_MAX_ROUND_TTL_S: Final[Mapping[str, int]] = {"direct": 3_600, "delegated": 1_200}
 
 _MAX_COUNT: Final = 10**9 - 1
 
@@ -57,14 +56,12 @@ class Audit(Struct, frozen=True):
     log_group: str
 
 
-_OF_MODES: Final = MappingProxyType(
-    {
-        (AuthMode.LAMBDA,): ("principal_context_key", "scope_context_key"),
-        (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA): ("token_issuer", "scope_prefix"),
-        (AuthMode.BEARER,): ("token_jwks_uri", "token_algorithms", "token_type", "token_audience"),
-        (AuthMode.IAM,): ("iam_principal",),
-    }
-)
+_OF_MODES: Final[Mapping[tuple[AuthMode, ...], tuple[str, ...]]] = {
+    (AuthMode.LAMBDA,): ("principal_context_key", "scope_context_key"),
+    (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA): ("token_issuer", "scope_prefix"),
+    (AuthMode.BEARER,): ("token_jwks_uri", "token_algorithms", "token_type", "token_audience"),
+    (AuthMode.IAM,): ("iam_principal",),
+}
 """Modes -> settings that have an effect only with one of them, so they are refused with another."""
 
 
@@ -229,10 +226,10 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
         return SettingsError(PREFIX + name.upper(), problem)
 
 
-VARIABLES: Final = MappingProxyType({PREFIX + name.upper(): name for name in Settings.__struct_fields__})
+VARIABLES: Final[Mapping[str, str]] = {PREFIX + name.upper(): name for name in Settings.__struct_fields__}
 
 _OPTIONAL: Final = Settings.__struct_fields__[1:]  # the first one is the mode
-DEFAULTS: Final = MappingProxyType(dict(zip(_OPTIONAL, Settings.__struct_defaults__, strict=True)))
+DEFAULTS: Final[Mapping[str, Any]] = dict(zip(_OPTIONAL, Settings.__struct_defaults__, strict=True))
 
 
 def load_settings(environment: Mapping[str, str]) -> Settings:

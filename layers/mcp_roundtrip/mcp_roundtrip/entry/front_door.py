@@ -221,27 +221,12 @@ class FrontDoor:
     ) -> HttpResponse | None:
         """Return the response to a request for the path of an owner; None for the front door's own paths.
 
-        Raises ProtocolError with status 404 for a name that no owner has.
+        It is the owner's, or the error for a request that could not be forwarded. Raises ProtocolError with
+        status 404 for a name that no owner has.
         """
         owner = self._owner_in_path(request.path, ports)
-        return None if owner is None else self._forward_unread(owner, request, ports, invocation)
-
-    def _owner_in_path(self, path: str, ports: Ports) -> str | None:
-        before, found, name = path.rpartition(OWNER_PATHS)
-        if not found or _WELL_KNOWN in f"{before}/":
+        if owner is None:
             return None
-        # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
-        is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
-        if name in self.catalog.owners and not is_nested:
-            return name
-        if _is_own_path(path, ports):
-            return None
-        raise ProtocolError(INVALID_REQUEST, "There is no such tool", http_status=404)
-
-    def _forward_unread(
-        self, owner: str, request: HttpRequest, ports: Ports, invocation: Invocation
-    ) -> HttpResponse:
-        """Return the response of the owner, or the error for a request that could not be forwarded."""
         try:
             response = forward(owner, ports, invocation)
         except (ForwardingFailed, SettingsError) as error:
@@ -257,6 +242,18 @@ class FrontDoor:
             return error_response(request_id, reply, request, ports.observer, status)
         ports.observer.record("request_forwarded", owner=owner)
         return response
+
+    def _owner_in_path(self, path: str, ports: Ports) -> str | None:
+        before, found, name = path.rpartition(OWNER_PATHS)
+        if not found or _WELL_KNOWN in f"{before}/":
+            return None
+        # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
+        is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
+        if name in self.catalog.owners and not is_nested:
+            return name
+        if _is_own_path(path, ports):
+            return None
+        raise ProtocolError(INVALID_REQUEST, "There is no such tool", http_status=404)
 
     def _note_unread_request(
         self, unread: ValidRequest, request: HttpRequest, ports: Ports, invocation: Invocation

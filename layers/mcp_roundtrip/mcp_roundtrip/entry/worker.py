@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.deployment.ports import Ports
@@ -154,17 +153,13 @@ class WorkerInvocation(Struct, frozen=True):
         delivery = Delivery(delivery_id, remaining_ms, self.lease_ms, on_renewed)
         run_worker = partial(self._run_worker, pk, delivery)
         if self.ports.audit is None:
-            return run_worker(self.ports, invocation)
+            return run_worker(invocation)
         return work_with_audit(run_worker, self.ports, invocation)
 
-    def _run_worker(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
-        observer, task_id = ports.observer, task_id_in(pk)
-
-        def on_abandoned(abandoned: str) -> None:
-            observer.record("task_abandoned", task=abandoned)
-
+    def _run_worker(self, pk: str, delivery: Delivery, invocation: Invocation) -> Task | None:
+        ports, observer, task_id = self.ports, self.ports.observer, task_id_in(pk)
         worker = Worker(
-            replace(ports.tasks(), on_abandoned=on_abandoned),
+            ports.tasks(),
             TaskRunner(self.server_tools, ports, invocation),
             lambda event, error: observer.record_failure(event, error, task=task_id),
             lambda lost: observer.record("lease_lost", task=lost),

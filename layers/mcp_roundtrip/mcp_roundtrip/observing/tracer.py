@@ -220,33 +220,27 @@ class TracedClients(Struct, frozen=True):
         return TracedClient(self.clients.invoke_client(), "lambda", self.tracer)
 
 
-class TracedClient:
+class TracedClient(Struct, frozen=True, eq=False):
     """Makes a span of each call of another client. The span covers all attempts."""
 
-    def __init__(self, client: AwsClient, service: str, tracer: Tracer) -> None:
-        self._client = client
-        self._service = _SERVICES.get(service, service)
-        self._tracer = tracer
+    client: AwsClient
+    service: str
+    tracer: Tracer
 
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
-        if self._tracer.current() is None:
-            return self._client.call(operation, timeout_s=timeout_s, **parameters)
-        name = f"{self._service}.{operation}"
-        attributes = self._attributes(operation)
-        with self._tracer.span(name, SpanKind.CLIENT, attributes, on_error=_describe_error):
-            return self._client.call(operation, timeout_s=timeout_s, **parameters)
+        if self.tracer.current() is None:
+            return self.client.call(operation, timeout_s=timeout_s, **parameters)
+        service = _SERVICES.get(self.service, self.service)
+        attributes = {"rpc.system.name": "aws-api", "rpc.method": f"{service}/{operation}"}
+        if self.service == "dynamodb":
+            attributes |= {"db.system.name": "aws.dynamodb", "db.operation.name": operation}
+        with self.tracer.span(
+            f"{service}.{operation}", SpanKind.CLIENT, attributes, on_error=_describe_error
+        ):
+            return self.client.call(operation, timeout_s=timeout_s, **parameters)
 
     def close(self) -> None:
-        self._client.close()
-
-    def _attributes(self, operation: str) -> dict[str, Attribute]:
-        attributes: dict[str, Attribute] = {
-            "rpc.system.name": "aws-api",
-            "rpc.method": f"{self._service}/{operation}",
-        }
-        if self._service == "DynamoDB":
-            attributes |= {"db.system.name": "aws.dynamodb", "db.operation.name": operation}
-        return attributes
+        self.client.close()
 
 
 def _describe_error(span: Span, error: Exception) -> None:

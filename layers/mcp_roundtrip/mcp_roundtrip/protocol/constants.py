@@ -77,16 +77,14 @@ UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
 UI_MIME_TYPE: Final = "text/html;profile=mcp-app"
 """The MIME type of an app (SEP-1865)."""
 
-NAME_PARAMETER: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        TOOLS_CALL: "name",
-        PROMPTS_GET: "name",
-        RESOURCES_READ: "uri",
-        TASKS_GET: "taskId",
-        TASKS_UPDATE: "taskId",
-        TASKS_CANCEL: "taskId",
-    }
-)
+NAME_PARAMETER: Final[Mapping[str, str]] = {
+    TOOLS_CALL: "name",
+    PROMPTS_GET: "name",
+    RESOURCES_READ: "uri",
+    TASKS_GET: "taskId",
+    TASKS_UPDATE: "taskId",
+    TASKS_CANCEL: "taskId",
+}
 """Method -> the parameter that its `Mcp-Name` header mirrors (SEP-2243; for tasks, SEP-2663)."""
 
 NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, PROMPTS_GET, RESOURCES_READ})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -90,19 +89,17 @@ class HttpResponse(Struct, frozen=True):
             force_setattr(self, "body", _replace_lone_surrogates(self.body))
 
 
-HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
-    {
-        PARSE_ERROR: 400,
-        INVALID_REQUEST: 400,
-        METHOD_NOT_FOUND: 404,
-        INVALID_PARAMS: 400,
-        HEADER_MISMATCH: 400,
-        MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
-        UNSUPPORTED_PROTOCOL_VERSION: 400,
-        # Not 500: some clients do not read the body of a 5xx.
-        INTERNAL_ERROR: 200,
-    }
-)
+HTTP_STATUS: Final[Mapping[int, int]] = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    METHOD_NOT_FOUND: 404,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
+    UNSUPPORTED_PROTOCOL_VERSION: 400,
+    # Not 500: some clients do not read the body of a 5xx.
+    INTERNAL_ERROR: 200,
+}
 """Error code -> HTTP status."""
 
 

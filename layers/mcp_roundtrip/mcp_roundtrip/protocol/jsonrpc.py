@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -154,15 +153,13 @@ def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-_REMEDIES: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        -32002: "it belongs to earlier versions of MCP; raise ResourceNotFound",
-        -32042: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
-        HEADER_MISMATCH: "the server checks headers; raise ToolError",
-        MISSING_REQUIRED_CLIENT_CAPABILITY: "raise MissingClientCapability, or declare requires=",
-        UNSUPPORTED_PROTOCOL_VERSION: "the server checks versions; raise ToolError",
-    }
-)
+_REMEDIES: Final[Mapping[int, str]] = {
+    -32002: "it belongs to earlier versions of MCP; raise ResourceNotFound",
+    -32042: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
+    HEADER_MISMATCH: "the server checks headers; raise ToolError",
+    MISSING_REQUIRED_CLIENT_CAPABILITY: "raise MissingClientCapability, or declare requires=",
+    UNSUPPORTED_PROTOCOL_VERSION: "the server checks versions; raise ToolError",
+}
 
 RESERVED_CODES: Final = range(-32768, -31999)
 """The codes that JSON-RPC and MCP reserve (basic/index, "Error Codes")."""

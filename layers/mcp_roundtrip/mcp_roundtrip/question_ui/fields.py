@@ -15,10 +15,7 @@ from datetime import date, datetime
 from math import isfinite
 from typing import Any, Final
 
-from msgspec import Struct
-
-MISSING: Final = object()
-"""The field was left empty, and the answer does not contain it."""
+from msgspec import UNSET, Struct
 
 MAX_DIGITS: Final = 400
 
@@ -53,7 +50,7 @@ class FormField(Struct, frozen=True):
         raise NotImplementedError
 
     def read(self, values: Sequence[str]) -> Any:
-        """Return the property's value, or MISSING. Raises FieldError."""
+        """Return the property's value, or UNSET if the answer does not contain it. Raises FieldError."""
         raise NotImplementedError
 
     def hint(self) -> str:
@@ -61,10 +58,10 @@ class FormField(Struct, frozen=True):
         return ""
 
     def _missing(self, request: str) -> Any:
-        """Return MISSING. Raises FieldError with `request` if the property is required."""
+        """Return UNSET. Raises FieldError with `request` if the property is required."""
         if self.required:
             raise FieldError(request)
-        return MISSING
+        return UNSET
 
 
 class TextField(FormField, frozen=True):
@@ -219,7 +216,7 @@ class MultipleChoiceField(FormField, frozen=True):
             raise FieldError("Choose each answer once.")
         chosen = [_option(self.options, value) for value in values]
         if not chosen and not self.required and self.default is None:
-            return MISSING
+            return UNSET
         if len(chosen) < self.min_items or (self.max_items is not None and len(chosen) > self.max_items):
             raise FieldError(self.hint())
         return chosen

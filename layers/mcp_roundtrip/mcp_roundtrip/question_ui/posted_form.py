@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
-from mcp_roundtrip.question_ui.fields import MISSING, FieldError, FormField, make_field
+from mcp_roundtrip.question_ui.fields import FieldError, FormField, make_field
 
 MAX_BODY_BYTES: Final = 1_000_000
 """Limit of a form's body. Answers are stored in items of at most 400 KB."""
@@ -129,7 +129,7 @@ def _read_content(fields: Sequence[FormField], posted: Values, errors: dict[str,
         except FieldError as error:
             errors[each.name] = str(error)
             continue
-        if value is not MISSING:
+        if value is not UNSET:
             content[each.key] = value
     return content
 

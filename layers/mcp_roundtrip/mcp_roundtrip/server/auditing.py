@@ -296,12 +296,12 @@ def respond_with_audit(
 
 
 def work_with_audit(
-    work: Callable[[Ports, Invocation], Task | None], ports: Ports, invocation: Invocation
+    work: Callable[[Invocation], Task | None], ports: Ports, invocation: Invocation
 ) -> Task | None:
-    """Run a pass of a worker, and record its operation. Raises as `work`. `ports`: of `with_audited_ends`."""
+    """Run a pass of a worker, and record its operation. Raises as `work`."""
     operation = AuditedOperation(ports, invocation.correlation_id, worker=True)
     try:
-        task = work(ports, replace(invocation, operation=operation))
+        task = work(replace(invocation, operation=operation))
     except Exception as error:
         operation.end_pass(error)
         raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.results import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.limit import Owner, TaskLimit, TooManyOpenTasks
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import (
     CLIENT,
     RETENTION_MS,
@@ -42,9 +42,6 @@ from mcp_roundtrip.tasks.related_items import (
     with_result,
 )
 from mcp_roundtrip.tasks.watchdog import Watchdog
-
-UPDATE_ATTEMPTS: Final = 8
-"""The attempts for an update that concurrent updates prevent."""
 
 
 class UnknownTask(McpRoundtripError):
@@ -105,35 +102,23 @@ class Tasks(Watchdog, frozen=True):
             created_in=created_in,
         )
         owner = Owner(principal, session, journal.flow_id)
-        if continued is not None:
-            return self._create_from_parked(continued, owner, task, call, journal)
-        self._create_first(owner, task, call, journal, flow)
-        self._dispatch(task)
-        return task
-
-    def _create_from_parked(
-        self, parked: Task, owner: Owner, task: Task, call: TaskCall, journal: Journal
-    ) -> Task:
-        """Write the task that a parked call becomes; return the one that an earlier pass has written."""
-        if (present := self.store.get(task.pk, TASK)) is not None:
-            return Task.from_item(present)
-        task = replace(
-            task,
-            issued_counts={**task.issued_counts, **parked.issued_counts},
-            expires_s=max(task.expires_s, parked.expires_s),  # the parked call outlives its flow
-        )
-        put_history(self.store, task, call, journal)
-        self.limit.replace(owner, parked, task, is_counted=True)
+        if continued is None:
+            self._create_first(owner, task, call, journal, flow)
+        else:
+            if (present := read_task(self.store, task.pk)) is not None:
+                return present
+            task = replace(
+                task,
+                issued_counts={**task.issued_counts, **continued.issued_counts},
+                expires_s=max(task.expires_s, continued.expires_s),  # the parked call outlives its flow
+            )
+            put_history(self.store, task, call, journal)
+            self.limit.replace(owner, continued, task, is_counted=True)
         self._dispatch(task)
         return task
 
     def _create_first(
-        self,
-        owner: Owner,
-        task: Task,
-        call: TaskCall,
-        journal: Journal,
-        flow: Flow | None,
+        self, owner: Owner, task: Task, call: TaskCall, journal: Journal, flow: Flow | None
     ) -> None:
         """Write a task that continues no parked call. Raises as `create`."""
         naming = [] if flow is None else [name_task(flow.index_key, task)]
@@ -202,7 +187,7 @@ class Tasks(Watchdog, frozen=True):
         the limit of an item, and MalformedInputResponse if one of them is no result of its request.
         """
         submission, written = self.random_bytes(8).hex(), set[str]()
-        for _ in range(UPDATE_ATTEMPTS):
+        for _ in range(WRITE_ATTEMPTS):
             task = self._read(pk)
             asked = {key: each for key, each in task.requests.items() if each.channel in channels}
             answered = responses.keys() & asked
