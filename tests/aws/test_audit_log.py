@@ -9,14 +9,18 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.deployment.aws_ports import AwsPorts
+from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.internal_errors import AuditFailed
+from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
-from support.aws_clients import CLIENTS, FUNCTION, KINDS, REGION
+from support.aws_clients import CLIENTS, FUNCTION, KINDS, REGION, OneClient
 from support.fake_kms import serve as serve_kms
 from support.moto_server import serve_moto
 
@@ -90,15 +94,24 @@ def test_a_stream_that_was_deleted_is_created_again():
     assert logs.calls == [*created, "PutLogEvents", *created]
 
 
+def hash_key_of(client: AwsClient) -> Callable[[], bytes]:
+    """Return what derives the key of an environment of the deployment `shop`."""
+    audit = Audit("hash", GROUP)
+    settings = Settings(AuthMode.NONE, issuer="shop", audit=audit)
+    hash_key = AwsPorts(settings, RecordingObserver(), OneClient(client)).audit_log(audit).hash_key
+    assert hash_key is not None
+    return hash_key
+
+
 def test_each_environment_derives_the_same_key_with_one_call():
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     with serve_kms(kms) as served:
         client = client_of("kms", served.url)
-        keys = [AuditKey(lambda: client, "alias/shop-audit", "shop") for _ in range(2)]
-        assert keys[0].secret == keys[0].secret == keys[1].secret
+        keys = [hash_key_of(client) for _ in range(2)]
+        assert keys[0]() == keys[0]() == keys[1]()
         assert kms.calls["GenerateMac"] == 2
-        assert AuditKey(lambda: client, "alias/shop-audit", "other").secret != keys[0].secret
+        assert derive_audit_key(client, "alias/shop-audit", "other") != keys[0]()
 
 
 @pytest.mark.parametrize(
@@ -107,8 +120,8 @@ def test_each_environment_derives_the_same_key_with_one_call():
 def test_a_key_that_cannot_be_derived_is_a_failure_and_is_tried_again(answer):
     client = create_autospec(AwsClient, instance=True)
     client.call.side_effect = [answer, answer]
-    key = AuditKey(lambda: client, "alias/shop-audit", "shop")
+    key = hash_key_of(client)
     for _ in range(2):
         with pytest.raises(AuditFailed):
-            _ = key.secret
+            key()
     assert client.call.call_count == 2

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
 from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaForwarder
@@ -88,7 +88,7 @@ OPERATIONS = {
     "Sign": kms(sign, SIGNED),
     "GenerateMac": kms(lambda client: KmsMacKey(client, ARN).mac(b"m"), MAC),
     "GenerateMac of the audit log": Operation(
-        "kms", AuditFailed, lambda client: AuditKey(lambda: client, ARN, "i").secret, MAC
+        "kms", AuditFailed, lambda client: derive_audit_key(client, ARN, "i"), MAC
     ),
     "GetItem": dynamodb(lambda client: store(client).get("p", "M"), {"Item": ITEM}),
     "PutItem": dynamodb(lambda client: store(client).put_new(NEW)),

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.aws.audit_log import AuditKey
+from mcp_roundtrip.aws.audit_log import derive_audit_key
 from mcp_roundtrip.observing.audit_records import hashed_caller
 from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import WITH_TASKS
@@ -146,7 +146,7 @@ def test_the_program_of_the_guide_prints_the_hash_of_the_records(monkeypatch, ca
     [program] = blocks_of(GUIDE, "python")
     run_blocks(program)
     client: Any = SimpleNamespace(call=lambda operation, **given: generate(**given))
-    key = AuditKey(lambda: client, "alias/shop-audit", "shop").secret
+    key = derive_audit_key(client, "alias/shop-audit", "shop")
     expected = hashed_caller(Principal("jwt", "alice", "https://id.test", "app"), key)["subject_hash"]
     assert capsys.readouterr().out.strip() == expected
     assert len(base64.urlsafe_b64decode(expected)) == 18

@@ -6,7 +6,6 @@ https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogE
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -14,20 +13,16 @@ from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import AuditFailed
 
 
-class CloudWatchAuditLog(Struct, dict=True, eq=False):  # dict: for cached_property
+class CloudWatchAuditLog(Struct, eq=False):
     """Writes one log event at a time, and returns when CloudWatch Logs has stored it.
 
     The stream belongs to one execution environment, and is created at the first write.
     """
 
-    make_client: Callable[[], AwsClient]
+    client: Callable[[], AwsClient]
     group: str
     stream: str
     _has_stream: bool = False
-
-    @cached_property
-    def _client(self) -> AwsClient:
-        return self.make_client()
 
     def write(self, time_ms: int, line: str) -> None:
         """Store one line with its time in epoch milliseconds. Raises AuditFailed.
@@ -49,7 +44,7 @@ class CloudWatchAuditLog(Struct, dict=True, eq=False):  # dict: for cached_prope
 
     def _create_stream(self) -> None:
         try:
-            self._client.call("CreateLogStream", logGroupName=self.group, logStreamName=self.stream)
+            self.client().call("CreateLogStream", logGroupName=self.group, logStreamName=self.stream)
         except AwsError as error:
             # Also after a repeated request.
             if error.code != "ResourceAlreadyExistsException":
@@ -57,7 +52,7 @@ class CloudWatchAuditLog(Struct, dict=True, eq=False):  # dict: for cached_prope
         self._has_stream = True
 
     def _put(self, time_ms: int, line: str) -> None:
-        answer = self._client.call(
+        answer = self.client().call(
             "PutLogEvents",
             logGroupName=self.group,
             logStreamName=self.stream,
@@ -67,28 +62,18 @@ class CloudWatchAuditLog(Struct, dict=True, eq=False):  # dict: for cached_prope
             raise AuditFailed("rejected")
 
 
-class AuditKey(Struct, dict=True, eq=False):  # dict: for cached_property
-    """The key of the hashes, which a KMS key (HMAC_256) derives once for each execution environment.
+def derive_audit_key(client: AwsClient, key_id: str, issuer: str) -> bytes:
+    """Return the key of the hashes: 32 bytes, which a KMS key (HMAC_256) derives. Raises AuditFailed.
 
     The KMS key never leaves KMS, so the hash of a guessed subject can be computed only with permission to use
     it. The derived key is the same in all environments as long as the KMS key is.
     """
-
-    make_client: Callable[[], AwsClient]
-    key_id: str
-    issuer: str
-
-    @cached_property
-    def secret(self) -> bytes:
-        """32 bytes. Raises AuditFailed if KMS does not derive them."""
-        message = f"mcp-rs/v1/audit:{self.issuer}".encode()
-        try:
-            answer = self.make_client().call(
-                "GenerateMac", KeyId=self.key_id, Message=message, MacAlgorithm="HMAC_SHA_256"
-            )
-        except AwsError as error:
-            raise AuditFailed(error.code) from error
-        mac = answer.get("Mac")
-        if not isinstance(mac, bytes) or len(mac) != 32:
-            raise AuditFailed("malformed_answer")
-        return mac
+    message = f"mcp-rs/v1/audit:{issuer}".encode()
+    try:
+        answer = client.call("GenerateMac", KeyId=key_id, Message=message, MacAlgorithm="HMAC_SHA_256")
+    except AwsError as error:
+        raise AuditFailed(error.code) from error
+    mac = answer.get("Mac")
+    if not isinstance(mac, bytes) or len(mac) != 32:
+        raise AuditFailed("malformed_answer")
+    return mac

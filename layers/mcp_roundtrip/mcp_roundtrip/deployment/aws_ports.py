@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -63,19 +63,21 @@ class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
 
     def audit_log(self, audit: Audit) -> AuditLog:
         """Return the audit log. In mode `hash`, the KMS key `alias/<issuer>-audit` derives its key."""
-        from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog  # off by default
+        from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key  # off by default
 
         issuer = self.settings.issuer or ""
         function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
         # Versions of a function, and functions with one log group, have different streams.
         stream = os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{function}/{os.urandom(16).hex()}"
         stream = stream.replace(":", "_")
-        log = CloudWatchAuditLog(lambda: self.clients.client("logs"), audit.log_group, stream)
-        key = AuditKey(lambda: self.clients.client("kms"), f"alias/{issuer}-audit", issuer)
+        log = CloudWatchAuditLog(cache(lambda: self.clients.client("logs")), audit.log_group, stream)
+        hash_key = cache(
+            lambda: derive_audit_key(self.clients.client("kms"), f"alias/{issuer}-audit", issuer)
+        )
         return AuditLog(
             log.write,
             source={"stack": issuer, "function": function.removeprefix(f"{issuer}_") if issuer else function},
-            hash_key=None if audit.mode == "principal" else lambda: key.secret,
+            hash_key=None if audit.mode == "principal" else hash_key,
             trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
         )
 
