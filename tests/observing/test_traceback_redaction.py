@@ -37,6 +37,11 @@ def test_location_and_kind_of_an_error_are_not_redacted():
         ("GET /users/ada%40example.com", "ada@example.com"),
         ("GET /search?q=M%C3%BCnchen+Ost", "M\u00fcnchen Ost"),
         ("GET /files/a/b%20c", "a/b c"),
+        ("url: /phones/+49%20170%201234567 (Caused by", "+49 170 1234567"),
+        ("for url 'https://core.test/customers/M%C3%BCller,%20J%C3%B6rg'", "M\u00fcller, J\u00f6rg"),
+        ('answered b\'{"name": "M\\\\u00fcller"}\'', "M\u00fcller"),
+        ('answered b\'{"name": "M\\xc3\\xbcller"}\'', "M\u00fcller"),
+        ("'customer \"O\\'Brien\" is unknown'", "O'Brien"),
     ],
 )
 def test_a_value_is_redacted_in_any_spelling(message, values_of_request):

@@ -18,13 +18,16 @@ MIN_LENGTH: Final = 4
 MAX_MESSAGE: Final = 16_384
 """Longer messages are omitted instead of searched."""
 
-MAX_VALUES: Final = 10_000
+MAX_VALUES: Final = 5_000
 """With more values, all messages are omitted, so that the failure of a large request stays fast."""
 
 _FRAME: Final = r'[\s|+-]*File ".*", line \d+, in '
 
 # pydantic shortens the values in its messages, so they would not be found.
 _PYDANTIC_INPUT: Final = r"(?<=input_value=).*(?=, input_type=)"
+
+_SAFE: Final = ("", "/", "!#$%&'()*+,/:;=?@[]~")
+"""What URLs contain unchanged: as `quote` writes them and, the last, as requests, httpx and urllib3 do."""
 
 _PLACEHOLDER: Final = "\0"  # shorter than any value, so that no value is found in it
 
@@ -55,16 +58,20 @@ def _spellings(values: Any) -> list[str] | None:
     lines = {line.strip() for text in texts for line in islice(text.splitlines(), MAX_VALUES + 1)}
     if len(texts | lines) > MAX_VALUES:
         return None
-    spellings: set[str] = set()
-    for text in texts | lines:
-        spellings |= {text, repr(text)[1:-1], json.dumps(text)[1:-1]}
-        spellings |= {encode(text, errors="replace") for encode in (quote, quote_plus, _quote_slashes)}
+    spellings = {spelling for text in texts | lines for spelling in _spellings_of(text)}
     fitting = (text for text in spellings if MIN_LENGTH <= len(text) <= MAX_MESSAGE)
     return sorted(fitting, key=len, reverse=True)
 
 
-def _quote_slashes(text: str, errors: str) -> str:
-    return quote(text, safe="", errors=errors)
+def _spellings_of(text: str) -> Iterator[str]:
+    """Yield a text as messages quote it: plain, in JSON, in the `repr` of either or of bytes, and in URLs."""
+    for plain in (text, json.dumps(text)[1:-1]):
+        yield plain
+        yield repr(plain)[1:-1]
+        yield repr(f'{plain}"')[1:-2]  # beside a quotation mark, an apostrophe is escaped
+    yield repr(text.encode(errors="replace"))[2:-1]
+    yield quote_plus(text, errors="replace")
+    yield from (quote(text, safe, errors="replace") for safe in _SAFE)
 
 
 def _texts(value: Any) -> Iterator[str]:
