@@ -42,6 +42,7 @@ STATUS = {PENDING: "Waiting for the approver", APPROVED: "Approved", REJECTED: "
 def respond(event: dict[str, Any]) -> dict[str, Any]:
     """Answer a request of the HTTP API (payload format 2.0) for the page of one request for approval."""
     reference = event["pathParameters"]["reference"]
+    event["rawQueryString"] = ""  # instrumentation of the handler would write the token into a span
     if not REFERENCE.fullmatch(reference):
         return show(None, "")
     match event["requestContext"]["http"]["method"]:

@@ -5,6 +5,7 @@ from base64 import b64encode
 from urllib.parse import urlencode
 
 import pytest
+from opentelemetry.trace import SpanKind
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.internal_errors import StoreError
@@ -13,12 +14,13 @@ from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.public_documents import is_at
 from support.audit_lines import AuditLines
 from support.deployment import Deployment
-from support.event_sources import HTTP_SOURCES, event_of
+from support.event_sources import HTTP_SOURCES, event_of, response_of
 from support.faulty_store import FaultyStore, Operation
 from support.html_form import BrowserForm
 from support.page_user import HEADERS
 from support.question_page import PATH, QuestionPage
 from support.stored_tasks import form
+from support.traces import MemoryTracer
 
 SIZE = {
     "type": "object",
@@ -66,6 +68,20 @@ def test_opening_the_link_changes_nothing_and_an_answer_is_stored_and_dispatches
     assert page.calls.responses(task) == ACCEPTED
     assert list(dispatched) == [("worker:1", task.pk)]
     assert title(page.show(token)) == (200, "Thank you")
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_the_token_is_not_in_the_span_of_the_handler_nor_in_the_event_that_may_be_read_for_it(source):
+    """OpenTelemetry's instrumentation of Lambda reads the query before the handler runs, or afterwards."""
+    tracer = MemoryTracer()
+    page = served(source, tracer=tracer)
+    token, _ = ask_size(page)
+    event = event_of(source, HttpRequest("GET", {}, b"", path=PATH, query={"token": token}), 0)
+    target = {"http.target": f"{PATH}?token={token}"}
+    with tracer.span("handler", SpanKind.SERVER, target):
+        assert response_of(page.deployment.invoke(event)).status == 200
+    assert token not in str(event)
+    assert [dict(span.attributes or {}) for span in tracer.spans] == [{"http.target": PATH}]
 
 
 def test_a_replayed_form_changes_nothing(page):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 
@@ -75,6 +75,15 @@ def query(event: Event) -> dict[str, str]:
     pairs = [(name, values[0]) for name, values in lists if isinstance(values, list) and len(values) == 1]
     pairs = pairs if lists else list(members(event, "queryStringParameters").items())
     return {name: value for name, value in pairs if isinstance(name, str) and isinstance(value, str)}
+
+
+_QUERIES: Final = ("rawQueryString", "queryStringParameters", "multiValueQueryStringParameters")
+
+
+def remove_query(event: dict[str, Any]) -> None:
+    """Remove the query from an event."""
+    for name in _QUERIES:
+        event.pop(name, None)
 
 
 def without_stage(path: str, stage: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
+from mcp_roundtrip.adapters.event_members import remove_query
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.ports import Ports
@@ -54,9 +55,14 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         with retries_until(deadline_ms):
             response = endpoint.respond(request, ports, invocation)
         if ports.tracer is not None:
+            if request.query:
+                ports.tracer.annotate({"http.target": request.path})
             ports.tracer.flush()
     except Exception as error:  # from make_ports or from this module: the endpoint raises nothing
         response = _fault_response(request, error, correlation_id)
+    # It may hold the token of a link. OpenTelemetry's instrumentation of Lambda writes it into a span as
+    # `http.target`: by its version, before it calls the handler, or from the event afterwards.
+    remove_query(event)
     return response.raw if response.raw is not None else adapter.format_response(response)
 
 
