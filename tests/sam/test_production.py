@@ -277,6 +277,7 @@ def test_every_failure_that_needs_an_operator_has_an_alarm():
     assert set(ALARMS) - of_queues == {
         "CrashesAlarm",
         "ErrorsAlarm",
+        "RefusedRequestsAlarm",
         "ServerErrorsAlarm",
         "StateRefusedAlarm",
         "TaskAbandonedAlarm",
@@ -295,7 +296,8 @@ def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(
     assert declared["TreatMissingData"] == "notBreaching"
     assert declared["ComparisonOperator"] == "GreaterThanThreshold"
     of_queue = declared.get("MetricName") == "ApproximateAgeOfOldestMessage"
-    assert declared["Threshold"] == (3_600 if of_queue else {"StateRefusedAlarm": 20}.get(alarm, 0))
+    above_zero = {"StateRefusedAlarm": 20, "RefusedRequestsAlarm": 0.9}
+    assert float(declared["Threshold"]) == (3_600 if of_queue else above_zero.get(alarm, 0))
 
 
 @pytest.mark.parametrize("tool", sorted(WORKER_OF))
@@ -315,6 +317,22 @@ def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations():
     metric = "ApproximateNumberOfMessagesVisible"
     assert (undelivered["Namespace"], undelivered["MetricName"]) == ("AWS/SQS", metric)
     assert undelivered["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
+
+
+def test_an_alarm_fires_if_the_api_refuses_almost_all_requests_for_a_while():
+    """Whoever refuses them, an authorizer of the API or a function: a wrong setting logs no ERROR."""
+    alarm = properties("RefusedRequestsAlarm")
+    *counted, share = alarm["Metrics"]
+    metrics = {each["Id"]: each["MetricStat"]["Metric"] for each in counted}
+    assert {name: metric["MetricName"] for name, metric in metrics.items()} == {
+        "refused": "4xx",
+        "requests": "Count",
+    }
+    of_api = [{"Name": "ApiId", "Value": "${Api}"}]
+    assert all(each["Namespace"] == "AWS/ApiGateway" for each in metrics.values())
+    assert all(each["Dimensions"] == of_api for each in metrics.values())
+    assert share["Expression"] == "IF(requests > 20, refused / requests, 0)"
+    assert alarm["EvaluationPeriods"] == 3
 
 
 @every_function
@@ -459,7 +477,8 @@ def test_metrics_of_two_stacks_never_mix():
     for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
         if name == "ThrottlesAlarm":  # watches the concurrency that stacks share
             continue
-        assert NAMESPACE in json.dumps(alarm) or "${" in str(alarm["Dimensions"]), name
+        of_resource = str(alarm.get("Dimensions", alarm.get("Metrics")))
+        assert NAMESPACE in json.dumps(alarm) or "${" in of_resource, name
     widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
     for row in (row for widget in widgets for row in widget["properties"].get("metrics", [])):
         own = NAMESPACE in json.dumps(row) or "${" in json.dumps(row)
