@@ -2,13 +2,17 @@
 
 import json
 import re
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
 
 import mcp_roundtrip
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.event_formats import ALB_MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES, MAX_RESPONSE_BYTES
@@ -21,6 +25,9 @@ from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip_tools.events import of_application as messages
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import examples as samples
+from support.deployment import Deployment
+from support.documents import blocks_of, run_blocks
+from support.dynamodb_clients import new_table
 from support.sam_applications import http, rpc
 from support.served_application import serve
 
@@ -164,3 +171,30 @@ def test_the_documented_limits_are_enforced():
         MAX_CAPABILITIES,
     }
     assert documented == enforced | {states.max_minted, states.max_presented, LARGE_STATE}
+
+
+bank = Server("bank")
+
+
+@bank.tool
+def open_account(ctx: Context, customer: str) -> bool:
+    return ctx.confirm("sure", f"Open an account for {customer}?")
+
+
+def test_the_program_erases_the_values_of_the_calls_that_contain_a_text_and_of_no_other(monkeypatch):
+    clerk = Deployment(bank, capabilities={}, max_open=10)
+    for customer in ("Ada Lovelace", "Zo\u00eb Quist"):
+        assert "questions?token=" in clerk.text("open_account", customer=customer)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setattr(sys, "argv", ["erase.py", "tasks", "Zo\u00eb Quist"])
+    [program] = blocks_of(PAGE, "python")
+    with mock_aws():
+        new_table(boto3.client("dynamodb"), "tasks")
+        table = boto3.resource("dynamodb").Table("tasks")
+        for item in clerk.store._items.values():
+            table.put_item(Item=dict(item))
+        run_blocks(program)
+        left = table.scan()["Items"]
+    assert "Quist" not in str(left)
+    # Those of the other call, and the items that keep a call from being repeated.
+    assert sorted(item["sk"] for item in left) == ["A", "C", "C", "K", "M", "O"]

@@ -97,7 +97,7 @@ HTTP_STATUS: Final[Mapping[int, int]] = {
     HEADER_MISMATCH: 400,
     MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
     UNSUPPORTED_PROTOCOL_VERSION: 400,
-    # Not 500: some clients do not read the body of a 5xx.
+    # Not 5xx: steps may have run, and proxies repeat such requests. Some clients do not read the body.
     INTERNAL_ERROR: 200,
 }
 """Error code -> HTTP status."""
