@@ -10,14 +10,14 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
 from mcp_roundtrip.deployment.cold_start import ON_DEMAND, SNAP_START, initialization_type
 from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
@@ -183,9 +183,11 @@ def _bearer(settings: Settings) -> Authenticator:
 def _issuer_keys(settings: Settings) -> IssuerKeys:
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
 
+    def record(failure: IssuerUnavailable) -> None:
+        observer().record_failure("issuer_unavailable", failure)
+
     issuer = settings.required("token_issuer")
-    on_failure = partial(observer().record_failure, "issuer_unavailable")
-    return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, on_failure)
+    return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, record)
 
 
 class _WithoutAudience(Struct, frozen=True):
