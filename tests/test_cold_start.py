@@ -53,7 +53,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.schema.json_schema_generator": "for lists",
     "mcp_roundtrip.content.member_checks": "for content blocks and declared metadata",
     "mcp_roundtrip.arguments.raw_arguments": "for a raw input_schema",
-    "mcp_roundtrip.arguments.string_arguments": "for prompts and resources",
     "mcp_roundtrip.server.discovery": "for clients that connect, and lists",
     "mcp_roundtrip.server.lists": "for lists",
     "mcp_roundtrip.server.parked_carrier": "for calls that ask on the question page",

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.input_schema import ArgumentTypes
 from mcp_roundtrip.arguments.plain_types import JsonReader, PlainForm, form_of, json_text
-from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.arguments.typed_arguments import Arguments, StringArguments
 from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer, InvalidValue

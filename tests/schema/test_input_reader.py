@@ -31,7 +31,7 @@ from typing_extensions import TypeAliasType
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.elicitation_form import Form
-from mcp_roundtrip.arguments.string_arguments import StringArguments
+from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.json_schema_generator import NUMBER_PATTERN

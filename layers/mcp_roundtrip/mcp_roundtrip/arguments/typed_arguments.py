@@ -1,4 +1,7 @@
-"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON."""
+"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON.
+
+Those of prompts, and the variables of URI templates, arrive as strings.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from msgspec import field
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
 from mcp_roundtrip.arguments.plain_types import JsonReader
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
-from mcp_roundtrip.internal_errors import named_errors
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError, named_errors
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.input_schema import ArgumentTypes
@@ -69,3 +73,41 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         from mcp_roundtrip.arguments.input_schema import ArgumentTypes  # imports pydantic
 
         return ArgumentTypes(self.signature, self.names, self.parameter_headers)
+
+
+class StringArguments(Arguments, frozen=True, eq=False):
+    """Arguments that are strings: a string that the type refuses is read as JSON."""
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> StringArguments:
+        """Read a signature. Raises DefinitionError, also for a McpHeader."""
+        arguments = super().from_function(function, context_types)
+        if arguments.parameter_headers:
+            raise DefinitionError(
+                f"{arguments.signature.name}: McpHeader is for the parameters of tools; remove it"
+            )
+        return cls(arguments.signature)
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return keyword arguments for the function. Raises ArgumentsError, which quotes no value."""
+        given = {name: value for name, value in raw.items() if value is not None}  # null is no string
+        wrong = sorted(name for name, value in given.items() if not isinstance(value, str))
+        if wrong:
+            raise ArgumentsError(
+                "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
+            )
+        if self._json_reader is not None and (values := self._json_reader.read_texts(given)) is not None:
+            return values
+        if any(parameter.annotation is not str for parameter in self.signature.parameters):
+            given = self._types.reader.with_parsed_json(given)
+        return super().validate(given)
+
+    def choices(self, name: str) -> tuple[str, ...]:
+        """Return the strings that an argument can be, if its type is a Literal or an Enum."""
+        schema = self.json_schema()
+        member = schema.get("properties", {}).get(name, {})
+        choices: list[Any] = []
+        for each in member.get("anyOf", [member]):
+            option = schema["$defs"][each["$ref"].removeprefix("#/$defs/")] if "$ref" in each else each
+            choices += option.get("enum", [option.get("const")])
+        return tuple(choice for choice in choices if isinstance(choice, str))

@@ -196,8 +196,7 @@ class FrontDoor:
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
-        if context.invocation.spans is not None:
-            context.invocation.spans.forwarded(context.request.method, entry.name)
+        context.invocation.spans.forwarded(context.request.method, entry.name)
         log_fields = {"method": context.request.method, "feature": entry.name}
         try:
             response = forward(
@@ -259,14 +258,14 @@ class FrontDoor:
         self, unread: ValidRequest, request: HttpRequest, ports: Ports, invocation: Invocation
     ) -> None:
         """Note for the audit who calls what with a request that had no response."""
-        if (operation := invocation.operation) is None:
+        if ports.audit is None:
             return
         try:
             caller = identify_caller(request, ports, invocation)
             context = RequestContext(
                 unread, caller.principal, ports, invocation, self._options, None, caller.scopes
             )
-            operation.note_request(context, is_admitted=False)
+            invocation.operation.note_request(context, is_admitted=False)
             if unread.method in FEATURE_KINDS:
                 with suppress(ProtocolError, InsufficientScope):
                     self._find_feature(context)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 PROTOCOL_VERSION: Final = "2026-07-28"
@@ -55,9 +54,11 @@ TASKS_GET: Final = "tasks/get"
 TASKS_UPDATE: Final = "tasks/update"
 TASKS_CANCEL: Final = "tasks/cancel"
 
-FEATURE_KINDS: Final = MappingProxyType(
-    {TOOLS_CALL: "tool", PROMPTS_GET: "prompt", RESOURCES_READ: "resource"}
-)
+FEATURE_KINDS: Final[Mapping[str, str]] = {
+    TOOLS_CALL: "tool",
+    PROMPTS_GET: "prompt",
+    RESOURCES_READ: "resource",
+}
 """The methods that call a feature, with its kind."""
 
 INITIALIZE: Final = "initialize"

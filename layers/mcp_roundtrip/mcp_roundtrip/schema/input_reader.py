@@ -9,17 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, with_exact_integers
-from mcp_roundtrip.schema.json_in_texts import with_parsed_json
-from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
+from mcp_roundtrip.protocol.canonical import (
+    compact_json,
+    count_json_values,
+    has_half_of_a_pair,
+    parse_json,
+    with_exact_integers,
+)
+from mcp_roundtrip.schema.json_schema_errors import (
+    MAX_EXPLANATION_WORK,
+    Explanation,
+    ValuePath,
+    compile_schema,
+    problems,
+)
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
@@ -27,6 +40,11 @@ from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+
+
+MAX_CONVERSIONS: Final = 1_000
+MAX_PARSED_VALUES: Final = 20_000
+"""Texts that are read as JSON, and values in them."""
 
 
 class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -59,8 +77,27 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
             raise
 
     def with_parsed_json(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an object with JSON data in place of texts that hold it, and that the schema refuses."""
-        return with_parsed_json(self.validator, raw)
+        """Return an invalid object with JSON data in place of texts that hold it and that the schema refuses.
+
+        A text that holds a text, or no JSON, stays. The result may be invalid. It is explained again after
+        each change, until that has taken half a second: a model may write an object as text whose members are
+        text again, and of a long input only the first problem is known. An object with half of a surrogate
+        pair cannot be explained, so it stays as it is then.
+        """
+        changed = deepcopy(dict(raw))
+        work_left, values_left, before = MAX_EXPLANATION_WORK, MAX_PARSED_VALUES, 0
+        while values_left != before:
+            before = values_left
+            explanation = Explanation(self.validator, work_left)
+            found = islice(explanation.problems(with_exact_integers(changed)), MAX_CONVERSIONS)
+            try:
+                paths = [path for path, _ in found]
+            except UnicodeEncodeError:
+                break
+            for path in paths:
+                values_left -= _parse_at(changed, path, values_left)
+            work_left = explanation.work_left
+        return changed
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
         given = self._without_empty(raw)
@@ -124,6 +161,22 @@ class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
         """The patterns of the type that its JSON Schema does not have, such as those of a form."""
         patterns = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
         return frozenset(patterns).difference(self.validator.costs.whole.matches)
+
+
+def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
+    """Replace the text at a path by the JSON data in it. Return how many values it has, at most `limit`."""
+    try:
+        *steps, last = path
+        for step in steps:
+            value = value[step]
+        text = value[last]
+        parsed = parse_json(text, max_values=limit) if isinstance(text, str) else text
+    except (KeyError, ValueError):  # the root; a missing member; text that holds no JSON
+        return 0
+    if not isinstance(text, str) or isinstance(parsed, str):
+        return 0
+    value[last] = parsed
+    return count_json_values(text, limit)
 
 
 def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]:

@@ -58,12 +58,9 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """Return an object; leave out each of the named members whose value is refused."""
-        return {
-            name: each for name, each in value.items() if name not in names or not self._refuses(name, each)
-        }
-
-    def _refuses(self, name: str, value: Any) -> bool:
-        return any(error.instance_path for error in self.errors("#", {name: value}))
+        found = {name: self.errors("#", {name: value[name]}) for name in names}
+        refused = {name for name, errors in found.items() if any(each.instance_path for each in errors)}
+        return {name: each for name, each in value.items() if name not in refused}
 
     def errors(self, pointer: str, value: Any) -> list[jsonschema_rs.ValidationError]:
         """Return the errors of JSON data by the subschema of `shallow` at a pointer.

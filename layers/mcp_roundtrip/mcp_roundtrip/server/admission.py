@@ -153,8 +153,7 @@ def authorize(
             observer.record("catalog_drift", method=context.request.method, remedy=CATALOG_DRIFT_REMEDY)
         raise unknown()
     required = item.scopes if scopes is None else scopes
-    if (operation := context.invocation.operation) is not None:
-        operation.note_feature(item, required, context)
+    context.invocation.operation.note_feature(item, required, context)
     if not context.options.satisfies(context.scopes, required):
         raise unknown() if context.hides_unauthorized else InsufficientScope(required)
     return item

@@ -37,7 +37,7 @@ from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import trace_context
 from mcp_roundtrip.protocol.results import iso_timestamp
-from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
+from mcp_roundtrip.server.lambda_invocation import Invocation, Operation, internal_error
 from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
@@ -60,7 +60,7 @@ REFUSALS: Final = frozenset({401, 403, 429})
 """The statuses whose refusals are recorded for every method."""
 
 
-class AuditedOperation:
+class AuditedOperation(Operation):
     """An operation under way, and what is known about it.
 
     `members`: those of the record that are known from the start. What begins the operation raises

@@ -82,7 +82,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
             response = error_response(request_id, reply, request, ports.observer, status)
             if not isinstance(error, (Unauthorized, InsufficientScope)):
                 return response
-            challenge = self._documents(ports).challenge(error)
+            challenge = self._documents(ports, invocation).challenge(error)
             return replace(response, headers={**response.headers, **challenge})
 
     def _respond_without_admission(
@@ -94,15 +94,13 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
             if owned is not None:
                 return owned
         if request.method != "POST" or request.path.endswith("/questions"):  # whose form is posted
-            return self._documents(ports).respond(request, invocation.operation)
+            return self._documents(ports, invocation).respond(request)
         return None
 
     def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
-        if (operation := context.invocation.operation) is not None:
-            operation.note_request(context)
+        context.invocation.operation.note_request(context)
         handler = find_handler(self._handlers_for(context.request), context.request.method)
-        spans = context.invocation.spans
-        reply = handler(context) if spans is None else spans.message(handler, context)
+        reply: Reply | HttpResponse = context.invocation.spans.message(handler, context)
         if isinstance(reply, HttpResponse):
             return reply
         if isinstance(reply.body, ProtocolError):
@@ -131,11 +129,11 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
 
         return Discovery(self.options, self.features)
 
-    def _documents(self, ports: Ports) -> PublicDocuments:
+    def _documents(self, ports: Ports, invocation: Invocation) -> PublicDocuments:
         # Most requests are authorized calls.
         from mcp_roundtrip.server.public_documents import PublicDocuments
 
-        return PublicDocuments(ports, self.scopes, self.options)
+        return PublicDocuments(ports, self.scopes, self.options, invocation.operation)
 
 
 def with_spans(invocation: Invocation, ports: Ports) -> Invocation:

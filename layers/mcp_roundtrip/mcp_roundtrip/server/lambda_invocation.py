@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
@@ -77,8 +77,11 @@ class Forwarded(Struct, frozen=True, rename=_NAMES):
 _NOT_FORWARDED: Final = Forwarded()
 
 
-class Operation(Protocol):
-    """An audited operation (`server.auditing`). The types of its arguments need this module."""
+class Operation:
+    """An audited operation, which `server.auditing` defines; this one is without audit records.
+
+    The types of the arguments need this module.
+    """
 
     def tag(self, **fields: Any) -> None: ...
     def note_request(self, context: Any, *, is_admitted: bool = True) -> None: ...
@@ -88,22 +91,22 @@ class Operation(Protocol):
     def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None: ...
 
 
-T = TypeVar("T")
-Context = TypeVar("Context")
-Call = TypeVar("Call")
-PassRun = TypeVar("PassRun")
+class Spans(Struct, frozen=True):
+    """The spans of an invocation, which `server.spans` defines; these are without traces.
 
+    The types of the arguments need this module.
+    """
 
-class Spans(Protocol):
-    """The spans of an invocation (`server.spans`). The types of their arguments need this module."""
-
-    def message(self, handler: Callable[[Context], T], context: Context) -> T: ...
+    def message(self, handler: Callable[[Any], Any], context: Any) -> Any:
+        return handler(context)
 
     def forwarded(self, method: str, feature: str) -> None: ...
 
-    def run_pass(self, call: Call, run: PassRun, run_pass: Callable[[Call, PassRun], T]) -> T: ...
+    def run_pass(self, call: Any, run: Any, run_pass: Callable[[Any, Any], Any]) -> Any:
+        return run_pass(call, run)
 
-    def create_task(self, call: Any, journal: Any, create: Callable[..., T]) -> T: ...
+    def create_task(self, call: Any, journal: Any, create: Callable[..., Any]) -> Any:
+        return create()
 
 
 class Invocation(Struct, frozen=True):
@@ -112,8 +115,7 @@ class Invocation(Struct, frozen=True):
     `correlation_id`: the id that error messages quote, and every log line carries.
     `deadline_ms`: when the response has to leave, on the monotonic clock of `Ports.clock_ms`.
     `max_response_bytes`: how many bytes of response body the event source accepts.
-    `operation`: the audited operation; None if there are no audit records.
-    `spans`: None if nothing is traced.
+    `operation`, `spans`: they note what happens, for audit records and for traces.
     """
 
     correlation_id: str
@@ -122,8 +124,8 @@ class Invocation(Struct, frozen=True):
     event: Mapping[str, Any] | None = None
     forwarded: Forwarded = _NOT_FORWARDED
     max_response_bytes: int = MAX_RESPONSE_BYTES
-    operation: Operation | None = None
-    spans: Spans | None = None
+    operation: Operation = Operation()
+    spans: Spans = Spans()
 
 
 def invocation_id(lambda_context: Any) -> str:

@@ -105,7 +105,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         if task is None:
             return self._refuse_code()
         if responses := self.call.params.model_responses:
-            self._begin(task)
+            self.call.context.invocation.operation.begin(self.call, task.flow_id)
             try:
                 self._calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
             except ItemTooLarge as error:
@@ -127,7 +127,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         task = None if pk is None else self._calls.load(pk)
         if task is None:
             return question_results.ended(self._idle_round())
-        self._begin(task)
+        self.call.context.invocation.operation.begin(self.call, task.flow_id)
         params = self.call.params
         try:
             is_stored = self._calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT)
@@ -151,10 +151,6 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         if not task_carrier.is_parked(stored):
             return task_carrier.reply_again(this_round, stored)
         return self._reply_to(stored) or question_results.ended(this_round)
-
-    def _begin(self, task: Task) -> None:
-        if (operation := self.call.context.invocation.operation) is not None:
-            operation.begin(self.call, task.flow_id)
 
     def _reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
         """Wait until the call can continue, run a pass, and return the reply; None if the call expires.

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
 from mcp_roundtrip.arguments.signature import call_parameters
-from mcp_roundtrip.arguments.string_arguments import StringArguments
+from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,

@@ -67,18 +67,14 @@ class PublicDocuments(Struct, frozen=True):
     ports: Ports
     scopes: Sequence[str]
     options: ServerOptions
+    operation: Operation
 
-    def respond(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
+    def respond(self, request: HttpRequest) -> HttpResponse | None:
         """Respond to a request for a document; return None for any other request.
 
-        `operation` is the audited operation, if there are audit records. Raises ProtocolError 404 for a
-        document that this endpoint does not have.
+        Raises ProtocolError 404 for a document that this endpoint does not have.
         """
-        found = (
-            self._question_page(request, operation)
-            or self._server_card(request)
-            or self._resource_metadata(request)
-        )
+        found = self._question_page(request) or self._server_card(request) or self._resource_metadata(request)
         if found is None and request.method in _READ_METHODS and _is_of_document(request.path):
             raise ProtocolError(INVALID_REQUEST, "This endpoint has no such document", http_status=404)
         return found
@@ -92,14 +88,14 @@ class PublicDocuments(Struct, frozen=True):
             return {"www-authenticate": metadata.challenge("insufficient_scope", refusal.scopes)}
         return {"www-authenticate": metadata.challenge(refusal.error)}
 
-    def _question_page(self, request: HttpRequest, operation: Operation | None) -> HttpResponse | None:
+    def _question_page(self, request: HttpRequest) -> HttpResponse | None:
         if not (self.ports.settings.task_table and request.path.endswith("/questions")):
             return None
         if not is_at(request, self.ports.settings.required("audience"), "questions"):
             return None
         from mcp_roundtrip.server.question_page import QuestionPage  # browsers need it
 
-        return QuestionPage(self.ports, self._name, operation).respond(request)
+        return QuestionPage(self.ports, self._name, self.operation).respond(request)
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.settings.server_card

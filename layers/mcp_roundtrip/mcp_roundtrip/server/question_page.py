@@ -62,14 +62,11 @@ class _Outcome(Struct, frozen=True):
 
 
 class QuestionPage(Struct, frozen=True):
-    """The question page of an endpoint.
-
-    `server`: the name that the page shows. `operation`: the audited operation, if there are audit records.
-    """
+    """The question page of an endpoint. `server`: the name that the page shows."""
 
     ports: Ports
     server: str
-    operation: Operation | None
+    operation: Operation
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Respond to a request for the page, and log its end."""
@@ -136,7 +133,7 @@ class QuestionPage(Struct, frozen=True):
         if answers.errors:
             return _Outcome("invalid", 422, replace(form, errors=answers.errors))
         try:
-            if self.operation is not None and found.task is not None and is_open:
+            if found.task is not None and is_open:
                 self.operation.begin_answers(found.tool, found.task, answers.responses)
             stored = links.answer(found, answers.responses)
         except (StoreError, ProtocolError) as error:

@@ -181,8 +181,7 @@ class RequestContext(Struct, frozen=True):
     def tag(self, **fields: Any) -> None:
         """Add fields to the following log lines of this request, and to its audit record."""
         self.ports.observer.tag(**fields)
-        if self.invocation.operation is not None:
-            self.invocation.operation.tag(**fields)
+        self.invocation.operation.tag(**fields)
 
     @property
     def internal_error(self) -> ProtocolError:

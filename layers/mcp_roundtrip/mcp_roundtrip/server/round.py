@@ -104,14 +104,13 @@ def _services(call: FeatureCall, is_last: bool) -> RunServices:
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
     """Run the function once, inside the hooks of the server. Raises ProtocolError for a broken feature."""
-    spans = call.context.invocation.spans
-    return _run_pass(call, run) if spans is None else spans.run_pass(call, run, _run_pass)
+    outcome: Outcome = call.context.invocation.spans.run_pass(call, run, _run_pass)
+    return outcome
 
 
 def _run_pass(call: FeatureCall, run: Run) -> Outcome:
     flow_id = run.history.journal.flow_id
-    if (operation := call.context.invocation.operation) is not None:
-        operation.begin(call, flow_id, run)
+    call.context.invocation.operation.begin(call, flow_id, run)
     call.context.tag(flow=flow_id)
     if call.context.options.hooks:
         return run_with_hooks(call, run, _run_function)

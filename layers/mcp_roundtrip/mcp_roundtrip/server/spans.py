@@ -16,7 +16,6 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 from opentelemetry.trace import Span, SpanKind, format_span_id, format_trace_id, get_current_span
 
@@ -38,6 +37,7 @@ from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
+from mcp_roundtrip.server.lambda_invocation import Spans
 from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Task
 
@@ -63,8 +63,8 @@ _LOG_FIELDS: Final[Mapping[str, str]] = {
 """Field of `request_completed` and `request_refused` -> attribute."""
 
 
-class ServerSpans(Struct, frozen=True):
-    """Makes the spans of an invocation: the `Spans` of `server.lambda_invocation`."""
+class ServerSpans(Spans, frozen=True):
+    """The spans of an invocation that is traced."""
 
     tracer: Tracer
 

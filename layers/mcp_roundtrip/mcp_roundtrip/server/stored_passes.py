@@ -188,8 +188,7 @@ class TaskRunner(Struct, frozen=True):
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
         tool = self.server_tools.tools.get(history.call.name)
         if tool is None:
-            if (operation := self.invocation.operation) is not None:
-                operation.begin_task(task, history.call)
+            self.invocation.operation.begin_task(task, history.call)
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
             return TaskError(error)
         call = self._restore_call(tool, task, history.call)

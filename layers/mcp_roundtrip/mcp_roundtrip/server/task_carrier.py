@@ -228,8 +228,7 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
         continued=parked,
         session=session_caller(call),
     )
-    spans = call.context.invocation.spans
-    task = new() if spans is None else spans.create_task(call, journal, new)
+    task: Task = call.context.invocation.spans.create_task(call, journal, new)
     return _reply(this_round, task, "task")
 
 
