@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.engine.step_values import NO_ANNOTATION, return_annotation
 
 if TYPE_CHECKING:
     from collections import OrderedDict
-
-
-class Context: ...
 
 
 class Size(BaseModel):
@@ -30,7 +28,7 @@ def checked(x: OrderedDict[str, int]) -> OrderedDict[str, int]:
 
 
 def test_context_arguments_and_result_are_resolved():
-    arguments = Arguments.from_function(tool, (Context,))
+    arguments = Arguments.from_function(tool)
     assert arguments.signature.context_parameter == "ctx"
     assert arguments.validate({"size": {"vcpus": 1}}) == {"size": Size(vcpus=1), "name": None}
     schema = Output.from_function(tool).json_schema()

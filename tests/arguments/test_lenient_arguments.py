@@ -40,13 +40,13 @@ def tool(
 ) -> None: ...
 
 
-typed = Arguments.from_function(tool, ())
+typed = Arguments.from_function(tool)
 
 
 def raw_tool(arguments: dict[str, Any]) -> None: ...
 
 
-raw = RawArguments.from_function(raw_tool, (), typed.json_schema())
+raw = RawArguments.from_function(raw_tool, typed.json_schema())
 
 
 def lenient(parameters: Any) -> Parameters:
@@ -124,7 +124,7 @@ def test_other_values_are_refused_as_by_a_strict_tool(given: Mapping[str, Any]) 
 
 def test_the_values_in_all_texts_of_a_call_have_one_limit() -> None:
     lists = {"type": "object", "properties": {name: {"type": "array"} for name in ("first", "second")}}
-    parameters = lenient(RawArguments.from_function(raw_tool, (), lists))
+    parameters = lenient(RawArguments.from_function(raw_tool, lists))
     text, values = json.dumps([0] * (MAX_PARSED_VALUES - 1)), [0] * (MAX_PARSED_VALUES - 1)
     one = {"first": text, "second": []}
     assert parameters.validate(one) == {"arguments": {"first": values, "second": []}}
@@ -149,13 +149,13 @@ def test_arguments_that_clients_add_are_dropped_unless_the_schema_has_them() -> 
 
     added = {"name": "a", "toolCallId": "call_1", "sessionId": "s"}
     assert typed.known(added) == raw.known(added) == {"name": "a"}
-    assert Arguments.from_function(known, ()).known(added) == {"name": "a", "sessionId": "s"}
+    assert Arguments.from_function(known).known(added) == {"name": "a", "sessionId": "s"}
     assert typed.known({"name": "a", "other": 1}) == {"name": "a", "other": 1}
 
 
 def test_a_lenient_tool_drops_all_unknown_arguments() -> None:
     open_schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-    open_tool = RawArguments.from_function(raw_tool, (), open_schema)
+    open_tool = RawArguments.from_function(raw_tool, open_schema)
     assert lenient(typed).known({"name": "a", "other": 1}) == {"name": "a"}
     assert lenient(raw).known({"name": "a", "other": 1}) == {"name": "a"}
     assert lenient(open_tool).known({"name": "a", "other": 1}) == {"name": "a", "other": 1}
@@ -163,7 +163,7 @@ def test_a_lenient_tool_drops_all_unknown_arguments() -> None:
 
 def test_a_lenient_tool_keeps_arguments_that_only_a_pattern_of_its_schema_names() -> None:
     schema = {"type": "object", "patternProperties": {"^x-": {}}, "additionalProperties": False}
-    by_pattern = RawArguments.from_function(raw_tool, (), schema)
+    by_pattern = RawArguments.from_function(raw_tool, schema)
     assert lenient(by_pattern).known({"x-size": 1}) == {"x-size": 1}
 
 
@@ -180,10 +180,10 @@ def test_empty_text_counts_as_left_out_where_the_schema_refuses_it() -> None:
 
     def contact(name: str, email: EmailStr | None = None, level: Literal["a", "b"] = "b") -> None: ...
 
-    found = Arguments.from_function(contact, ())
+    found = Arguments.from_function(contact)
     assert found.validate({"name": "", "email": "", "level": ""}) == {"name": "", "email": None, "level": "b"}
     with_default = build_json_schema(type_adapter(Contact))
-    own = RawArguments.from_function(raw_tool, (), with_default)
+    own = RawArguments.from_function(raw_tool, with_default)
     assert own.validate(content) == {"arguments": {"name": "", "note": ""}}
 
 
@@ -197,4 +197,4 @@ def test_empty_text_is_refused_for_a_required_member() -> None:
     def required(size: Annotated[str, Field(min_length=1)]) -> None: ...
 
     with pytest.raises(ArgumentsError):
-        Arguments.from_function(required, ()).validate({"size": ""})
+        Arguments.from_function(required).validate({"size": ""})

@@ -17,9 +17,6 @@ from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 
 
-class Context: ...
-
-
 class Color(Enum):
     RED = "red"
     BLUE = "blue"
@@ -38,11 +35,11 @@ class Unknown: ...
 
 
 def arguments(function: Callable[..., Any]) -> Arguments:
-    return Arguments.from_function(function, (Context,))
+    return Arguments.from_function(function)
 
 
 def raw(schema: dict[str, Any]) -> RawArguments:
-    return RawArguments.from_function(lambda arguments: None, (Context,), schema)
+    return RawArguments.from_function(lambda arguments: None, schema)
 
 
 def one(annotation: Any) -> Arguments:

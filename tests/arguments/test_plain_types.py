@@ -46,7 +46,7 @@ def arguments_of(b: Any, a: Any, default: Any) -> Arguments:
 
     tool.__annotations__ = {"b": b, "a": a}
     tool.__defaults__ = () if default is ... else (default,)
-    return Arguments.from_function(tool, ())
+    return Arguments.from_function(tool)
 
 
 def outcome(read: Callable[[], dict[str, Any]]) -> str:
@@ -85,8 +85,8 @@ def test_texts_are_read_as_pydantic_reads_them(data):
     def prompt(b, a=None): ...
 
     prompt.__annotations__ = types
-    arguments = StringArguments.from_function(prompt, ())
-    by_pydantic = StringArguments.from_function(prompt, ())
+    arguments = StringArguments.from_function(prompt)
+    by_pydantic = StringArguments.from_function(prompt)
     vars(by_pydantic)["_json_reader"] = None
     raw = data.draw(st.dictionaries(st.sampled_from(["b", "a", "other"]), TEXTS))
     assert outcome(lambda: arguments.validate(raw)) == outcome(lambda: by_pydantic.validate(raw))

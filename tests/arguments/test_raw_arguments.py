@@ -3,12 +3,10 @@
 import pytest
 from mcp_types import Tool
 
+from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-
-
-class Context: ...
 
 
 def tool(ctx: Context, arguments: dict):
@@ -33,7 +31,7 @@ SECRET = "hunter2-hunter2"
 
 
 def raw(schema, function=tool):
-    return RawArguments.from_function(function, (Context,), schema)
+    return RawArguments.from_function(function, schema)
 
 
 def refusal(schema, arguments):

@@ -12,12 +12,10 @@ from mcp_types import Tool
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypeAliasType, TypedDict
 
+from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
 from support.function_calls import count_function_calls
-
-
-class Context: ...
 
 
 class Color(Enum):
@@ -46,7 +44,7 @@ class Options(TypedDict, total=False):
 
 
 def arguments(function):
-    return Arguments.from_function(function, (Context,))
+    return Arguments.from_function(function)
 
 
 def schema(function):

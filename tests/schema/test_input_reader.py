@@ -29,7 +29,6 @@ from pydantic import (
 from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
 
-from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError
@@ -260,7 +259,7 @@ def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
 def test_prompts_read_numbers_from_text() -> None:
     def prompt(count: int, sure: bool, when: date): ...
 
-    read = StringArguments.from_function(prompt, (Context,)).validate(
+    read = StringArguments.from_function(prompt).validate(
         {"count": "3", "sure": "true", "when": "2026-07-28"}
     )
     assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}
@@ -271,7 +270,7 @@ def test_half_of_a_surrogate_pair_is_refused_in_the_arguments_of_a_prompt(given:
     def prompt(count: int) -> None: ...
 
     with pytest.raises(ArgumentsError, match="half of a surrogate pair"):
-        StringArguments.from_function(prompt, ()).validate(given)
+        StringArguments.from_function(prompt).validate(given)
 
 
 def test_prompts_read_the_type_that_a_generic_alias_names() -> None:
@@ -279,13 +278,13 @@ def test_prompts_read_the_type_that_a_generic_alias_names() -> None:
 
     item = TypeVar("item")
     prompt.__annotations__["count"] = TypeAliasType("Maybe", item | None, type_params=(item,))[int]
-    assert StringArguments.from_function(prompt, (Context,)).validate({"count": "3"}) == {"count": 3}
+    assert StringArguments.from_function(prompt).validate({"count": "3"}) == {"count": 3}
 
 
 def test_null_counts_as_left_out_for_an_argument_of_a_prompt_with_a_default() -> None:
     def prompt(name: str, count: int = 3, when: date | None = None): ...
 
-    found = StringArguments.from_function(prompt, (Context,))
+    found = StringArguments.from_function(prompt)
     assert found.validate({"name": "a", "count": None, "when": None}) == found.validate({"name": "a"})
     with pytest.raises(ArgumentsError):
         found.validate({"name": None})

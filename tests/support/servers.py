@@ -35,4 +35,4 @@ def arguments_of(annotation: Any) -> Arguments:
     def tool(x: Any) -> None: ...
 
     tool.__annotations__["x"] = annotation
-    return Arguments.from_function(tool, ())
+    return Arguments.from_function(tool)

@@ -192,10 +192,9 @@ class Form(Struct, frozen=True, eq=False):
 
         Raises DefinitionError that names the field a form cannot hold, and the reason.
         """
-        if isclass(model):
-            return _form_of_class(model)  # type: ignore[arg-type]  # every class has a hash
         try:
-            return _form_of_alias(model, repr(model))
+            # Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
+            return _cached(model, "" if isclass(model) else repr(model))
         except TypeError:  # not hashable
             return _build(model)
 
@@ -241,7 +240,7 @@ def one_of(options: Iterable[str], *, description: str | None = None) -> type[st
     return model  # type: ignore[no-any-return]  # the answer is a str
 
 
-def _build(model: Any) -> Form:
+def _build(model: Any, spelling: str = "") -> Form:
     single = not _has_fields(model)
     name = getattr(model, "__name__", None) or type_name(model)
     if _is_value(model):
@@ -269,13 +268,7 @@ def _is_value(model: Any) -> bool:
     return not isclass(model) and (isinstance(model, values) or is_dataclass(model))
 
 
-_form_of_class = lru_cache(maxsize=256)(_build)
-
-
-@lru_cache(maxsize=64)
-def _form_of_alias(model: Any, spelling: str) -> Form:
-    # Cached by spelling, too: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
-    return _build(model)
+_cached = lru_cache(maxsize=256)(_build)
 
 
 def _has_fields(model: Any) -> bool:

@@ -29,19 +29,14 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
     parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
-    def from_function(
-        cls,
-        function: Callable[..., Any],
-        context_types: tuple[type, ...],
-        input_schema: Mapping[str, Any],
-    ) -> RawArguments:
+    def from_function(cls, function: Callable[..., Any], input_schema: Mapping[str, Any]) -> RawArguments:
         """Check `input_schema` without compiling it, and find the parameter that takes the arguments.
 
         Raises DefinitionError for a root that is not an object schema, an unknown dialect, a `$ref` that
         leaves the document, a schema that exceeds the bounds, an unusable pattern, an `x-mcp-header` that
         clients would refuse, and a function without exactly one parameter besides the context.
         """
-        signature = Signature.from_function(function, context_types)
+        signature = Signature.from_function(function)
         if len(signature.parameters) != 1:
             raise DefinitionError(
                 f"{signature.name}: with input_schema= the function takes one parameter besides the context, "

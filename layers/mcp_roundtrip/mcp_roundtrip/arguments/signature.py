@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -35,6 +35,10 @@ CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId"})
 """Arguments that clients such as n8n add to each call."""
 
 
+class AnyContext:
+    """The base class of `Context` and `AsyncContext`, by which a signature finds its context parameter."""
+
+
 class Signature(Struct, frozen=True):
     """A function's signature with evaluated annotations; `parameters` does not include the context.
 
@@ -50,8 +54,8 @@ class Signature(Struct, frozen=True):
     context_type: type | None = None
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
-        """Read the signature of `function`; a parameter annotated with one of `context_types` is its context.
+    def from_function(cls, function: Callable[..., Any]) -> Signature:
+        """Read the signature of `function`.
 
         Raises DefinitionError for a generator, a callable without a signature, a parameter that cannot be
         passed by name, a second context, a context inside another type, and an annotation that does not exist
@@ -69,9 +73,9 @@ class Signature(Struct, frozen=True):
             if problem := _UNSUPPORTED_KINDS.get(parameter.kind):
                 raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
             annotation = hints.get(parameter.name, parameter.empty)
-            if context := _context_type(annotation, context_types):
+            if context := _context_type(annotation):
                 contexts[parameter.name] = context
-            elif found := _context_inside(annotation, context_types):
+            elif found := _context_inside(annotation):
                 raise DefinitionError(
                     f"{name}: parameter {parameter.name!r} is annotated with {type_name(annotation)}, and "
                     f"the server always passes a context; write `{parameter.name}: {found.__name__}`"
@@ -194,9 +198,14 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
 
 def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function inside layers of `functools.partial` and `staticmethod`."""
+    return [*_layers(function)][-1]
+
+
+def _layers(function: Any) -> Iterator[Any]:
     while isinstance(function, (partial, staticmethod)):
+        yield function
         function = function.func if isinstance(function, partial) else function.__func__
-    return function
+    yield function
 
 
 def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -204,12 +213,7 @@ def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
     Raises DefinitionError for a function without a signature, such as some builtins.
     """
-    preset: set[str] = set()
-    layer: Any = function
-    while isinstance(layer, (partial, staticmethod)):
-        if isinstance(layer, partial):
-            preset |= layer.keywords.keys()
-        layer = layer.func if isinstance(layer, partial) else layer.__func__
+    preset = {name for each in _layers(function) if isinstance(each, partial) for name in each.keywords}
     try:
         found = inspect.signature(function).parameters
     except (ValueError, TypeError):
@@ -272,18 +276,18 @@ def type_name(annotation: Any) -> str:
     return re.sub(_MODULE_PREFIX, "", str(annotation))
 
 
-def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+def _context_type(annotation: Any) -> type | None:
     with suppress(NameError):  # the types of a `type` statement may be defined later
         annotation = unwrap_alias(annotation)
     if get_origin(annotation) is Annotated:
         annotation = annotation.__origin__
-    return annotation if inspect.isclass(annotation) and issubclass(annotation, context_types) else None
+    return annotation if inspect.isclass(annotation) and issubclass(annotation, AnyContext) else None
 
 
-def _context_inside(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+def _context_inside(annotation: Any) -> type | None:
     """Return a context type inside an annotation, such as `Context | None`, or None."""
     for part in get_args(annotation):
-        if found := _context_type(part, context_types) or _context_inside(part, context_types):
+        if found := _context_type(part) or _context_inside(part):
             return found
     return None
 

@@ -31,13 +31,13 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
     parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
-        """Read the signature of `function`; a parameter of one of `context_types` is not an argument.
+    def from_function(cls, function: Callable[..., Any]) -> Arguments:
+        """Read the signature of `function`; its context is not an argument.
 
         Raises DefinitionError for a parameter without an annotation, one that cannot be passed by name, and
         for headers that clash.
         """
-        signature = Signature.from_function(function, context_types).require_annotations()
+        signature = Signature.from_function(function).require_annotations()
         with named_errors(signature.name):
             return cls(signature, parameter_headers=headers_of_parameters(signature.parameters))
 
@@ -79,9 +79,9 @@ class StringArguments(Arguments, frozen=True, eq=False):
     """Arguments that are strings: a string that the type refuses is read as JSON."""
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> StringArguments:
+    def from_function(cls, function: Callable[..., Any]) -> StringArguments:
         """Read a signature. Raises DefinitionError, also for a McpHeader."""
-        arguments = super().from_function(function, context_types)
+        arguments = super().from_function(function)
         if arguments.parameter_headers:
             raise DefinitionError(
                 f"{arguments.signature.name}: McpHeader is for the parameters of tools; remove it"

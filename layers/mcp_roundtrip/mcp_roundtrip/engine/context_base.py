@@ -10,6 +10,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.arguments.signature import AnyContext
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.pass_state import Run
@@ -38,7 +39,7 @@ class CallInfo(Struct, frozen=True):
     trace: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ContextBase:
+class ContextBase(AnyContext):
     """The properties and methods of `Context` and `AsyncContext` that neither suspend nor run anything."""
 
     def __init__(self, run: Run, info: CallInfo, prefix: str = "") -> None:

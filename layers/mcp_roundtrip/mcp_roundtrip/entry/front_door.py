@@ -49,7 +49,6 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
-from mcp_roundtrip.server.app_views import has_views
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.lambda_invocation import Invocation
@@ -165,7 +164,7 @@ class FrontDoor:
         """Return what a request calls. Raises ProtocolError or InsufficientScope."""
         method = context.request.method
         if method == TOOLS_CALL:
-            if context.params.get("name") == ANSWER_TOOL and has_views(self.catalog.tools):
+            if context.params.get("name") == ANSWER_TOOL and self.endpoint.features.has_views:
                 return self._find_asking_tool(context)
             return find_by_name(self.catalog.tools, context)
         if method == PROMPTS_GET:

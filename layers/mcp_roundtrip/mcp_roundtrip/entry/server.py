@@ -15,7 +15,7 @@ from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.app_views import find_answered_call, has_views, read_own_view, with_status
+from mcp_roundtrip.server.app_views import find_answered_call, read_own_view, with_status
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.features import Features
@@ -149,7 +149,7 @@ class Server(Registry):
         return run_call(self.prompts_and_resources.find_resource(context))
 
     def _call_tool(self, context: RequestContext) -> Reply:
-        if context.params.get("name") == ANSWER_TOOL and has_views(self.tools):
+        if context.params.get("name") == ANSWER_TOOL and self.endpoint.features.has_views:
             call = find_answered_call(self.tools, context)
             return call if isinstance(call, Reply) else with_status(run_call(call))
         return run_call(self._server_tools.find_call(context))

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
-from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUPPORTED_VERSIONS
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 
 LIST_TTL_MS: Final = 300_000
 """The time for which clients may cache lists and the discovery result (server/utilities/caching)."""
@@ -40,21 +40,12 @@ def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
     return {"resultType": "complete", **members, "_meta": {META_SERVER_INFO: server_info}}
 
 
-def cacheable(server_info: Mapping[str, Any], ttl_ms: int = LIST_TTL_MS, **members: Any) -> dict[str, Any]:
-    """Build a complete result that is the same for every caller, with caching hints."""
-    return complete(server_info, **members, ttlMs=ttl_ms, cacheScope="public")
-
-
-def discover(
-    server_info: Mapping[str, Any],
-    capabilities: Mapping[str, Any],
-    instructions: str | None,
-    ttl_ms: int = LIST_TTL_MS,
+def cacheable(
+    server_info: Mapping[str, Any], ttl_ms: int, *, is_private: bool = False, **members: Any
 ) -> dict[str, Any]:
-    extra = {} if instructions is None else {"instructions": instructions}
-    return cacheable(
-        server_info, ttl_ms, supportedVersions=list(SUPPORTED_VERSIONS), capabilities=capabilities, **extra
-    )
+    """Build a complete result with caching hints. `is_private`: whether it differs between callers."""
+    scope = "private" if is_private else "public"
+    return complete(server_info, **members, ttlMs=ttl_ms, cacheScope=scope)
 
 
 def input_required(

@@ -12,7 +12,7 @@ Without a valid state, a call changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,41 +22,12 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
-from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.server.admission import UnknownResource, authorize, unknown_item
-from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS, QUESTIONS_URI
+from mcp_roundtrip.server.admission import authorize, unknown_item
+from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.lists import ListedTool
     from mcp_roundtrip.server.tools import Tool
-
-
-ReadView = Callable[[Any, RequestContext], Reply | HttpResponse]
-"""Reads the view of a tool: a `Tool`, or on a front door the entry of one in the catalog."""
-
-
-def has_views(tools: Mapping[str, ListedTool]) -> bool:
-    """Return whether any tool has results, or may ask questions, that a view shows."""
-    return any(each.view_uri or (each.asks and "app" in each.channels) for each in tools.values())
-
-
-def read_view(
-    tools: Mapping[str, ListedTool], context: RequestContext, read: ReadView
-) -> Reply | HttpResponse | None:
-    """Return the result with a view, or None for another URI. `read`: reads a tool's own view.
-
-    Raises UnknownResource or InsufficientScope.
-    """
-    uri = context.params.get("uri")
-    if not (isinstance(uri, str) and uri.startswith("ui://") and has_views(tools)):
-        return None
-    if uri == QUESTIONS_URI:
-        return _view_result(context, uri, read_question_app())
-    for tool in tools.values():
-        if tool.view_uri == uri:
-            return read(authorize(tool, context, lambda: UnknownResource(uri)), context)
-    return None
 
 
 def read_question_app() -> str:
@@ -68,10 +39,10 @@ def read_question_app() -> str:
 
 def read_own_view(tool: Tool, context: RequestContext) -> Reply:
     assert tool.view is not None
-    return _view_result(context, tool.view.uri, tool.view.document, is_private=bool(tool.scopes))
+    return view_result(context, tool.view.uri, tool.view.document, is_private=bool(tool.scopes))
 
 
-def _view_result(context: RequestContext, uri: str, document: str, *, is_private: bool = False) -> Reply:
+def view_result(context: RequestContext, uri: str, document: str, *, is_private: bool = False) -> Reply:
     """Build the ReadResourceResult. A view may load nothing from other origins: it declares no `csp`.
 
     `is_private`: whether it needs scopes, so that no cache may share it.
@@ -83,8 +54,8 @@ def _view_result(context: RequestContext, uri: str, document: str, *, is_private
         # A view without a question has no height, and should have no border either.
         "_meta": {"ui": {"prefersBorder": False}},
     }
-    result = results.cacheable(context.server_info, context.options.list_ttl_ms, contents=[contents])
-    return Reply({**result, "cacheScope": "private"} if is_private else result)
+    ttl_ms = context.options.list_ttl_ms
+    return Reply(results.cacheable(context.server_info, ttl_ms, is_private=is_private, contents=[contents]))
 
 
 def view_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from mcp_roundtrip.arguments.signature import (
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.auth.scopes import validate_scopes
 from mcp_roundtrip.content.tool_results import Output
-from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
@@ -36,7 +35,6 @@ from mcp_roundtrip.server.options import (
 from mcp_roundtrip.server.request_types import Parameters
 from mcp_roundtrip.server.tools import Tool, View
 
-CONTEXTS: Final = (ContextBase,)
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 _VIEW_FILE: Final = 'pass a file beside the module as `ui=Path(__file__).with_name("view.html")`'
 
@@ -186,14 +184,13 @@ def _arguments_of(
 ) -> Parameters:
     """Return the parameters of a tool. Raises DefinitionError."""
     if input_schema is None:
-        typed = Arguments.from_function(function, CONTEXTS)
-        check_context(typed.signature)
-        return replace(typed, is_lenient=is_lenient)
-    from mcp_roundtrip.arguments.raw_arguments import RawArguments  # few tools have a schema of their own
+        parameters: Parameters = Arguments.from_function(function)
+    else:
+        from mcp_roundtrip.arguments.raw_arguments import RawArguments  # few tools have one of their own
 
-    raw = RawArguments.from_function(function, CONTEXTS, input_schema)
-    check_context(raw.signature)
-    return replace(raw, is_lenient=is_lenient)
+        parameters = RawArguments.from_function(function, input_schema)
+    check_context(parameters.signature)
+    return replace(parameters, is_lenient=is_lenient)
 
 
 def check_context(signature: Signature) -> None:
@@ -223,7 +220,7 @@ def check_completion(function: Any) -> None:
     if inspect.iscoroutinefunction(unwrap_function(function)):
         raise DefinitionError(f"{name}: a completion is not async; write `def`")
     try:
-        takes_context = Signature.from_function(function, CONTEXTS).context_parameter is not None
+        takes_context = Signature.from_function(function).context_parameter is not None
     except DefinitionError:  # annotations may exist for type checkers only
         takes_context = False
     if takes_context:

@@ -39,6 +39,7 @@ from mcp_roundtrip.protocol.constants import (
     SKILLS_GET,
     SKILLS_LIST,
     SUBSCRIPTIONS_LISTEN,
+    SUPPORTED_VERSIONS,
     TASKS_EXTENSION,
     TOOLS_CALL,
     TOOLS_LIST,
@@ -138,17 +139,13 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         return self.options.legacy_tasks is not None and self.features.has_tasks
 
     def _list_legacy_tools(self, context: RequestContext) -> Reply:
-        if self._has_dialect and has_tasks(context.request.meta.protocol_version):
-            return self._legacy_tools_with_tasks(context)
-        return self._legacy_tools(context)
+        knows_tasks = self._has_dialect and has_tasks(context.request.meta.protocol_version)
+        return self._legacy_tools[knows_tasks](context)
 
     @cached_property
-    def _legacy_tools(self) -> ToolList:
-        return _LegacyToolList(self.features.tools)
-
-    @cached_property
-    def _legacy_tools_with_tasks(self) -> ToolList:
-        return _LegacyToolList(self.features.tools, knows_tasks=True)
+    def _legacy_tools(self) -> Mapping[bool, ToolList]:
+        """The lists for clients that know tasks, and for others."""
+        return {each: _LegacyToolList(self.features.tools, knows_tasks=each) for each in (True, False)}
 
     def _capabilities(self) -> dict[str, Any]:
         features = self.features
@@ -172,10 +169,19 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         is_varied = self.features.has_views and shows_apps(context.request.meta.capabilities)
         if is_varied:
             capabilities = view_capabilities(capabilities)
-        result = results.discover(
-            options.implementation, capabilities, options.instructions, options.list_ttl_ms
+        result = results.cacheable(
+            options.implementation,
+            options.list_ttl_ms,
+            is_private=is_varied,
+            supportedVersions=list(SUPPORTED_VERSIONS),
+            capabilities=capabilities,
+            **self._instructions(),
         )
-        return Reply({**result, "cacheScope": "private"} if is_varied else result)
+        return Reply(result)
+
+    def _instructions(self) -> dict[str, str]:
+        instructions = self.options.instructions
+        return {} if instructions is None else {"instructions": instructions}
 
     def _initialize(self, context: RequestContext) -> Reply:
         requested = _requested_version(context.params)
@@ -192,7 +198,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             "protocolVersion": version,
             "capabilities": capabilities,
             "serverInfo": options.implementation,
-            **({} if options.instructions is None else {"instructions": options.instructions}),
+            **self._instructions(),
         }
         # The session id holds what the client declares with this request.
         params, random = context.params, context.ports.random_bytes(NONCE_BYTES)

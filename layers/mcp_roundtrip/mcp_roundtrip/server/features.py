@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.constants import RESOURCES_READ
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
-from mcp_roundtrip.server.admission import UnknownResource, read_uri
-from mcp_roundtrip.server.app_views import ReadView, has_views, read_view
+from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
+from mcp_roundtrip.server.app_views import read_question_app, view_result
+from mcp_roundtrip.server.options import QUESTIONS_URI
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     resources: Mapping[str, Listable]
     templates: Mapping[str, Listable]
     calls: Mapping[str, Handler]
-    read_own_view: ReadView
+    read_own_view: Callable[[Any, RequestContext], Reply | HttpResponse]
     skill_folders: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     catalog_skills: Mapping[str, Skill] = field(default_factory=dict)
     forward_skill: ServeSkill | None = None
@@ -65,8 +66,8 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
 
     @property
     def has_views(self) -> bool:
-        """Whether clients that show MCP Apps can read views."""
-        return has_views(self.tools)
+        """Whether any tool has results, or may ask questions, that a view shows."""
+        return any(each.view_uri or (each.asks and "app" in each.channels) for each in self.tools.values())
 
     @property
     def page_tools(self) -> list[str]:
@@ -80,7 +81,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
         return {**self.calls, RESOURCES_READ: self._read_resource}
 
     def _read_resource(self, context: RequestContext) -> Reply | HttpResponse:
-        found = read_view(self.tools, context, self.read_own_view)
+        found = self._read_view(context)
         if found is None and self.has_skills:
             found = self.skills.read(context)
         if found is not None:
@@ -90,3 +91,16 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
         if not self.has_skills:
             raise unknown_method(RESOURCES_READ)
         raise UnknownResource(read_uri(context.params))
+
+    def _read_view(self, context: RequestContext) -> Reply | HttpResponse | None:
+        """Return the result with a view, or None for another URI. Raises InsufficientScope."""
+        uri = context.params.get("uri")
+        if not (isinstance(uri, str) and uri.startswith("ui://") and self.has_views):
+            return None
+        if uri == QUESTIONS_URI:
+            return view_result(context, uri, read_question_app())
+        for tool in self.tools.values():
+            if tool.view_uri == uri:
+                authorize(tool, context, lambda: UnknownResource(uri))
+                return self.read_own_view(tool, context)
+        return None

@@ -83,8 +83,8 @@ class FeatureList(Struct):
         members: dict[str, Any] = {self.member: list(self._definitions(names[part], context))}
         if cursor is not None:
             members["nextCursor"] = cursor
-        result = results.cacheable(options.server_info, options.list_ttl_ms, **members)
-        return {**result, "cacheScope": "private"} if hides or self.is_private else result
+        is_private = hides or self.is_private
+        return results.cacheable(options.server_info, options.list_ttl_ms, is_private=is_private, **members)
 
     def _definitions(self, names: Sequence[str], context: RequestContext) -> Iterator[Mapping[str, Any]]:
         """Yield every definition that can be built; log each of the others once."""

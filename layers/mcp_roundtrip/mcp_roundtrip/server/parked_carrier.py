@@ -145,7 +145,10 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         The client has sent a state of the flow again. The answers of the request do not count. Raises
         StoreError.
         """
-        stored = task_carrier.find_stored(this_round)
+        flow = flow_of(this_round)
+        assert flow is not None
+        self.call.context.tag(flow=flow.id)
+        stored = self.call.context.ports.tasks().find(flow)
         if stored is None:
             return None
         if not task_carrier.is_parked(stored):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from mcp_roundtrip.arguments.signature import call_parameters
@@ -23,7 +23,7 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, spelling_key
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import (
     Reference,
     UnknownResource,
@@ -34,7 +34,7 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
-from mcp_roundtrip.server.decorator_options import CONTEXTS, check_context
+from mcp_roundtrip.server.decorator_options import check_context
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
@@ -133,7 +133,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
 
 
 def _arguments_of(function: Callable[..., Any]) -> StringArguments:
-    parameters = StringArguments.from_function(function, CONTEXTS)
+    parameters = StringArguments.from_function(function)
     check_context(parameters.signature)
     return parameters
 
@@ -172,7 +172,6 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     prompts: dict[str, Prompt]
     resources: dict[str, Resource]
     completers: Mapping[tuple[Reference, str], Callable[..., Any]]
-    _spellings: dict[str, str] = field(default_factory=dict)
 
     def add_prompt(self, name: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a prompt with these `options` of a Prompt. Raises DefinitionError."""
@@ -181,11 +180,11 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     def add_resource(self, uri: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a resource with these `options` of a Resource. Raises DefinitionError."""
         resource = Resource(name=uri, function=function, parameters=_arguments_of(function), **options)
-        registered = self._spellings.setdefault(spelling_key(uri), uri)
-        if registered in self.resources:
-            raise DefinitionError(
-                f"resource {uri!r} is registered twice, first as {registered!r}; give one of them another URI"
-            )
+        for other, each in self.resources.items():
+            if each.template.key == resource.template.key:
+                raise DefinitionError(
+                    f"resource {uri!r} is registered twice, first as {other!r}; give one of them another URI"
+                )
         self.resources[uri] = resource
 
     @property
@@ -221,7 +220,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
         """Return suggestions. A completion requires the scopes of its prompt or resource."""
         kind, name = read_reference(context.params)
         if kind == "resource":
-            name = self._spellings.get(spelling_key(name), name)
+            name = self._index.find_equivalent(name)
         argument, value = _read_argument(context.params)
         feature = self.prompts.get(name) if kind == "prompt" else self.resources.get(name)
         authorize(feature, context, lambda: unknown_item(kind, name))

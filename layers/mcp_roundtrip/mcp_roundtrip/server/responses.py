@@ -93,17 +93,14 @@ def _within_limit(
     if it is too large without any.
     """
     events, log_fields = list[str](), reply.log_fields
-    if not reply.notifications:
-        response = HttpResponse(200, message, JSON_HEADERS)
-    else:
-        room = request.max_response_bytes - event_size(message)
-        for notification in reply.notifications:
-            event = compact_json(notification)
-            room -= event_size(event)
-            if room < 0:
-                break
-            events.append(event)
-        response = build_response(message, events, request.headers)
+    room = request.max_response_bytes - event_size(message) if reply.notifications else 0
+    for notification in reply.notifications:
+        event = compact_json(notification)
+        room -= event_size(event)
+        if room < 0:
+            break
+        events.append(event)
+    response = build_response(message, events, request.headers)
     if dropped := len(reply.notifications) - len(events):
         dropped += log_fields.get("notifications_dropped", 0)
         log_fields = {**log_fields, "notifications_dropped": dropped}

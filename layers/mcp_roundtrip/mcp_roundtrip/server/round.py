@@ -87,9 +87,6 @@ def _services(call: FeatureCall, is_last: bool) -> RunServices:
         else:
             call.record_failure("step_failed", error, step=step)
 
-    def call_identity() -> str | None:
-        return call.binding.identity()
-
     return RunServices(
         deadline=Deadline(call.context.invocation.deadline_ms, ports.clock_ms, can_continue),
         clock=ports.clock,
@@ -98,7 +95,7 @@ def _services(call: FeatureCall, is_last: bool) -> RunServices:
         pause_ms=ports.pause_ms,
         on_step_failed=on_step_failed,
         pause_ms_async=ports.pause_ms_async,
-        call_identity=call_identity,
+        call_identity=lambda: call.binding.identity(),
     )
 
 

@@ -265,9 +265,8 @@ def serve_own_skill(skill: OwnSkill, context: RequestContext, uri: str) -> Reply
         if following is not None:
             members["nextCursor"] = following
     # SEP-2640 asks for no caching hints of a directory, but MCP Inspector 2.12 refuses a result without them.
-    result = results.cacheable(context.server_info, context.options.list_ttl_ms, **members)
-    if skill.scopes:
-        result["cacheScope"] = "private"
+    ttl_ms, is_private = context.options.list_ttl_ms, bool(skill.scopes)
+    result = results.cacheable(context.server_info, ttl_ms, is_private=is_private, **members)
     return Reply(result, log_fields={"skill": skill.name})
 
 

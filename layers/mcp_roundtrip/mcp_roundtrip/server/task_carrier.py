@@ -159,17 +159,6 @@ def flow_of(this_round: Round) -> Flow | None:
 # -- load ---------------------------------------------------------------------------------------------------
 
 
-def find_stored(this_round: Round) -> Task | None:
-    """Return the task or the parked call as which the flow continues; None if there is none.
-
-    Raises StoreError.
-    """
-    call, flow = this_round.call, flow_of(this_round)
-    assert flow is not None
-    call.context.tag(flow=flow.id)
-    return call.context.ports.tasks().find(flow)
-
-
 def is_parked(stored: Task) -> bool:
     """Return whether a flow continues as a parked call. One that has become a task ends with its result."""
     has_become_task = isinstance(stored.result, Mapping) and stored.result.get("resultType") == "task"
