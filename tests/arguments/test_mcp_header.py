@@ -39,7 +39,7 @@ def arguments(function: Callable[..., Any]) -> Arguments:
 
 
 def raw(schema: dict[str, Any]) -> RawArguments:
-    return RawArguments.from_function(lambda arguments: None, schema)
+    return RawArguments.from_schema(lambda arguments: None, schema)
 
 
 def one(annotation: Any) -> Arguments:

@@ -31,7 +31,7 @@ SECRET = "hunter2-hunter2"
 
 
 def raw(schema, function=tool):
-    return RawArguments.from_function(function, schema)
+    return RawArguments.from_schema(function, schema)
 
 
 def refusal(schema, arguments):

@@ -24,7 +24,7 @@ def tool(arguments: dict[str, Any]) -> None: ...
 
 
 def raw(**members: Any) -> RawArguments:
-    return RawArguments.from_function(tool, {"type": "object", **members})
+    return RawArguments.from_schema(tool, {"type": "object", **members})
 
 
 def refusal(arguments: Any, **members: Any) -> str:

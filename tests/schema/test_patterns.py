@@ -192,7 +192,7 @@ def raw(**member: Any) -> RawArguments:
     def tool(value: Any) -> None: ...
 
     schema = {"type": "object", "properties": {"value": {"type": "string", **member}}}
-    return RawArguments.from_function(tool, schema)
+    return RawArguments.from_schema(tool, schema)
 
 
 @pytest.mark.parametrize("pattern", ORDINARY)
@@ -206,7 +206,7 @@ def test_a_text_counts_for_the_patterns_of_its_own_argument_only() -> None:
 
     patterned = {name: {"type": "string", "pattern": r"^\S+@\S+\.\S+$"} for name in ("to", "cc", "reply_to")}
     schema = {"type": "object", "properties": {"body": {"type": "string"}, **patterned}}
-    read = RawArguments.from_function(tool, schema)
+    read = RawArguments.from_schema(tool, schema)
     long = "a" * 2_000_000
     assert read.validate({"body": long, "to": "a@b.example"})
     with pytest.raises(ArgumentsError, match=r"^arguments\.cc: Input should match the pattern"):

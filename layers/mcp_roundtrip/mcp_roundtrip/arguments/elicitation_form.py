@@ -278,12 +278,9 @@ def _has_fields(model: Any) -> bool:
 
 
 def _single_field_type(annotation: Any) -> Any:
-    record: Any = TypedDict("Answer", {SINGLE_FIELD: _optional(annotation)})  # type: ignore[misc]  # dynamic
-    return record
-
-
-def _optional(annotation: Any) -> Any:
-    """Make `X | None` optional: a form cannot answer null."""
+    """Return an object type with one field. `X | None` makes it optional: a form cannot answer null."""
     inner = unwrap_alias(annotation)
     inner = unwrap_alias(get_args(inner)[0]) if get_origin(inner) is Annotated else inner
-    return NotRequired[annotation] if NoneType in get_args(inner) else annotation
+    field = NotRequired[annotation] if NoneType in get_args(inner) else annotation
+    record: Any = TypedDict("Answer", {SINGLE_FIELD: field})  # type: ignore[misc]  # dynamic
+    return record

@@ -75,12 +75,13 @@ class JsonReader(Struct, frozen=True, eq=False):
         if not raw.keys() <= self.names:
             return None
         try:
-            return self.read({name: self._parsed(name, text) for name, text in raw.items()})
+            parsed = {
+                name: text if name in self.text_names else parse_json(text, max_values=_MAX_VALUES)
+                for name, text in raw.items()
+            }
         except ValueError:
             return None
-
-    def _parsed(self, name: str, text: str) -> Any:
-        return text if name in self.text_names else parse_json(text, max_values=_MAX_VALUES)
+        return self.read(parsed)
 
 
 def _is_text(annotation: Any) -> bool:

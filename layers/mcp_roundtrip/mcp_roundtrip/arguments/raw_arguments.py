@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from msgspec import field
-
-from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
-from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
+from mcp_roundtrip.arguments.mcp_header import headers_of_schema
+from mcp_roundtrip.arguments.signature import Signature
+from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.canonical import compact_json
@@ -22,14 +21,13 @@ INPUT_SCHEMA: Final = "input_schema"
 """The option of a tool, in messages."""
 
 
-class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=True):  # for cached_property
-    """The counterpart of `Arguments` for a function that takes all arguments as one dict."""
+class RawArguments(Arguments, frozen=True, eq=False, kw_only=True):
+    """The arguments of a function that takes all of them as one dict."""
 
     input_schema: dict[str, Any]
-    parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], input_schema: Mapping[str, Any]) -> RawArguments:
+    def from_schema(cls, function: Callable[..., Any], input_schema: Mapping[str, Any]) -> RawArguments:
         """Check `input_schema` without compiling it, and find the parameter that takes the arguments.
 
         Raises DefinitionError for a root that is not an object schema, an unknown dialect, a `$ref` that
@@ -56,8 +54,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
     @property
     def names(self) -> tuple[str, ...]:
         """The names under `properties`."""
-        properties = self.input_schema.get("properties")
-        return tuple(properties) if isinstance(properties, Mapping) else ()
+        return tuple(_mapping(self.input_schema.get("properties")))
 
     def json_schema(self) -> dict[str, Any]:
         """Return the schema as the author wrote it."""

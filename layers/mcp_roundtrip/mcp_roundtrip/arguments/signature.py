@@ -7,16 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
 from mcp_roundtrip.arguments.docstring import parse_docstring
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.schema.input_reader import SchemaReader
 
 _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
@@ -29,10 +25,6 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
 
 _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
-
-
-CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId"})
-"""Arguments that clients such as n8n add to each call."""
 
 
 class AnyContext:
@@ -119,40 +111,6 @@ class Signature(Struct, frozen=True):
         if parameter.name in ("ctx", "context") and self.context_parameter is None:
             return f"write `{parameter.name}: {'AsyncContext' if self.is_async else 'Context'}`"
         return f"write its type, such as `{parameter.name}: str`"
-
-
-class FunctionArguments(Struct, frozen=True, eq=False):
-    """The base class of all kinds of arguments: the facts that the function's signature states.
-
-    `is_lenient`: JSON as text is read where the schema refuses text, and unknown arguments are dropped.
-    """
-
-    signature: Signature
-    is_lenient: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the arguments in JSON, in order. Raises DefinitionError."""
-        raise NotImplementedError
-
-    @property
-    def drops_unknown(self) -> bool:
-        """Whether arguments that the schema does not have are dropped."""
-        return self.is_lenient
-
-    def _read(self, reader: SchemaReader, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a reader makes of arguments. Raises ArgumentsError."""
-        try:
-            values: dict[str, Any] = reader.read(raw, is_lenient=self.is_lenient)
-        except InvalidValue as error:
-            raise ArgumentsError(str(error)) from None
-        return values
-
-    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that clients add, or that are unknown and dropped."""
-        added = raw.keys() if self.drops_unknown else raw.keys() & CLIENT_ARGUMENTS
-        unknown = added - set(self.names) if added else ()
-        return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
 
 
 def check_callable(decorator: str, function: Any) -> None:

@@ -7,27 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import field
+from msgspec import Struct, field
 
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
 from mcp_roundtrip.arguments.plain_types import JsonReader
-from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
+from mcp_roundtrip.arguments.signature import Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, named_errors
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, named_errors
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.input_schema import ArgumentTypes
+    from mcp_roundtrip.schema.input_reader import SchemaReader
+
+CLIENT_ARGUMENTS: Final = frozenset({"toolCallId", "sessionId"})
+"""Arguments that clients such as n8n add to each call."""
 
 
-class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
-    """The arguments of a typed function: their JSON Schema and their validation.
+class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """The arguments of a function: their JSON Schema and their validation.
 
     Registration reads the signature only; what reads the arguments is built at the first call or list.
+    `is_lenient`: JSON as text is read where the schema refuses text, and unknown arguments are dropped.
     `parameter_headers` are the arguments that clients repeat as HTTP headers.
     """
 
+    signature: Signature
+    is_lenient: bool = False
     parameter_headers: ParameterHeaders = field(default_factory=dict)
 
     @classmethod
@@ -63,6 +70,25 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         if self._json_reader is not None and (values := self._json_reader.read(raw)) is not None:
             return values
         return self._read(self._types.reader, raw)
+
+    def _read(self, reader: SchemaReader, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a reader makes of arguments. Raises ArgumentsError."""
+        try:
+            values: dict[str, Any] = reader.read(raw, is_lenient=self.is_lenient)
+        except InvalidValue as error:
+            raise ArgumentsError(str(error)) from None
+        return values
+
+    @property
+    def drops_unknown(self) -> bool:
+        """Whether arguments that the schema does not have are dropped."""
+        return self.is_lenient
+
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that clients add, or that are unknown and dropped."""
+        added = raw.keys() if self.drops_unknown else raw.keys() & CLIENT_ARGUMENTS
+        unknown = added - set(self.names) if added else ()
+        return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
 
     @cached_property
     def _json_reader(self) -> JsonReader | None:

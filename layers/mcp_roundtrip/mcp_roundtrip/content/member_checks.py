@@ -64,19 +64,16 @@ def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) ->
     `kind` and `name` are those of the feature, for messages. Raises DefinitionError for a value that cannot
     be listed.
     """
+    checked: dict[str, Any] = {}
     try:
-        return {
-            member: _checked(_PYTHON.get(member, member), value, kind == "tool")
-            for member, value in given.items()
-        }
+        for member, value in given.items():
+            own_name = _PYTHON.get(member, member)
+            _check(own_name, own_name, value, of_tool=kind == "tool")
+            checked[member] = _to_json(own_name, value)
     except UsageError as error:
         whose = kind if name is None else f"{kind} {name}"
         raise DefinitionError(f"{whose}: {error}") from None
-
-
-def _checked(name: str, value: Any, of_tool: bool) -> Any:
-    _check(name, name, value, of_tool=of_tool)
-    return _to_json(name, value)
+    return checked
 
 
 def check_members(holder: Any) -> None:

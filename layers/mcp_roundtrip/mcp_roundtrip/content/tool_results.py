@@ -104,7 +104,9 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
                 )
             return self._structured(value)
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
-        if self.kind is _Kind.CONTENT and (blocks is None or (value is None and not self._has_none)):
+        if self.kind is _Kind.CONTENT and (
+            blocks is None or (value is None and not _includes_none(self.annotation))
+        ):
             kind = "None" if value is None else type(value).__name__
             raise UsageError(
                 f"{self.name} returned {kind}; return {type_name(self.annotation)}, as annotated"
@@ -115,10 +117,6 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         if (text := json_text(value, self.annotation)) is not None:
             return _text_and_data(msgspec.json.decode(text), text)
         return _text_and_data(*self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED))
-
-    @cached_property
-    def _has_none(self) -> bool:
-        return _includes_none(self.annotation)
 
     @cached_property
     def _types(self) -> StructuredOutput:
@@ -197,14 +195,12 @@ def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:
     """Return whether a type has blocks in it. `aliases` are those around it, which it may refer to."""
     if is_alias(annotation):
         aliases, annotation = (*aliases, annotation), unwrap_alias(annotation)
-    inner = [each for each in _type_arguments(annotation) if each not in aliases]
+    arguments = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        arguments = arguments[:1]
+    inner = [each for each in arguments if each not in aliases]
     return _is_block(annotation) or any(_mentions_block(each, aliases) for each in inner)
 
 
 def _is_block(annotation: Any) -> bool:
     return isclass(annotation) and issubclass(annotation, ContentBlock)
-
-
-def _type_arguments(annotation: Any) -> tuple[Any, ...]:
-    arguments = get_args(annotation)
-    return arguments[:1] if get_origin(annotation) is Annotated else arguments

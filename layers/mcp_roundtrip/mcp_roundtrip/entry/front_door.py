@@ -237,7 +237,7 @@ class FrontDoor:
             # A client that looks for metadata evaluates the status.
             status = None if request.method == "POST" else 500
             reply = Reply(forwarding_failed(invocation))
-            return error_response(request_id, reply, request, ports.observer, status)
+            return error_response(request_id, reply, request, ports, invocation, status)
         ports.observer.record("request_forwarded", owner=owner)
         return response
 

@@ -29,6 +29,10 @@ class TooManyValues(ValueError):
         self.limit = limit
 
 
+class RepeatedName(ValueError):
+    """An object has two members of one name, such as a dict with the keys 1 and "1"."""
+
+
 def parse_json(
     text: str | bytes | bytearray, *, max_depth: int = MAX_DEPTH, max_values: int | None = None
 ) -> Any:
@@ -167,14 +171,16 @@ def has_half_of_a_pair(value: Any) -> bool:
     return False
 
 
-def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, for a decoder of JSON. Raises RepeatedName."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("an object has a duplicate member")
+        raise RepeatedName("an object has a duplicate member")
     return members
 
 
-def _reject_constant(name: str) -> None:
+def reject_constant(name: str) -> None:
+    """Raise ValueError for NaN and Infinity, for a decoder of JSON."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -193,8 +199,8 @@ def _parse_float(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object_without_duplicates,
-    parse_constant=_reject_constant,
+    object_pairs_hook=unique_members,
+    parse_constant=reject_constant,
     parse_int=_parse_integer,
     parse_float=_parse_float,
 )

@@ -57,32 +57,17 @@ class HttpRequest(Struct, frozen=True):
     """The URI of the endpoint as AWS and the API's owner define it; None if the caller may have chosen it."""
 
 
-class RequestEnd(Struct, frozen=True):
-    """How a request ended, for its log line and its audit record.
-
-    `event` and `fields` are those of the log. `reason`: why the request was refused. `asked`: the method and
-    the channel of each question that the response asks, by key.
-    """
-
-    event: str
-    fields: Mapping[str, Any]
-    reason: str | None = None
-    asked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-
-
 class HttpResponse(Struct, frozen=True):
     """An HTTP response. `body` is ASCII: JSON, a stream of events, HTML, or empty.
 
     A lone surrogate in the body becomes U+FFFD, because many JSON parsers refuse the whole response for it.
     `raw` is a response that another function has already built for the event source; it is returned as is.
-    `end`: None if the request needs no audit record here, as one that another function has answered.
     """
 
     status: int
     body: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: Any = None
-    end: RequestEnd | None = None
 
     def __post_init__(self) -> None:
         if "\\ud" in self.body:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
@@ -101,61 +101,55 @@ def read_response(key: str, request: Mapping[str, Any], raw: Any) -> dict[str, A
     Raises MalformedInputResponse. A namespaced request has an object as its result.
     """
 
-    def refuse(member: str, expected: str) -> NoReturn:
-        raise MalformedInputResponse(key, member, expected)
-
     if not isinstance(raw, dict):
-        refuse("", "an object")
+        raise MalformedInputResponse(key, "", "an object")
     # A result or a step could not hold it. A form with it is asked again.
     if request["method"] != "elicitation/create" and has_half_of_a_pair(raw):
-        refuse("", "an object without half of a surrogate pair")
+        raise MalformedInputResponse(key, "", "an object without half of a surrogate pair")
     if (known := _RESULTS.get(request["method"])) is None:
         return raw
     check, open_members = known
     response: dict[str, Any] = _without_nulls(raw, open_members)
-    check(response, request["params"], refuse)
+    check(key, response, request["params"])
     return response
 
 
-_Refuse = Callable[[str, str], NoReturn]
-
-
-def _check_elicit_result(response: Mapping[str, Any], params: Mapping[str, Any], refuse: _Refuse) -> None:
+def _check_elicit_result(key: str, response: Mapping[str, Any], params: Mapping[str, Any]) -> None:
     if response.get("action") not in ("accept", "decline", "cancel"):
-        refuse(".action", "accept, decline or cancel")
+        raise MalformedInputResponse(key, ".action", "accept, decline or cancel")
     is_form = params.get("mode") != "url" and response["action"] == "accept"
     if is_form and not isinstance(response.get("content"), dict):
-        refuse(".content", "an object")
+        raise MalformedInputResponse(key, ".content", "an object")
 
 
-def _check_sampling_result(response: Mapping[str, Any], params: Mapping[str, Any], refuse: _Refuse) -> None:
+def _check_sampling_result(key: str, response: Mapping[str, Any], params: Mapping[str, Any]) -> None:
     if response.get("role") not in ("user", "assistant"):
-        refuse(".role", "user or assistant")
+        raise MalformedInputResponse(key, ".role", "user or assistant")
     content = response.get("content")
     for number, block in enumerate(content if isinstance(content, list) else [content]):
         place = f".content[{number}]" if isinstance(content, list) else ".content"
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-            refuse(place, "a content block")
+            raise MalformedInputResponse(key, place, "a content block")
         if block["type"] == "text" and not isinstance(block.get("text"), str):
-            refuse(f"{place}.text", "a string")
+            raise MalformedInputResponse(key, f"{place}.text", "a string")
     if not isinstance(response.get("model"), str):
-        refuse(".model", "a string")
+        raise MalformedInputResponse(key, ".model", "a string")
     if not isinstance(response.get("stopReason", ""), str):
-        refuse(".stopReason", "a string")
+        raise MalformedInputResponse(key, ".stopReason", "a string")
 
 
-def _check_roots_result(response: Mapping[str, Any], params: Mapping[str, Any], refuse: _Refuse) -> None:
+def _check_roots_result(key: str, response: Mapping[str, Any], params: Mapping[str, Any]) -> None:
     roots = response.get("roots")
     if not isinstance(roots, list):
-        refuse(".roots", "an array")
+        raise MalformedInputResponse(key, ".roots", "an array")
     for number, root in enumerate(roots):
         if not isinstance(root, dict) or not isinstance(root.get("uri"), str):
-            refuse(f".roots[{number}].uri", "a string")
+            raise MalformedInputResponse(key, f".roots[{number}].uri", "a string")
         if not isinstance(root.get("name", ""), str):
-            refuse(f".roots[{number}].name", "a string")
+            raise MalformedInputResponse(key, f".roots[{number}].name", "a string")
 
 
-_Check = Callable[[Mapping[str, Any], Mapping[str, Any], _Refuse], None]
+_Check = Callable[[str, Mapping[str, Any], Mapping[str, Any]], None]
 
 _BLOCKS: Final = frozenset({"_meta", "input", "structuredContent"})
 

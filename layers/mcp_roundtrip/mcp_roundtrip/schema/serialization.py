@@ -24,7 +24,7 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.protocol.canonical import MAX_DEPTH, has_half_of_a_pair
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
 from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, nodes
 from mcp_roundtrip.schema.pydantic_validator import typed_validator
 
@@ -71,10 +71,6 @@ def _is_union_with_booleans(schema: CoreSchema) -> bool:
 
 
 _cached = lru_cache(maxsize=512)(_build)
-
-
-class RepeatedName(ValueError):
-    """An object has two members of one name, such as a dict with the keys 1 and "1"."""
 
 
 def to_json(value: Any, *, by_alias: bool = True) -> JsonResult:
@@ -141,20 +137,9 @@ def members(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, _COLLECTIONS) else ()
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise RepeatedName
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 _COLLECTIONS: Final = (list, tuple, set, frozenset, deque)
 _SCALARS: Final = (str, int, float, NoneType)
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_refuse_constant)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=unique_members, parse_constant=reject_constant)
 
 
 # -- messages

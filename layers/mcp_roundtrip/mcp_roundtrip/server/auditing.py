@@ -18,6 +18,7 @@ from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.internal_errors import Refusal
 from mcp_roundtrip.observing.audit_records import (
     action_of,
     answers_of,
@@ -33,12 +34,11 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_INPUT_RESPONSE,
     TASKS_UPDATE,
 )
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import trace_context
 from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.lambda_invocation import Invocation, Operation, internal_error
-from mcp_roundtrip.server.request_types import FeatureCall, RequestContext
+from mcp_roundtrip.server.request_types import FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.related_items import TaskCall
@@ -179,22 +179,23 @@ class AuditedOperation(Operation):
 
     # -- the last line ------------------------------------------------------------------------------
 
-    def end_request(self, end: RequestEnd) -> None:
+    def end_request(self, event: str, fields: Mapping[str, Any], reply: Reply | None = None) -> None:
         """Store the `ended` line of a request if it is one that is recorded."""
-        fields, is_refused = end.fields, end.event == "request_refused"
+        reply, is_refused = reply or Reply({}), event == "request_refused"
         if not (self._has_begun or self._is_recorded(fields.get("status"), is_refused=is_refused)):
             return
+        reason = reply.body.reason if isinstance(reply.body, Refusal) else reply.reason
         outcome = fields.get("outcome", "complete")
         if is_refused:
             # Above the limit of tasks, `steps` has all. An owner that did not answer may have run some steps.
-            may_have_run = self._has_begun and end.reason != "task_limit_reached"
-            outcome = "error" if may_have_run or end.reason == "forwarding_failed" else "refused"
+            may_have_run = self._has_begun and reason != "task_limit_reached"
+            outcome = "error" if may_have_run or reason == "forwarding_failed" else "refused"
         elif outcome != f"{QUESTION_PAGE}_answered":
             self._answers = ()
         self.end(
-            end.asked,
+            reply.asked,
             outcome=outcome,
-            reason=end.reason,
+            reason=reason,
             round=fields.get("round"),
             task=fields.get("task") or self._record.get("task"),
             task_ttl_ms=fields.get("task_ttl_ms"),
@@ -226,7 +227,7 @@ class AuditedOperation(Operation):
         self.end(asked, outcome=outcome)
 
     def end(self, asked: Mapping[str, tuple[str, str]] = MappingProxyType({}), **members: Any) -> None:
-        """Store the `ended` line. A failure is logged only. `asked`: see `RequestEnd`."""
+        """Store the `ended` line. A failure is logged only. `asked`: see `Reply`."""
         if self._is_dropped:
             return
         try:
@@ -280,19 +281,10 @@ def _task_outcome(task: Task) -> str:
 # -- requests, passes of workers, and ends of tasks ---------------------------------------------------------
 
 
-def respond_with_audit(
-    respond: Callable[[HttpRequest, Ports, Invocation], HttpResponse],
-    request: HttpRequest,
-    ports: Ports,
-    invocation: Invocation,
-) -> HttpResponse:
-    """Respond to a request, and record its operation."""
+def with_audit(ports: Ports, invocation: Invocation) -> tuple[Ports, Invocation]:
+    """Return what records the operation of a request, and the ends of tasks that it notices."""
     operation = AuditedOperation(ports, invocation.correlation_id)
-    audited = with_audited_ends(ports, invocation.correlation_id)
-    response = respond(request, audited, replace(invocation, operation=operation))
-    if response.end is not None:
-        operation.end_request(response.end)
-    return response
+    return with_audited_ends(ports, invocation.correlation_id), replace(invocation, operation=operation)
 
 
 def work_with_audit(

@@ -32,7 +32,6 @@ from mcp_roundtrip.server.options import (
     Fallback,
     TaskSupport,
 )
-from mcp_roundtrip.server.request_types import Parameters
 from mcp_roundtrip.server.tools import Tool, View
 
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
@@ -108,7 +107,7 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
     return channels
 
 
-def _tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
+def _tool_channels(name: str, given: Sequence[Fallback], parameters: Arguments) -> tuple[Fallback, ...]:
     """Return the option `channels` of a tool with these parameters. Raises DefinitionError."""
     channels = check_channels(name, given)
     if parameters.signature.context_parameter is not None and CONTINUATION_CODE in parameters.names:
@@ -181,14 +180,14 @@ def check_name(kind: str, name: str, present: Mapping[str, Any]) -> None:
 
 def _arguments_of(
     function: Callable[..., Any], input_schema: Mapping[str, Any] | None, *, is_lenient: bool
-) -> Parameters:
+) -> Arguments:
     """Return the parameters of a tool. Raises DefinitionError."""
     if input_schema is None:
-        parameters: Parameters = Arguments.from_function(function)
+        parameters = Arguments.from_function(function)
     else:
         from mcp_roundtrip.arguments.raw_arguments import RawArguments  # few tools have one of their own
 
-        parameters = RawArguments.from_function(function, input_schema)
+        parameters = RawArguments.from_schema(function, input_schema)
     check_context(parameters.signature)
     return replace(parameters, is_lenient=is_lenient)
 

@@ -51,13 +51,10 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
         invocation = with_spans(invocation, ports)
-        if ports.audit is None:
-            return self._respond(request, ports, invocation)
-        from mcp_roundtrip.server.auditing import respond_with_audit  # off by default
+        if ports.audit is not None:
+            from mcp_roundtrip.server.auditing import with_audit  # off by default
 
-        return respond_with_audit(self._respond, request, ports, invocation)
-
-    def _respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
+            ports, invocation = with_audit(ports, invocation)
         checked: ValidRequest | InvalidRequest | None = None
         try:
             unadmitted = self._respond_without_admission(request, ports, invocation)
@@ -79,7 +76,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
                 request_id = checked.id
                 if checked.is_legacy and isinstance(error, ProtocolError):
                     status = 200  # such a client does not read the body of a 4xx
-            response = error_response(request_id, reply, request, ports.observer, status)
+            response = error_response(request_id, reply, request, ports, invocation, status)
             if not isinstance(error, (Unauthorized, InsufficientScope)):
                 return response
             challenge = self._documents(ports, invocation).challenge(error)
@@ -105,7 +102,9 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
             return reply
         if isinstance(reply.body, ProtocolError):
             status = 200 if context.request.is_legacy else None
-            return error_response(context.request.id, reply, request, context.ports.observer, status)
+            return error_response(
+                context.request.id, reply, request, context.ports, context.invocation, status
+            )
         return result_response(context, reply, request)
 
     def _handlers_for(self, request: ValidRequest) -> Mapping[str, Handler]:

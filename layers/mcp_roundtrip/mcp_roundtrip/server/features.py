@@ -19,7 +19,7 @@ from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable, ListedTool
-    from mcp_roundtrip.server.skills import ServeSkill, Skill, SkillMethods
+    from mcp_roundtrip.server.skills import ServeSkill, SkillMethods
 
 
 class Features(Struct, frozen=True, dict=True):  # dict: the skills are read once
@@ -39,7 +39,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     calls: Mapping[str, Handler]
     read_own_view: Callable[[Any, RequestContext], Reply | HttpResponse]
     skill_folders: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
-    catalog_skills: Mapping[str, Skill] = field(default_factory=dict)
+    catalog_skills: Mapping[str, Listable] = field(default_factory=dict)
     forward_skill: ServeSkill | None = None
     is_catalog: bool = False
 

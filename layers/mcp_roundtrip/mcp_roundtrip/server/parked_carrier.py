@@ -74,8 +74,14 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         task_carrier.require_room(self.call, run)
 
     def become_task(self, this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:
-        """Store a task that continues the call, and build the CreateTaskResult. Raises FlowIsStored."""
-        return task_carrier.save(this_round, journal, ttl_ms)
+        """Store a task that continues the call. Return the reply, or the one that says why there is no task.
+
+        Raises FlowIsStored.
+        """
+        try:
+            return task_carrier.create(this_round, journal, ttl_ms)
+        except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
+            return task_carrier.not_stored(this_round, error)
 
     def park(self, this_round: Round, asked: NeedsInput) -> Reply:
         """Park the call, and ask its questions; without requests, it was out of time. Raises FlowIsStored."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd, body_within_limit, payload_size
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
 from mcp_roundtrip.question_ui.posted_form import (
     MAX_BODY_BYTES,
@@ -80,10 +80,11 @@ class QuestionPage(Struct, frozen=True):
         if payload_size(body) > request.max_response_bytes:
             outcome = _Outcome("unshowable")
             body, status = _body(outcome)
-        end = RequestEnd("request_completed", {"outcome": f"question_page_{outcome.name}", "status": status})
-        observer.record(end.event, **end.fields)
+        fields = {"outcome": f"question_page_{outcome.name}", "status": status}
+        observer.record("request_completed", **fields)
+        self.operation.end_request("request_completed", fields)
         headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}
-        return HttpResponse(status, "" if request.method == "HEAD" else body, headers, end=end)
+        return HttpResponse(status, "" if request.method == "HEAD" else body, headers)
 
     def _handle(self, request: HttpRequest) -> _Outcome:
         if request.method in ("GET", "HEAD"):

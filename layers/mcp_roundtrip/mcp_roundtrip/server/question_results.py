@@ -212,25 +212,14 @@ def stored_result(this_round: Round, task: Task) -> Reply:
         error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
         return this_round.reply(error, None)
     if task.result["resultType"] == "task":
-        refusal = _refuse_to_follow(this_round, task)
-        if refusal is not None:
-            return refusal
+        call = this_round.call
+        if call.params.is_in_app:
+            return late(this_round, task)
+        try:
+            require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
+        except MissingClientCapability as error:
+            return this_round.reply_without(error)
     return this_round.reply(task.result, "result_repeated")
-
-
-def _refuse_to_follow(this_round: Round, parked: Task) -> Reply | None:
-    """Return the reply to a client that cannot follow the task that a parked call has become, if it cannot.
-
-    Raises MissingClientCapability for a client that knows this error.
-    """
-    call = this_round.call
-    if call.params.is_in_app:
-        return late(this_round, parked)
-    try:
-        require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
-    except MissingClientCapability as error:
-        return this_round.reply_without(error)
-    return None
 
 
 def ended(this_round: Round) -> Reply:

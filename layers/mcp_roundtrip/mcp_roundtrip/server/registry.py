@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -150,14 +150,14 @@ class Registry:
         is_lenient = self._lenient_arguments if lenient_arguments is None else lenient_arguments
         chosen = self.channels if channels is None else channels
         choices = ToolChoices(extra, input_schema, is_lenient, requires, scopes, task, chosen, ui)
-        add = partial(self._add_tool, name, choices)
-        return add if function is None else add(function)
 
-    def _add_tool(self, name: str | None, choices: ToolChoices, function: F) -> F:
-        own_name = feature_name("@server.tool", name, function)
-        check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
-        self.tools[own_name] = choices.make_tool(self._name, own_name, function)
-        return function
+        def register(function: F) -> F:
+            own_name = feature_name("@server.tool", name, function)
+            check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
+            self.tools[own_name] = choices.make_tool(self._name, own_name, function)
+            return function
+
+        return register if function is None else register(function)
 
     @overload
     def prompt(self, function: F, /) -> F: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -39,12 +39,7 @@ from mcp_roundtrip.server.plan import (
 from mcp_roundtrip.state.claims import Binding
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.arguments.raw_arguments import RawArguments
     from mcp_roundtrip.arguments.typed_arguments import Arguments
-
-
-Parameters: TypeAlias = "Arguments | RawArguments"
-"""The parameters of a feature's function: those of its signature, or a tool's `input_schema`."""
 
 
 class Feature(Struct, frozen=True):
@@ -62,7 +57,7 @@ class Feature(Struct, frozen=True):
 
     name: str
     function: Callable[..., Any]
-    parameters: Parameters
+    parameters: Arguments
     requires: tuple[CapabilityPath, ...] = ()
     scopes: tuple[str, ...] = ()
     channels: tuple[Fallback, ...] = ()
@@ -191,7 +186,8 @@ class RequestContext(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """The end of a request: a result or an error, the notifications before it, and fields for the log.
 
-    `headers`: further HTTP headers of a result. `reason`, `asked`: see `RequestEnd`.
+    `headers`: further HTTP headers of a result. `reason`: why the request was refused. `asked`: the method
+    and the channel of each question that the response asks, by key.
     """
 
     body: Mapping[str, Any] | ProtocolError

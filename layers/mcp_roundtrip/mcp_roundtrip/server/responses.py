@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.deployment.ports import Observer
+from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
-from mcp_roundtrip.internal_errors import Refusal, ResultTooLarge, SettingsError
+from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_GET, TOOLS_CALL
@@ -17,13 +17,13 @@ from mcp_roundtrip.protocol.http import (
     JSON_HEADERS,
     HttpRequest,
     HttpResponse,
-    RequestEnd,
     build_response,
     event_size,
     http_status,
     payload_size,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.request_types import Reply, RequestContext
 
 _STATUS_HEADERS: Final = {
@@ -46,15 +46,16 @@ def result_response(context: RequestContext, reply: Reply, request: HttpRequest)
         log_fields = {**log_fields, "outcome": "result_too_large"}
     fields = {"method": context.request.method, **log_fields}
     context.ports.observer.record("request_completed", **fields)
-    end = RequestEnd("request_completed", fields, reply.reason, reply.asked)
-    return replace(response, headers={**response.headers, **reply.headers}, end=end)
+    context.invocation.operation.end_request("request_completed", fields, reply)
+    return replace(response, headers={**response.headers, **reply.headers})
 
 
 def error_response(
     request_id: RequestId | None,
     reply: Reply,
     request: HttpRequest,
-    observer: Observer,
+    ports: Ports,
+    invocation: Invocation,
     status: int | None = None,
 ) -> HttpResponse:
     """Write a JSON-RPC error, and log `request_refused`. `status` overrides the one of the error."""
@@ -65,18 +66,17 @@ def error_response(
     if status == 200:
         response, log_fields = _within_limit(compact_json(jsonrpc.error(request_id, error)), reply, request)
     fields = {"code": error.code, "status": status, **log_fields}
-    observer.record("request_refused", **fields)
-    reason = error.reason if isinstance(error, Refusal) else reply.reason
-    end = RequestEnd("request_refused", fields, reason, reply.asked)
-    if response is not None:
-        return replace(response, end=end)
-    if status == 200:
-        too_large = ResultTooLarge(request.max_response_bytes)
-        observer.record_failure("result_too_large", too_large, **reply.log_fields)
-        error = ProtocolError(INTERNAL_ERROR, str(too_large))
-    plain = plain_error_response(request_id, error)
-    headers = {**plain.headers, **_STATUS_HEADERS.get(status, {})}
-    return replace(plain, status=status, headers=headers, end=end)
+    ports.observer.record("request_refused", **fields)
+    if response is None:
+        if status == 200:
+            too_large = ResultTooLarge(request.max_response_bytes)
+            ports.observer.record_failure("result_too_large", too_large, **reply.log_fields)
+            error = ProtocolError(INTERNAL_ERROR, str(too_large))
+        plain = plain_error_response(request_id, error)
+        headers = {**plain.headers, **_STATUS_HEADERS.get(status, {})}
+        response = replace(plain, status=status, headers=headers)
+    invocation.operation.end_request("request_refused", fields, reply)
+    return response
 
 
 def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> HttpResponse:

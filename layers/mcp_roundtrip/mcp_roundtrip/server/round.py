@@ -185,14 +185,8 @@ META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 
 
 def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[str, str]]:
-    """Return what `RequestEnd.asked` has about the questions of a reply."""
+    """Return what `Reply.asked` has about questions."""
     return {key: (requests[key]["method"], channel) for key in sorted(requests)}
-
-
-def _refuse_coroutine(name: str, value: Any) -> None:
-    if isinstance(value, Coroutine):
-        value.close()
-        raise UsageError(f"{name} returned a coroutine; await it, in an `async def`")
 
 
 class Round(Struct, frozen=True):
@@ -214,7 +208,10 @@ class Round(Struct, frozen=True):
             return self.reply_for_exception(outcome.error)
         call = self.call
         try:
-            _refuse_coroutine(call.feature.name, outcome.value)
+            if isinstance(outcome.value, Coroutine):
+                outcome.value.close()
+                text = f"{call.feature.name} returned a coroutine; await it, in an `async def`"
+                raise UsageError(text)
             result = call.feature.result(call, outcome.value)
         except Exception as error:
             return self.reply_for_exception(error)

@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypedDict
+from typing import Any, Final, TypedDict
 from urllib.parse import unquote
 
 from msgspec import MsgspecError, Struct
@@ -95,13 +95,6 @@ MAX_LIST_BYTES: Final = 2_000_000
 """Bytes of JSON in a page of `skills/list`, well below Lambda's limit of a response."""
 
 
-class Skill(Listable, Protocol):
-    """A skill of this server, or the entry of one in a catalog. `name` is the URI of its SKILL.md."""
-
-    @property
-    def name(self) -> str: ...
-
-
 ServeSkill = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
 """Serves a request, whose caller is authorized, for a URI of a skill. None: the skill has no such file."""
 
@@ -180,9 +173,12 @@ def _entries(manifest: Path) -> list[SkillEntry]:
 
 
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
-    """The handlers of skills, and the files of skills among other resources. `skills`: by URI."""
+    """The handlers of skills, and the files of skills among other resources.
 
-    skills: Mapping[str, Skill]
+    `skills`: the skills of this server, or the entries of those in a catalog, by the URI of their SKILL.md.
+    """
+
+    skills: Mapping[str, Listable]
     serve: ServeSkill
 
     @cached_property
@@ -195,7 +191,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
 
     def skill_files(self) -> dict[str, ListItem]:
         """Return each SKILL.md for the list of resources, where clients without the extension find it."""
-        return {each.name: ListItem(partial(_skill_file, each), each.scopes) for each in self.skills.values()}
+        return {uri: ListItem(partial(_skill_file, each), each.scopes) for uri, each in self.skills.items()}
 
     def read(self, context: RequestContext) -> Reply | HttpResponse | None:
         """Return the result with a file of a skill; None for another URI. Raises InsufficientScope."""
@@ -209,10 +205,10 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         return max(1, MAX_LIST_BYTES // largest)
 
     @cached_property
-    def _roots(self) -> Mapping[str, Skill]:
+    def _roots(self) -> Mapping[str, Listable]:
         return {spelling_key(name.removesuffix(SKILL_FILE)): skill for name, skill in self.skills.items()}
 
-    def _find(self, context: RequestContext, uri: str, unknown: ProtocolError) -> Skill | None:
+    def _find(self, context: RequestContext, uri: str, unknown: ProtocolError) -> Listable | None:
         """Return the innermost skill that contains a URI. Raises `unknown` or InsufficientScope."""
         at = spelling_key(uri)
         while at and at not in self._roots:
@@ -231,7 +227,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         return self._serve(self._find(context, uri, unknown), context, uri, unknown)
 
     def _serve(
-        self, skill: Skill | None, context: RequestContext, uri: str, unknown: ProtocolError
+        self, skill: Listable | None, context: RequestContext, uri: str, unknown: ProtocolError
     ) -> Reply | HttpResponse:
         reply = None if skill is None else self.serve(skill, context, uri)
         if reply is None:
@@ -239,7 +235,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         return reply
 
 
-def _skill_file(skill: Skill) -> dict[str, Any]:
+def _skill_file(skill: Listable) -> dict[str, Any]:
     entry = skill.definition()
     return file_resource(entry["uri"]) | {
         name: entry["frontmatter"][name] for name in ("name", "description")

@@ -184,17 +184,6 @@ def reply_again(this_round: Round, task: Task) -> Reply:
 # -- save ---------------------------------------------------------------------------------------------------
 
 
-def save(this_round: Round, journal: Journal, ttl_ms: int) -> Reply:
-    """Store a task that continues the call. Return the reply, or the one that says why there is no task.
-
-    Raises FlowIsStored.
-    """
-    try:
-        return create(this_round, journal, ttl_ms)
-    except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
-        return not_stored(this_round, error)
-
-
 def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
     """Store a task that continues the call, and build the CreateTaskResult.
 

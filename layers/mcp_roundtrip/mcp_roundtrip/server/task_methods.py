@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import caller_binding
@@ -55,12 +55,9 @@ def detailed_task_members(task: Task, context: RequestContext) -> dict[str, Any]
     return members
 
 
-CallerTask = tuple[Tasks, str | None, str]
-"""The tasks, and the caller's binding and the id of one of them."""
-
-
 def _get(context: RequestContext) -> Reply:
-    with _task_of_caller(context) as (tasks, caller, task_id):
+    require_capabilities(context, [TASKS])
+    with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
         task = tasks.get(caller, task_id)
     result = results.complete(context.options.server_info, **detailed_task_members(task, context))
     return Reply(result, log_fields={"task": task.task_id})
@@ -77,7 +74,8 @@ def _update(context: RequestContext) -> Reply:
 
 
 def _cancel(context: RequestContext) -> Reply:
-    with _task_of_caller(context) as (tasks, caller, task_id):
+    require_capabilities(context, [TASKS])
+    with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
         tasks.cancel(caller, task_id)
     return Reply(results.complete(context.options.server_info))
 
@@ -86,14 +84,9 @@ TASK_HANDLERS: Final[Mapping[str, Handler]] = {TASKS_GET: _get, TASKS_UPDATE: _u
 """The handlers of the extension's methods, for the tasks of all tools that share a table."""
 
 
-def _task_of_caller(context: RequestContext) -> AbstractContextManager[CallerTask]:
-    require_capabilities(context, [TASKS])
-    return task_of_caller(context, context.params.get("taskId"))
-
-
 @contextmanager
-def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[CallerTask]:
-    """Turn the errors of an operation on a task, in the block, into ProtocolErrors."""
+def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[tuple[Tasks, str | None, str]]:
+    """Yield the tasks, the caller's binding and the task id; turn errors in the block into ProtocolErrors."""
     if not isinstance(task_id, str):
         raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
     try:

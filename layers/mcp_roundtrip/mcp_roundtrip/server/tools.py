@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.arguments.signature import CLIENT_ARGUMENTS
+from mcp_roundtrip.arguments.typed_arguments import CLIENT_ARGUMENTS
 from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
