@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -156,14 +156,9 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
 
 def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function inside layers of `functools.partial` and `staticmethod`."""
-    return [*_layers(function)][-1]
-
-
-def _layers(function: Any) -> Iterator[Any]:
     while isinstance(function, (partial, staticmethod)):
-        yield function
         function = function.func if isinstance(function, partial) else function.__func__
-    yield function
+    return function
 
 
 def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -171,7 +166,12 @@ def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
     Raises DefinitionError for a function without a signature, such as some builtins.
     """
-    preset = {name for each in _layers(function) if isinstance(each, partial) for name in each.keywords}
+    preset: set[str] = set()
+    layer: Any = function
+    while isinstance(layer, (partial, staticmethod)):
+        if isinstance(layer, partial):
+            preset |= layer.keywords.keys()
+        layer = layer.func if isinstance(layer, partial) else layer.__func__
     try:
         found = inspect.signature(function).parameters
     except (ValueError, TypeError):

@@ -23,6 +23,9 @@ INTERNAL_ERROR: Final = -32603
 HEADER_MISMATCH: Final = -32020
 UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
 
+LEGACY_RESOURCE_NOT_FOUND: Final = -32002
+"""2025-11-25, server/resources "Error Handling"."""
+
 TOO_MANY_REQUESTS: Final = 429
 """MCP defines no code for a limit, and leaves codes outside -32768 to -32000 to applications."""
 
@@ -154,7 +157,7 @@ def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _REMEDIES: Final[Mapping[int, str]] = {
-    -32002: "it belongs to earlier versions of MCP; raise ResourceNotFound",
+    LEGACY_RESOURCE_NOT_FOUND: "it belongs to earlier versions of MCP; raise ResourceNotFound",
     -32042: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
     HEADER_MISMATCH: "the server checks headers; raise ToolError",
     MISSING_REQUIRED_CLIENT_CAPABILITY: "raise MissingClientCapability, or declare requires=",

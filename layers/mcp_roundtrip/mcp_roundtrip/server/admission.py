@@ -28,7 +28,13 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.http import HttpRequest, body_within_limit
-from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, BodyTooLarge, Notification
+from mcp_roundtrip.protocol.jsonrpc import (
+    INVALID_REQUEST,
+    LEGACY_RESOURCE_NOT_FOUND,
+    PARSE_ERROR,
+    BodyTooLarge,
+    Notification,
+)
 from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers
 from mcp_roundtrip.protocol.request_validation import (
     InvalidRequest,
@@ -159,11 +165,10 @@ def authorize(
     return item
 
 
-class UnknownResource(ProtocolError):
-    """-32602 for a URI that no resource has."""
-
-    def __init__(self, uri: str) -> None:
-        super().__init__(INVALID_PARAMS, "Resource not found", {"uri": uri})
+def unknown_resource(uri: str, context: RequestContext) -> ProtocolError:
+    """Return the error for a URI that no resource has."""
+    code = LEGACY_RESOURCE_NOT_FOUND if context.request.is_legacy else INVALID_PARAMS
+    return ProtocolError(code, "Resource not found", {"uri": uri})
 
 
 def read_uri(params: Mapping[str, Any]) -> str:
@@ -181,13 +186,13 @@ def find_by_uri(
     """Return the item that this URI names in any of its spellings, and the values of its variables.
 
     Where several templates match equally well, the first one counts and the caller needs the scopes of all of
-    them: an open template must not expose what another one protects. Raises UnknownResource or
+    them: an open template must not expose what another one protects. Raises ProtocolError or
     InsufficientScope.
     """
     matches = index.find(uri)
     item, variables = matches[0] if matches else (None, {})
     scopes = tuple(dict.fromkeys(scope for each, _ in matches for scope in each.scopes))
-    return authorize(item, context, lambda: UnknownResource(uri), scopes), variables
+    return authorize(item, context, lambda: unknown_resource(uri, context), scopes), variables
 
 
 def read_reference(params: Mapping[str, Any]) -> Reference:

@@ -48,7 +48,7 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
-from mcp_roundtrip.server.admission import UnknownResource, require_capabilities
+from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.app_views import view_capabilities
 from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.lists import FeatureList, ToolList
@@ -117,7 +117,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
     def legacy_handlers(self) -> Mapping[str, Handler]:
         """The handlers for clients that open with `initialize`, which do not have those of skills."""
         features = self.features
-        later = {**features.call_handlers(), **self._lists()}
+        later = {**features.call_handlers, **self._lists()}
         found: dict[str, Handler] = {
             **{method: partial(_adapt, handler) for method, handler in later.items()},
             INITIALIZE: self._initialize,
@@ -212,8 +212,8 @@ def _list_nothing(member: str, context: RequestContext) -> Reply:
     """Return an empty list to clients that show MCP Apps: they read views, which lists omit."""
     if not shows_apps(context.request.meta.capabilities):
         raise unknown_method(context.request.method)
-    options = context.options
-    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, **{member: []}))
+    options, members = context.options, {member: []}
+    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, is_private=False, **members))
 
 
 def decline_subscription(context: RequestContext) -> Reply:
@@ -258,9 +258,6 @@ def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in call_tool_result(result).items() if name not in later}
 
 
-RESOURCE_NOT_FOUND: Final = -32002
-"""2025-11-25, server/resources "Error Handling"."""
-
 _INITIALIZE_MEMBERS: Final = (
     ("protocolVersion", str, f'a string such as "{LEGACY_VERSION}"'),
     ("capabilities", dict, "an object"),
@@ -289,21 +286,11 @@ def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpR
 
 def _adapt(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
     """Call a handler of the later versions, and return a reply that these versions have."""
-    try:
-        reply = handler(context)
-    except UnknownResource as error:
-        raise _resource_not_found(error) from None
-    if isinstance(reply, HttpResponse):
-        return reply  # the function that owns the feature has written its own response
-    if isinstance(reply.body, UnknownResource):
-        return replace(reply, body=_resource_not_found(reply.body))
-    if isinstance(reply.body, ProtocolError):
+    reply = handler(context)
+    # The function that owns a feature has written its own response.
+    if isinstance(reply, HttpResponse) or isinstance(reply.body, ProtocolError):
         return reply
     return replace(reply, body=legacy_result(reply.body))
-
-
-def _resource_not_found(error: UnknownResource) -> ProtocolError:
-    return ProtocolError(RESOURCE_NOT_FOUND, error.message, error.data)
 
 
 class _LegacyToolList(ToolList):

@@ -110,17 +110,13 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
     def _handlers_for(self, request: ValidRequest) -> Mapping[str, Handler]:
         if request.is_legacy:
             return self.discovery.legacy_handlers
-        if request.method in self._call_handlers:
-            return self._call_handlers
+        if request.method in self.features.call_handlers:
+            return self.features.call_handlers
         if self.features.has_tasks and request.method in TASK_METHODS:
             from mcp_roundtrip.server.task_methods import TASK_HANDLERS  # most servers have no tasks
 
             return TASK_HANDLERS
         return self.discovery.handlers
-
-    @cached_property
-    def _call_handlers(self) -> Mapping[str, Handler]:
-        return self.features.call_handlers()
 
     @cached_property
     def discovery(self) -> Discovery:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from mcp_roundtrip.protocol.constants import RESOURCES_READ
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
-from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
+from mcp_roundtrip.server.admission import authorize, read_uri, unknown_resource
 from mcp_roundtrip.server.app_views import read_question_app, view_result
 from mcp_roundtrip.server.options import QUESTIONS_URI
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
@@ -74,8 +74,9 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
         """The names of the tools that may ask on the question page."""
         return [name for name, each in self.tools.items() if each.asks and "page" in each.channels]
 
+    @cached_property
     def call_handlers(self) -> Mapping[str, Handler]:
-        """Return `calls`, with the documents of views and the files of skills among the resources."""
+        """The handlers in `calls`, with the views and the files of skills among the resources."""
         if not self.has_skills and not self.has_views:
             return self.calls
         return {**self.calls, RESOURCES_READ: self._read_resource}
@@ -90,7 +91,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
             return self.calls[RESOURCES_READ](context)
         if not self.has_skills:
             raise unknown_method(RESOURCES_READ)
-        raise UnknownResource(read_uri(context.params))
+        raise unknown_resource(read_uri(context.params), context)
 
     def _read_view(self, context: RequestContext) -> Reply | HttpResponse | None:
         """Return the result with a view, or None for another URI. Raises InsufficientScope."""
@@ -101,6 +102,6 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
             return view_result(context, uri, read_question_app())
         for tool in self.tools.values():
             if tool.view_uri == uri:
-                authorize(tool, context, lambda: UnknownResource(uri))
+                authorize(tool, context, lambda: unknown_resource(uri, context))
                 return self.read_own_view(tool, context)
         return None

@@ -26,13 +26,13 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import (
     Reference,
-    UnknownResource,
     authorize,
     find_by_name,
     find_by_uri,
     read_reference,
     read_uri,
     unknown_item,
+    unknown_resource,
 )
 from mcp_roundtrip.server.decorator_options import check_context
 from mcp_roundtrip.server.errors import feature_error
@@ -128,7 +128,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
         """Build the JSON-RPC error: a ReadResourceResult cannot report one."""
         if isinstance(error, (ArgumentsError, ResourceNotFound)):
-            return UnknownResource(call.name)
+            return unknown_resource(call.name, call.context)
         return feature_error(error, {"uri": call.name})
 
 

@@ -29,7 +29,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.resource_uris import spelling_key
-from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
+from mcp_roundtrip.server.admission import authorize, read_uri, unknown_resource
 from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
@@ -196,7 +196,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     def read(self, context: RequestContext) -> Reply | HttpResponse | None:
         """Return the result with a file of a skill; None for another URI. Raises InsufficientScope."""
         uri = read_uri(context.params)
-        skill = self._find(context, uri, UnknownResource(uri))
+        skill = self._find(context, uri, unknown_resource(uri, context))
         return None if skill is None else self.serve(skill, context, uri)
 
     def _page_size(self) -> int:
