@@ -34,7 +34,6 @@ from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, buil
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
-_LABELS = ("title", "description")
 _PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
@@ -90,7 +89,7 @@ def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) ->
         raise DefinitionError(
             f"field {name!r} is a secret, and a form must not ask for one; use ctx.elicit_url"
         )
-    labels = {label: schema[label] for label in _LABELS if label in schema}
+    labels = {label: schema[label] for label in ("title", "description") if label in schema}
     if choice := _choice(schema, "oneOf", definitions):
         options = _options(choice, "oneOf")
         default = {"default": schema["default"]} if schema.get("default") in options else {}

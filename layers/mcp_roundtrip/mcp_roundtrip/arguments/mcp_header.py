@@ -27,7 +27,6 @@ ParameterHeaders = Mapping[PropertyPath, str]
 """PropertyPath of an argument -> name of its header after `Mcp-Param-`."""
 
 KEYWORD: Final = "x-mcp-header"
-HEADER_TYPES: Final = ("string", "integer", "boolean")
 
 _HEADER_NAME: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token of RFC 9110, 5.6.2
 
@@ -122,7 +121,7 @@ def _check_name(name: Any) -> None:
 
 
 def _check_type(path: PropertyPath, schema: Mapping[str, Any]) -> None:
-    if schema.get("type") not in HEADER_TYPES:
+    if schema.get("type") not in ("string", "integer", "boolean"):
         raise DefinitionError(
             f"parameter {'.'.join(path)!r} has {KEYWORD} and is not a string, an integer or a boolean; "
             "use str, int or bool, and a default of that type instead of None"

@@ -43,8 +43,6 @@ NO_STRUCTURED_CONTENT: Final = UNSET
 _UNTYPED = (Signature.empty, Any, object, list, tuple)
 """Annotations that do not say whether the function returns content blocks or data."""
 
-_VALIDATORS: Final = frozenset({"pydantic.functional_validators"})
-
 _UNION = (Union, UnionType)
 _SEQUENCE = (list, tuple)
 
@@ -186,7 +184,8 @@ def _includes_none(annotation: Any) -> bool:
 def _has_serializer(metadata: Iterable[Any]) -> bool:
     """Return whether pydantic may serialize the type in a way of its own. That of a block is never used."""
     return any(
-        hasattr(each, "__get_pydantic_core_schema__") and type(each).__module__ not in _VALIDATORS
+        hasattr(each, "__get_pydantic_core_schema__")
+        and type(each).__module__ != "pydantic.functional_validators"
         for each in metadata
     )
 

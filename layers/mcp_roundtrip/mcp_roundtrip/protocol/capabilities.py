@@ -27,8 +27,6 @@ _KNOWN: Final = (
 )
 """The dotted names of ClientCapabilities in the schema."""
 
-_OPEN: Final = r"(extensions|experimental)\.\S+"
-
 
 def capability_path(name: str) -> CapabilityPath:
     """Return the path of a dotted name such as "sampling.tools". The dots in an extension's name stay."""
@@ -43,7 +41,8 @@ def declarable_path(where: str, name: str) -> CapabilityPath:
 
     Raises DefinitionError for any other name. The names of extensions are open.
     """
-    if not isinstance(name, str) or not (name in _KNOWN or re.fullmatch(_OPEN, name)):
+    is_open = isinstance(name, str) and re.fullmatch(r"(extensions|experimental)\.\S+", name)
+    if name not in _KNOWN and not is_open:
         raise DefinitionError(
             f"{where}: clients have no capability {name!r:.100}; write one of "
             f"{', '.join(_KNOWN)}, extensions.<name> or experimental.<name>"

@@ -134,11 +134,9 @@ def _quality(parameters: Iterable[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.rstrip() == "q":
-            return float(value) if re.fullmatch(_QVALUE, value.lstrip(), re.ASCII) else 1.0
+            is_valid = re.fullmatch(r"[01](?:\.[0-9]{0,3})?", value.lstrip(), re.ASCII)
+            return float(value) if is_valid else 1.0
     return 1.0
-
-
-_QVALUE: Final = r"[01](?:\.[0-9]{0,3})?"
 
 
 def _replace_lone_surrogates(json_text: str) -> str:

@@ -152,6 +152,11 @@ def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any
     return message
 
 
+def invalid_params(problem: str) -> ProtocolError:
+    """Return -32602. `problem` names the member and what it must be, without its value."""
+    return ProtocolError(INVALID_PARAMS, f"Invalid params: {problem}")
+
+
 def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.constants import (
     HEADER_PROTOCOL_VERSION,
     HEADER_SESSION_ID,
@@ -42,6 +42,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     JsonRpcRequest,
     Notification,
     RequestId,
+    invalid_params,
     is_echoable,
     parse_message,
     without_null_members,
@@ -187,7 +188,7 @@ def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         required = f"{META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
-        raise _invalid("_meta", f"must be an object with {required}")
+        raise invalid_params(f"_meta must be an object with {required}")
     if None in meta.values():
         meta = without_null_members(meta)
     return RequestMeta(
@@ -207,7 +208,7 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
     """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
-        raise _invalid("_meta", "must be an object")
+        raise invalid_params("_meta must be an object")
     if None in meta.values():
         meta = without_null_members(meta)
     capabilities = _optional(meta, META_CLIENT_CAPABILITIES, dict, "an object")
@@ -233,14 +234,14 @@ def _trace(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def _required(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> Any:
     if name not in meta:
-        raise _invalid(name, "is required in _meta")
+        raise invalid_params(f"{name} is required in _meta")
     return _optional(meta, name, kind, expected)
 
 
 def _optional(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> Any:
     value = meta.get(name)
     if name in meta and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise _invalid(name, f"must be {expected}")
+        raise invalid_params(f"{name} must be {expected}")
     return value
 
 
@@ -250,19 +251,15 @@ def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
         return None
     token: str | int = meta["progressToken"]
     if not is_echoable(token):
-        raise _invalid("progressToken", f"must be {ECHOABLE}")
+        raise invalid_params(f"progressToken must be {ECHOABLE}")
     return token
 
 
 def _log_level(meta: Mapping[str, Any]) -> str | None:
     level = _optional(meta, META_LOG_LEVEL, str, "a string")
     if level is not None and level not in LOG_LEVELS:
-        raise _invalid(META_LOG_LEVEL, f"must be one of {', '.join(LOG_LEVELS)}")
+        raise invalid_params(f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
     return level  # type: ignore[no-any-return]  # _optional has checked that it is a string
-
-
-def _invalid(member: str, problem: str) -> ProtocolError:
-    return ProtocolError(INVALID_PARAMS, f"Invalid params: {member} {problem}")
 
 
 def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VERSIONS) -> ProtocolError:

@@ -151,11 +151,9 @@ def _check_roots_result(key: str, response: Mapping[str, Any], params: Mapping[s
 
 _Check = Callable[[str, Mapping[str, Any], Mapping[str, Any]], None]
 
-_BLOCKS: Final = frozenset({"_meta", "input", "structuredContent"})
-
 _RESULTS: Final[Mapping[str, tuple[_Check, frozenset[str]]]] = {
     "elicitation/create": (_check_elicit_result, frozenset({"_meta", "content"})),
-    "sampling/createMessage": (_check_sampling_result, _BLOCKS),
+    "sampling/createMessage": (_check_sampling_result, frozenset({"_meta", "input", "structuredContent"})),
     "roots/list": (_check_roots_result, frozenset({"_meta"})),
 }
 """The check of each result, and the members that hold JSON of another schema: null is a value in them."""

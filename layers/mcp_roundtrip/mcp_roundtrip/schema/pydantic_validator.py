@@ -39,8 +39,6 @@ from mcp_roundtrip.schema.pydantic_core_schemas import (
 )
 from mcp_roundtrip.schema.validation_cost import value_size
 
-_FAIL_FAST: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
-
 _HASHED: Final = {
     **dict.fromkeys(("set", "frozenset"), "items_schema"),
     **dict.fromkeys(("dict", "ordered-dict", "counter"), "keys_schema"),
@@ -115,7 +113,7 @@ class _Changes(Struct, frozen=True):
                 del schema["pattern"]
             case "json":
                 return _wrapped(_read_json, schema)
-        if kind in _FAIL_FAST:
+        if kind in ("list", "set", "frozenset", "tuple", "dict"):
             schema["fail_fast"] = True
         if kind in _HASHED:
             hashed = schema.get(_HASHED[kind]) or core_schema.any_schema()

@@ -134,10 +134,9 @@ def members(value: Any) -> Iterable[tuple[Any, Any]]:
         return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
     if isinstance(value, Mapping):
         return value.items()
-    return enumerate(value) if isinstance(value, _COLLECTIONS) else ()
+    return enumerate(value) if isinstance(value, (list, tuple, set, frozenset, deque)) else ()
 
 
-_COLLECTIONS: Final = (list, tuple, set, frozenset, deque)
 _SCALARS: Final = (str, int, float, NoneType)
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=unique_members, parse_constant=reject_constant)
 

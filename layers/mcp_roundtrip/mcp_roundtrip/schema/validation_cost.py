@@ -43,9 +43,6 @@ SHORT_INPUT: Final = 4_096
 MAX_MATCHING: Final = 2_500_000_000
 """Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
 
-TOO_MUCH_WORK: Final = "Input has too many values or long numbers to be checked; send fewer or shorter ones"
-TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
-
 _MAX_DEPTH: Final = 200
 
 _WEIGHTS: Final = {
@@ -159,8 +156,10 @@ class SchemaCosts:
             return None
         checks, characters = self._work("#", value)
         if characters + matching(dict.fromkeys(other_patterns, 1), value) > MAX_MATCHING:
-            return TEXT_TOO_LONG
-        return TOO_MUCH_WORK if checks > MAX_WORK else None
+            return "Input is too long to be matched with its pattern; send a shorter text"
+        if checks > MAX_WORK:
+            return "Input has too many values or long numbers to be checked; send fewer or shorter ones"
+        return None
 
     def work_of_errors(self, pointer: str, value: Any) -> int:
         """Return how much work it is at most to ask a subschema for errors, of `MAX_WORK` in a second."""

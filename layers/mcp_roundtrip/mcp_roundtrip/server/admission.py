@@ -34,6 +34,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     PARSE_ERROR,
     BodyTooLarge,
     Notification,
+    invalid_params,
 )
 from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers
 from mcp_roundtrip.protocol.request_validation import (
@@ -134,7 +135,7 @@ def find_by_name(items: Mapping[str, AnyScoped], context: RequestContext, kind: 
     """Return the item that `params.name` names. Raises ProtocolError -32602 or InsufficientScope."""
     name = context.params.get("name")
     if not isinstance(name, str):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: name must be a string")
+        raise invalid_params("name must be a string")
     return authorize(items.get(name), context, lambda: unknown_item(kind, name))
 
 
@@ -175,8 +176,7 @@ def read_uri(params: Mapping[str, Any]) -> str:
     """Return `params.uri`. Raises ProtocolError -32602."""
     uri = params.get("uri")
     if not isinstance(uri, str) or len(uri) > MAX_URI:
-        text = f"Invalid params: uri must be a string of at most {MAX_URI} characters"
-        raise ProtocolError(INVALID_PARAMS, text)
+        raise invalid_params(f"uri must be a string of at most {MAX_URI} characters")
     return uri
 
 
@@ -202,9 +202,7 @@ def read_reference(params: Mapping[str, Any]) -> Reference:
             return ("prompt", name)
         case {"type": "ref/resource", "uri": str(uri)}:
             return ("resource", uri)
-    raise ProtocolError(
-        INVALID_PARAMS, "Invalid params: ref must be a ref/prompt with a name or a ref/resource with a uri"
-    )
+    raise invalid_params("ref must be a ref/prompt with a name or a ref/resource with a uri")
 
 
 def check_call_headers(call: FeatureCall) -> None:

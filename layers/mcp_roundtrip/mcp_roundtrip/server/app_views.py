@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -66,8 +66,6 @@ def view_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 # -- the answer tool ----------------------------------------------------------------------------------------
 
-_ARGUMENTS: Final = (("tool", str), ("arguments", dict), ("state", str), ("answers", dict))
-
 
 def find_answered_call(tools: Mapping[str, Feature], context: RequestContext) -> FeatureCall | Reply:
     """Return the call that asked, which continues with the answers; a reply to malformed arguments.
@@ -78,7 +76,7 @@ def find_answered_call(tools: Mapping[str, Feature], context: RequestContext) ->
     if not shows_apps(context.request.meta.capabilities):
         raise unknown_item("tool", ANSWER_TOOL)
     given = CallParams.read(context.params).arguments
-    for member, kind in _ARGUMENTS:
+    for member, kind in (("tool", str), ("arguments", dict), ("state", str), ("answers", dict)):
         if not isinstance(given.get(member), kind):
             text = f"{member}: Input should be {'a string' if kind is str else 'an object'}"
             log_fields = {"tool": ANSWER_TOOL, "outcome": "arguments_refused"}

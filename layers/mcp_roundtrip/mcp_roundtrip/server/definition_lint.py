@@ -20,8 +20,6 @@ from mcp_roundtrip.schema.subschemas import nodes
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 
-_SCHEMAS: Final = ("inputSchema", "outputSchema")
-
 
 def check_definitions(features: Sequence[Feature]) -> None:
     """Raise one DefinitionError for all mistakes, or warn (DefinitionWarning) at the lines of functions."""
@@ -40,7 +38,7 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
         try:
             feature.parameters.json_schema()  # the definition of a resource has none
             definition = feature.definition()
-            for member in filter(definition.__contains__, _SCHEMAS):
+            for member in filter(definition.__contains__, ("inputSchema", "outputSchema")):
                 is_given = member == "inputSchema" and isinstance(feature.parameters, RawArguments)
                 name = INPUT_SCHEMA if is_given else member
                 SchemaValidator.compile(definition[member], f"{feature.name}: {name}")

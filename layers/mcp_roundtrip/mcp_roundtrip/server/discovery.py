@@ -19,7 +19,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.capabilities import TASKS, has_tasks, shows_apps
 from mcp_roundtrip.protocol.constants import (
@@ -45,6 +45,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.http import HttpResponse
+from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
@@ -212,7 +213,8 @@ def _list_nothing(member: str, context: RequestContext) -> Reply:
     """Return an empty list to clients that show MCP Apps: they read views, which lists omit."""
     if not shows_apps(context.request.meta.capabilities):
         raise unknown_method(context.request.method)
-    options, members = context.options, {member: []}
+    options = context.options
+    members: dict[str, Any] = {member: []}
     return Reply(results.cacheable(options.server_info, options.list_ttl_ms, is_private=False, **members))
 
 
@@ -220,7 +222,7 @@ def decline_subscription(context: RequestContext) -> Reply:
     """End a subscription gracefully. Raises ProtocolError -32602 or MissingClientCapability."""
     requested = context.params.get("notifications")
     if not isinstance(requested, dict):
-        raise _invalid_param("notifications", "an object")
+        raise invalid_params("notifications must be an object")
     requested = jsonrpc.without_null_members(requested)
     if TASK_IDS in requested:
         require_capabilities(context, [TASKS])
@@ -235,15 +237,11 @@ def _check_filter(requested: Mapping[str, Any]) -> None:
     """Check the types of the known members of the filter. Raises ProtocolError -32602."""
     for name in _FLAGS:
         if not isinstance(requested.get(name, False), bool):
-            raise _invalid_param(f"notifications.{name}", "a boolean")
+            raise invalid_params(f"notifications.{name} must be a boolean")
     for name in _LISTS:
         value = requested.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise _invalid_param(f"notifications.{name}", "an array of strings")
-
-
-def _invalid_param(member: str, expected: str) -> ProtocolError:
-    return ProtocolError(INVALID_PARAMS, f"Invalid params: {member} must be {expected}")
+            raise invalid_params(f"notifications.{name} must be an array of strings")
 
 
 # -- earlier versions ---------------------------------------------------------------------------------------
@@ -269,7 +267,7 @@ def _requested_version(params: Mapping[str, Any]) -> str:
     """Return `protocolVersion` of an InitializeRequest. Raises ProtocolError -32602."""
     for name, kind, expected in _INITIALIZE_MEMBERS:
         if not isinstance(params.get(name), kind):
-            raise ProtocolError(INVALID_PARAMS, f"Invalid params: initialize needs {name}, {expected}")
+            raise invalid_params(f"initialize needs {name}, {expected}")
     version: str = params["protocolVersion"]
     return version
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 TASK_METHODS: Final = (TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
 
-OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
-
 
 class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are created once
     """An MCP endpoint with the features and options of a server.
@@ -46,7 +44,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
     features: Features
     scopes: Sequence[str]
     needs: Mapping[str, Sequence[str]]
-    owner_response: OwnerResponse | None = None
+    owner_response: Callable[[HttpRequest, Ports, Invocation], HttpResponse | None] | None = None
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""

@@ -38,8 +38,6 @@ MAX_FIELD_NUMBER: Final = 2**63
 SPAN_FIELD: Final = "mcp_roundtrip.field."
 """What the names of fields begin with in a span: it shadows no attribute of another convention."""
 
-_FIELD_NAME: Final = r"[a-z][a-z0-9_]{0,39}"
-
 PassOutcome = OutcomeName | Literal["tool_error", "protocol_error", "arguments_refused", "raised"]
 """How a pass ended."""
 
@@ -164,7 +162,7 @@ class Call:
 
 def _checked(name: str, value: Any) -> str | int | float | bool:
     """Return the value of a field, cut to its limit. Raises UsageError."""
-    if not re.fullmatch(_FIELD_NAME, name):
+    if not re.fullmatch("[a-z][a-z0-9_]{0,39}", name):
         raise UsageError(
             f"add_fields: the name {name!r:.100} is not allowed; use lower-case letters, digits and "
             "underscores, and at most 40 characters"

@@ -26,7 +26,7 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_RESULT,
 )
 from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, invalid_params
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.lists import ListedTool
@@ -116,7 +116,7 @@ def _ttl_ms(task: Any) -> float:
             return ttl
         case dict() if task.get("ttl") is None:
             return float("inf")
-    raise ProtocolError(INVALID_PARAMS, "Invalid params: task must be an object, its ttl milliseconds")
+    raise invalid_params("task must be an object, its ttl milliseconds")
 
 
 def _with_capabilities(
@@ -214,10 +214,10 @@ def _input_response(context: RequestContext) -> Reply:
     params = context.params
     responses = params.get("inputResponses")
     if not isinstance(responses, dict) or not all(isinstance(raw, dict) for raw in responses.values()):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object of objects")
+        raise invalid_params("inputResponses must be an object of objects")
     related = params.get("_meta", {}).get(META_RELATED_TASK)
     if not isinstance(related, dict):
-        raise ProtocolError(INVALID_PARAMS, f"Invalid params: {META_RELATED_TASK} must be an object in _meta")
+        raise invalid_params(f"{META_RELATED_TASK} must be an object in _meta")
     with task_of_caller(_in_dialect(context), related.get("taskId")) as (tasks, caller, task_id):
         tasks.update(caller, task_id, responses)
     return Reply({"_meta": _related_task_meta(task_id)}, log_fields={"task": task_id})

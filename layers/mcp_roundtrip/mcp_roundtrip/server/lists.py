@@ -18,9 +18,9 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.canonical import compact_json, digest
+from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     CONTINUATION_CODE,
@@ -111,12 +111,12 @@ def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tupl
 
 def _position(member: str, names: Sequence[str], cursor: Any, size: int) -> int:
     if not isinstance(cursor, str):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: cursor must be a string")
+        raise invalid_params("cursor must be a string")
     digits = cursor.partition(".")[0]
     position = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     # The whole cursor is compared, because int() accepts several spellings of one number.
     if position not in range(size, len(names), size) or cursor != _cursor(member, names, position):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
+        raise invalid_params("unknown cursor")
     return position
 
 

@@ -23,6 +23,7 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import (
     Reference,
@@ -37,10 +38,6 @@ from mcp_roundtrip.server.admission import (
 from mcp_roundtrip.server.decorator_options import check_context
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
-
-CacheScope = Literal["public", "private"]
-
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
 class Prompt(Feature, frozen=True):
@@ -86,7 +83,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     label: str
     mime_type: str | None = None
     ttl_ms: int = 0
-    cache_scope: CacheScope = "private"
+    cache_scope: Literal["public", "private"] = "private"
 
     def __post_init__(self) -> None:
         variables, names = set(self.template.variables), set(self.parameters.names)
@@ -96,7 +93,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
                 f"resource {self.name!r}: its variables and the function's parameters differ by {differing}; "
                 "write a parameter of the same name for each variable"
             )
-        if not _SCHEME.match(self.name):
+        if not re.match("[A-Za-z][A-Za-z0-9+.-]*:.", self.name):
             raise DefinitionError(f"resource {self.name!r} has no scheme; write one such as 'docs://guide'")
         if type(self.ttl_ms) is not int or self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
             raise DefinitionError(
@@ -265,7 +262,7 @@ def _read_argument(params: Mapping[str, Any]) -> tuple[str, str]:
     match params.get("argument"):
         case {"name": str(name), "value": str(value)}:
             return name, value
-    raise ProtocolError(INVALID_PARAMS, "Invalid params: argument must have a name and a value, both strings")
+    raise invalid_params("argument must have a name and a value, both strings")
 
 
 def _read_other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
@@ -274,4 +271,4 @@ def _read_other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
             return arguments
         case dict(context) if context.get("arguments") is None:
             return {}
-    raise ProtocolError(INVALID_PARAMS, "Invalid params: context.arguments must be an object of strings")
+    raise invalid_params("context.arguments must be an object of strings")

@@ -49,8 +49,6 @@ HEADERS: Final = {
 
 _STATUS_HEADERS: Final = {405: {"allow": "GET, HEAD, POST"}, 503: {"retry-after": "10"}}
 
-_FORM_TYPE: Final = "application/x-www-form-urlencoded"
-
 
 class _Outcome(Struct, frozen=True):
     """How a request ended: the name of a notice, or a form with its status; `headers` of a redirect."""
@@ -93,7 +91,8 @@ class QuestionPage(Struct, frozen=True):
             return _Outcome("method")
         if _is_foreign(request.headers, self.ports.settings.required("audience")):
             return _Outcome("foreign")
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/x-www-form-urlencoded":
             return _Outcome("media_type")
         if request.body is None:
             return _Outcome("malformed")

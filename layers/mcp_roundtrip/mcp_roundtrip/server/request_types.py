@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal, caller_binding
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
+from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
@@ -25,6 +25,7 @@ from mcp_roundtrip.protocol.capabilities import (
 )
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import HttpResponse
+from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
@@ -221,11 +222,11 @@ class CallParams(Struct, frozen=True):
         state = params.get("requestState")
         arguments = params.get("arguments")
         if not isinstance(responses, dict):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+            raise invalid_params("inputResponses must be an object")
         if "requestState" in params and not isinstance(state, str):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: requestState must be a string")
+            raise invalid_params("requestState must be a string")
         if arguments is not None and not isinstance(arguments, dict):
-            raise ProtocolError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+            raise invalid_params("arguments must be an object")
         is_retry = "inputResponses" in params or "requestState" in params
         return cls(arguments or {}, responses, state, is_retry)
 

@@ -12,6 +12,7 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.results import MalformedInputResponse, iso_timestamp
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
@@ -67,7 +68,7 @@ def _update(context: RequestContext) -> Reply:
     require_capabilities(context, [TASKS])
     responses = context.params.get("inputResponses")
     if not isinstance(responses, dict):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+        raise invalid_params("inputResponses must be an object")
     with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
         tasks.update(caller, task_id, responses)
     return Reply(results.complete(context.options.server_info))
@@ -88,7 +89,7 @@ TASK_HANDLERS: Final[Mapping[str, Handler]] = {TASKS_GET: _get, TASKS_UPDATE: _u
 def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[tuple[Tasks, str | None, str]]:
     """Yield the tasks, the caller's binding and the task id; turn errors in the block into ProtocolErrors."""
     if not isinstance(task_id, str):
-        raise ProtocolError(INVALID_PARAMS, "Invalid params: taskId must be a string")
+        raise invalid_params("taskId must be a string")
     try:
         yield context.ports.tasks(), caller_binding(context.principal), task_id
     except UnknownTask:
@@ -98,7 +99,7 @@ def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[tuple[Task
         context.ports.observer.record("answer_refused", task=task_id, key=error.key, reason=error.reason)
         raise
     except ItemTooLarge as error:
-        text = f"Invalid params: an answer is too large to be kept, at most about {error.limit} bytes"
-        raise ProtocolError(INVALID_PARAMS, text) from None
+        problem = f"an answer is too large to be kept, at most about {error.limit} bytes"
+        raise invalid_params(problem) from None
     except StoreError as error:
         raise context.table_unavailable(error) from error
