@@ -31,7 +31,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
-from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from support.json_values import any_json
 from support.servers import output_of
@@ -73,7 +73,7 @@ UNANNOTATED = Output.from_function(lambda: None)
 def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats():
     tenth, even = Annotated[float, Field(multiple_of=0.1)], Annotated[int, Field(multiple_of=2)]
     assert output_of(tenth).json_schema() == {"type": "number"}
-    assert output_of(tenth).dump(0.3)[1] == 0.3
+    assert output_of(tenth).dump(0.3)["structuredContent"] == 0.3
     with pytest.raises(UsageError):
         output_of(even).dump(3)
 
@@ -126,7 +126,8 @@ def test_content_and_any_have_no_output_schema(annotation):
 def test_text_with_a_serializer_is_a_value(annotation, value, data):
     output = output_of(annotation)
     assert output.json_schema() is not None
-    assert output.dump(value) == ([{"type": "text", "text": json.dumps(data)}], data)
+    content = [{"type": "text", "text": json.dumps(data)}]
+    assert output.dump(value) == {"content": content, "structuredContent": data}
 
 
 class Floor(IntEnum):
@@ -140,8 +141,9 @@ def test_a_dict_may_have_keys_of_an_enumeration_of_numbers(keys):
         rooms: dict[keys, int]
         floor: Floor | None = None
 
-    assert output_of(dict[keys, int]).dump({Floor.FIRST.value: 2})[1] == {"1": 2}
-    assert output_of(Both).dump(Both.model_construct(rooms={keys(1) if keys is Floor else 1: 2}))[1] == {
+    assert output_of(dict[keys, int]).dump({Floor.FIRST.value: 2})["structuredContent"] == {"1": 2}
+    both = Both.model_construct(rooms={keys(1) if keys is Floor else 1: 2})
+    assert output_of(Both).dump(both)["structuredContent"] == {
         "rooms": {"1": 2},
         "floor": None,
     }
@@ -164,7 +166,7 @@ def test_a_dict_may_have_keys_of_an_enumeration_of_numbers(keys):
 def test_a_structured_result_conforms_to_its_output_schema(annotation, value):
     output = output_of(annotation)
     schema = output.json_schema()
-    content, structured = output.dump(value)
+    content, structured = output.dump(value).values()
     jsonschema.validate(structured, schema, cls=jsonschema.Draft202012Validator)
     assert [json.loads(block["text"]) for block in content] == [structured]
     CallToolResult.model_validate({"content": content, "structuredContent": structured})
@@ -203,24 +205,24 @@ def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
 
 @pytest.mark.parametrize("output", [UNANNOTATED, output_of(str | None), output_of(Any)])
 def test_text_is_one_block_and_none_is_no_block(output):
-    assert output.dump("hi") == ([{"type": "text", "text": "hi"}], NO_STRUCTURED_CONTENT)
-    assert output.dump(None) == ([], NO_STRUCTURED_CONTENT)
+    assert output.dump("hi") == {"content": [{"type": "text", "text": "hi"}]}
+    assert output.dump(None) == {"content": []}
 
 
 @pytest.mark.parametrize("output", [UNANNOTATED, output_of(list[Text | Image | str])])
 def test_blocks_are_written_in_order(output):
-    assert output.dump(PIXEL) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert output.dump(PIXEL) == {"content": [PIXEL.to_wire()]}
     expected = [{"type": "text", "text": "a"}, PIXEL.to_wire(), {"type": "text", "text": "b"}]
-    assert output.dump(["a", PIXEL, Text("b")]) == (expected, NO_STRUCTURED_CONTENT)
-    assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert output.dump(["a", PIXEL, Text("b")]) == {"content": expected}
+    assert output.dump((PIXEL,)) == {"content": [PIXEL.to_wire()]}
     if output is not UNANNOTATED:
-        assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], NO_STRUCTURED_CONTENT)
-        assert output.dump([]) == ([], NO_STRUCTURED_CONTENT)
+        assert output.dump(["a"]) == {"content": [{"type": "text", "text": "a"}]}
+        assert output.dump([]) == {"content": []}
 
 
 @pytest.mark.parametrize("value", [["ä", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])
 def test_untyped_data_is_structured(value):
-    content, structured = UNANNOTATED.dump(value)
+    content, structured = UNANNOTATED.dump(value).values()
     assert structured == value
     assert content == [{"type": "text", "text": json.dumps(value, separators=(",", ":"), ensure_ascii=False)}]
 
@@ -242,14 +244,14 @@ def test_untyped_data_is_structured(value):
 )
 def test_a_value_is_written_as_its_declared_type(annotation, value, data):
     output = output_of(annotation) if annotation else UNANNOTATED
-    [block], structured = output.dump(value)
+    [block], structured = output.dump(value).values()
     assert structured == data
     assert block["text"] == json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def test_members_are_accepted_by_name_or_alias_and_written_by_alias():
     for member in ("created", "createdOn"):
-        _, structured = output_of(Database).dump({"id": "a", member: "2026-01-01"})
+        _, structured = output_of(Database).dump({"id": "a", member: "2026-01-01"}).values()
         assert structured["createdOn"] == "2026-01-01"
 
 
@@ -378,7 +380,7 @@ def test_a_value_without_json_form_is_refused_by_place(annotation, value, where)
 def test_a_null_in_a_union_is_serialized_as_null(output):
     value = [{"a": None, "b": {1.5, 2.5}, "c": date(2026, 7, 28), 3: Decimal("NaN"), "d": "null"}]
     written = {"a": None, "c": "2026-07-28", "3": "NaN", "d": "null"}
-    _, [structured] = output.dump(value)
+    _, [structured] = output.dump(value).values()
     assert sorted(structured.pop("b")) == [1.5, 2.5]
     assert structured == written
 
@@ -386,7 +388,7 @@ def test_a_null_in_a_union_is_serialized_as_null(output):
 @pytest.mark.parametrize("output", [UNANNOTATED, output_of(dict[str, str])])
 def test_surrogate_pairs_and_replacement_characters_are_valid_text(output):
     value = {"\ufffd": "\ufffd", "\U0001f600": "\U0001f600"}
-    [block], structured = output.dump(value)
+    [block], structured = output.dump(value).values()
     assert json.loads(block["text"]) == structured == value
 
 
@@ -397,7 +399,7 @@ def test_a_result_round_trips_through_its_text_unless_it_has_nan_or_infinity(val
         with pytest.raises(UsageError, match=r"NaN or Infinity; return "):
             output_of(list[Any]).dump([value])
     else:
-        [block], structured = output_of(list[Any]).dump([value])
+        [block], structured = output_of(list[Any]).dump([value]).values()
         assert json.loads(block["text"]) == structured == [value]
 
 
@@ -416,7 +418,7 @@ ESCAPED = Annotated[str, AfterValidator(lambda text: text.replace("&", "&amp;"))
     ],
 )
 def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, data):
-    _, structured = output_of(annotation).dump(value)
+    _, structured = output_of(annotation).dump(value).values()
     assert repr(structured) == repr(data)
 
 
@@ -431,7 +433,7 @@ def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, da
     ],
 )
 def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
-    assert repr(output_of(annotation).dump(value)[1]) == repr(data)
+    assert repr(output_of(annotation).dump(value)["structuredContent"]) == repr(data)
 
 
 @pytest.mark.parametrize(
@@ -447,7 +449,7 @@ def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
 def test_a_result_has_a_format_only_if_every_value_of_its_type_has_it(annotation, value, has_format):
     output = output_of(annotation)
     assert ("format" in output.json_schema()) is has_format
-    assert isinstance(output.dump(value)[1], str)
+    assert isinstance(output.dump(value)["structuredContent"], str)
 
 
 def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_place():
@@ -498,16 +500,16 @@ def test_two_keys_with_one_name_in_json_are_an_error(annotation, value):
 def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
     output = output_of(annotation)
     assert output.json_schema() is None
-    assert output.dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
-    assert output.dump([1])[1] == [1]
+    assert output.dump([PIXEL]) == {"content": [PIXEL.to_wire()]}
+    assert output.dump([1])["structuredContent"] == [1]
 
 
 def test_an_alias_is_the_type_that_it_names():
     blocks = TypeAliasType("blocks", Text | Image)
     assert output_of(blocks).json_schema() is None
-    assert output_of(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]
-    assert output_of(MANY[SAME[Image]]).dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
-    assert output_of(MANY[int]).dump([1])[1] == [1]
+    assert output_of(blocks).dump(PIXEL)["content"] == [PIXEL.to_wire()]
+    assert output_of(MANY[SAME[Image]]).dump([PIXEL]) == {"content": [PIXEL.to_wire()]}
+    assert output_of(MANY[int]).dump([1])["structuredContent"] == [1]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="The type statement came with Python 3.12")
@@ -517,4 +519,4 @@ def test_an_alias_may_refer_to_itself():
     tree = names["Tree"]
     recursive = output_of(list[tree])
     assert recursive.json_schema()["type"] == "array"
-    assert recursive.dump(["a", {"b": "c"}])[1] == ["a", {"b": "c"}]
+    assert recursive.dump(["a", {"b": "c"}])["structuredContent"] == ["a", {"b": "c"}]

@@ -34,6 +34,7 @@ from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, buil
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
+_LABELS = ("title", "description")
 _PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
@@ -89,7 +90,7 @@ def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) ->
         raise DefinitionError(
             f"field {name!r} is a secret, and a form must not ask for one; use ctx.elicit_url"
         )
-    labels = {label: schema[label] for label in ("title", "description") if label in schema}
+    labels = {label: schema[label] for label in _LABELS if label in schema}
     if choice := _choice(schema, "oneOf", definitions):
         options = _options(choice, "oneOf")
         default = {"default": schema["default"]} if schema.get("default") in options else {}
@@ -255,8 +256,6 @@ def _build(model: Any, spelling: str = "") -> Form:
         optional = frozenset(schema["properties"]).difference(schema.get("required", ()))
         reader = ExactReader(lambda: checked, "", optional, nullable, types=types)
         return Form(schema, reader, single)
-    except DefinitionError as error:
-        raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
 

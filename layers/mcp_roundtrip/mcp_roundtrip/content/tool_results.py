@@ -7,10 +7,10 @@ from enum import Enum
 from functools import cached_property
 from inspect import Signature, isclass
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from mcp_roundtrip.arguments.plain_types import json_text
 from mcp_roundtrip.arguments.signature import (
@@ -36,9 +36,6 @@ class ContentBlock:
         """Return the block as JSON (server/tools, "Tool Result"). Raises UsageError."""
         raise NotImplementedError
 
-
-NO_STRUCTURED_CONTENT: Final = UNSET
-"""Marks a result without `structuredContent`; None is the `structuredContent` null."""
 
 _UNTYPED = (Signature.empty, Any, object, list, tuple)
 """Annotations that do not say whether the function returns content blocks or data."""
@@ -87,8 +84,8 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         """
         return self._types.json_schema if self.kind is _Kind.STRUCTURED else None
 
-    def dump(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
-        """Return `content`, and `structuredContent` or NO_STRUCTURED_CONTENT.
+    def dump(self, value: Any) -> dict[str, Any]:
+        """Return the members of a result that hold a value: `content`, and for data `structuredContent`.
 
         With an outputSchema every value is structured, also None and text, as the specification demands.
         Raises UsageError for a value that does not fit the return type or is not JSON; it names the place
@@ -109,12 +106,15 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             raise UsageError(
                 f"{self.name} returned {kind}; return {type_name(self.annotation)}, as annotated"
             )
-        return self._structured(value) if blocks is None else (blocks, NO_STRUCTURED_CONTENT)
+        return self._structured(value) if blocks is None else {"content": blocks}
 
-    def _structured(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
+    def _structured(self, value: Any) -> dict[str, Any]:
         if (text := json_text(value, self.annotation)) is not None:
-            return _text_and_data(msgspec.json.decode(text), text)
-        return _text_and_data(*self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED))
+            data = msgspec.json.decode(text)
+        else:
+            data, text = self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED)
+        # Without Text: the text was UTF-8.
+        return {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
     @cached_property
     def _types(self) -> StructuredOutput:
@@ -125,7 +125,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
 def untyped_data(name: str, value: Any) -> Any:
     """Return what the function `name` returned as JSON data. Raises UsageError, which quotes no value."""
-    return Output(name, Any, _Kind.UNTYPED)._structured(value)[1]
+    return Output(name, Any, _Kind.UNTYPED)._structured(value)["structuredContent"]
 
 
 def text_block(text: str) -> dict[str, Any]:
@@ -138,10 +138,6 @@ def check_text(where: str, text: str) -> None:
     """Raise UsageError for half of a surrogate pair, which UTF-8 cannot encode."""
     if has_half_of_a_pair(text):
         raise UsageError(f"{where} must be text without half of a surrogate pair")
-
-
-def _text_and_data(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
-    return [{"type": "text", "text": text}], data  # without Text: the text was UTF-8
 
 
 def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:

@@ -8,7 +8,7 @@ accept it, and some clients send it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
@@ -35,9 +35,13 @@ class PreSerialized(dict[str, Any]):
         return compact_json(self)
 
 
+def result(kind: str, server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+    """Build a result with this `resultType`, and the server's name and version in `_meta`."""
+    return {"resultType": kind, **members, "_meta": {META_SERVER_INFO: server_info}}
+
+
 def complete(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
-    """Build a result with `resultType` "complete" and the server's name and version in `_meta`."""
-    return {"resultType": "complete", **members, "_meta": {META_SERVER_INFO: server_info}}
+    return result("complete", server_info, **members)
 
 
 def cacheable(
@@ -48,35 +52,14 @@ def cacheable(
     return complete(server_info, **members, ttlMs=ttl_ms, cacheScope=scope)
 
 
-def input_required(
-    server_info: Mapping[str, Any],
-    input_requests: Mapping[str, Mapping[str, Any]],
-    request_state: str,
-) -> dict[str, Any]:
-    """Build an InputRequiredResult. Without `inputRequests`, the client retries at once."""
-    requests = {"inputRequests": input_requests} if input_requests else {}
-    return {
-        "resultType": "input_required",
-        **requests,
-        "requestState": request_state,
-        "_meta": {META_SERVER_INFO: server_info},
-    }
-
-
-def task(server_info: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
-    return {"resultType": "task", **members, "_meta": {META_SERVER_INFO: server_info}}
-
-
 def tool_error(server_info: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Build a CallToolResult with `isError`, whose text is for the model."""
     return complete(server_info, content=[text_content(text)], isError=True)
 
 
-def tool_result(
-    server_info: Mapping[str, Any], content: Sequence[Mapping[str, Any]], structured: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Build a CallToolResult; `structured` is empty or has the member `structuredContent`."""
-    return complete(server_info, content=content, **structured, isError=False)
+def tool_result(server_info: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+    """Build a CallToolResult with the members `content` and, if it has data, `structuredContent`."""
+    return complete(server_info, **members, isError=False)
 
 
 def text_content(text: str) -> dict[str, Any]:
@@ -171,8 +154,8 @@ def _without_nulls(value: Any, open_members: frozenset[str]) -> Any:
     }
 
 
-def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
+def call_tool_result(later: Mapping[str, Any]) -> dict[str, Any]:
     """Return a CallToolResult of earlier versions, whose structured content is an object, or text only."""
-    if isinstance(result.get("structuredContent", {}), dict):
-        return dict(result)
-    return {name: member for name, member in result.items() if name != "structuredContent"}
+    if isinstance(later.get("structuredContent", {}), dict):
+        return dict(later)
+    return {name: member for name, member in later.items() if name != "structuredContent"}

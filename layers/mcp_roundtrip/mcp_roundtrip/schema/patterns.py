@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import all_patterns
+from mcp_roundtrip.schema.subschemas import nodes, patterns_of
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""
@@ -61,7 +61,8 @@ NOT_COMPILED: Final = (
 
 def check_patterns(schema: Mapping[str, Any]) -> None:
     """Raise DefinitionError for a pattern of a finite JSON Schema that clients or the engine cannot use."""
-    for pattern in sorted(all_patterns(schema)):
+    found = {pattern for node in nodes(schema) for pattern in patterns_of(node)}
+    for pattern in sorted(found):
         if problem := pattern_problem(pattern):
             raise DefinitionError(f"the pattern {pattern!r} {problem}")
 

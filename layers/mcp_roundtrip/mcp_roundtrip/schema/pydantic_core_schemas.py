@@ -72,11 +72,6 @@ def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
     return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
 
 
-def with_definitions(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Return a core schema together with definitions that it may use."""
-    return {"type": "definitions", "schema": schema, "definitions": [*definitions.values()]}
-
-
 # -- plain types
 
 _OF_RECORDS: Final = frozenset(

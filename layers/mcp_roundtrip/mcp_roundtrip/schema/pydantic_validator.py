@@ -35,7 +35,6 @@ from mcp_roundtrip.schema.pydantic_core_schemas import (
     children,
     definitions_of,
     transform,
-    with_definitions,
 )
 from mcp_roundtrip.schema.validation_cost import value_size
 
@@ -143,7 +142,8 @@ class _Changes(Struct, frozen=True):
 
     def _accepts(self, schema: Any) -> Accepts:
         """Return the check by the JSON Schema of a type, which the first value compiles."""
-        compiled = cache(lambda: _json_schema_validator(with_definitions(schema, self.definitions)))
+        whole = {"type": "definitions", "schema": schema, "definitions": [*self.definitions.values()]}
+        compiled = cache(lambda: _json_schema_validator(whole))
 
         def accepts(value: Any) -> bool:
             validator = compiled()

@@ -98,11 +98,6 @@ def patterns_of(schema: Mapping[str, Any]) -> set[str]:
     return found | {schema["pattern"]} if isinstance(schema.get("pattern"), str) else found
 
 
-def all_patterns(schema: Mapping[str, Any]) -> frozenset[str]:
-    """Return the patterns of a schema that is known to be finite, and of its subschemas."""
-    return frozenset(pattern for node in nodes(schema) for pattern in patterns_of(node))
-
-
 def _children(node: Any) -> Iterator[Any]:
     if isinstance(node, list):
         yield from node

@@ -82,8 +82,10 @@ def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
     """Build the reply of a call whose journal is in the state, by the channel of its questions."""
     if asked.channel != "app":
         return ask_client(this_round, asked.requests, state)
-    if not asked.requests:
-        return work_in_app(this_round, state)
+    if not asked.requests:  # the call ran out of time, and the view sends the state at once
+        working = {"status": "working", "retryAfterMs": 0, "state": state}
+        text = f"{this_round.call.name} is working."
+        return this_round.unfinished_reply(text, "checkpoint", {META_QUESTIONS: working})
     return ask_in_app(this_round, asked.requests, state)
 
 
@@ -94,7 +96,8 @@ def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Re
     """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
     call = this_round.call
     sent = {key: _for_client(call, key, each) for key, each in requests.items()}
-    result = results.input_required(call.server_info, sent, state)
+    asking = {"inputRequests": sent} if sent else {}
+    result = results.result("input_required", call.server_info, **asking, requestState=state)
     outcome = "input_required" if requests else "checkpoint"
     return this_round.reply(result, outcome, asked=asked_through("client", requests))
 
@@ -152,13 +155,6 @@ def ask_in_app(
         f"Do not answer in place of the user. Ask the user to fill in the form. {then}"
     )
     return this_round.unfinished_reply(text, "asked_in_app", meta, asked=asked_through("app", requests))
-
-
-def work_in_app(this_round: Round, state: str) -> Reply:
-    """Build the result for a view whose call ran out of time: the view sends the state at once."""
-    working = {"status": "working", "retryAfterMs": 0, "state": state}
-    text = f"{this_round.call.name} is working."
-    return this_round.unfinished_reply(text, "checkpoint", {META_QUESTIONS: working})
 
 
 # -- page, and where a parked call stands -------------------------------------------------------------------

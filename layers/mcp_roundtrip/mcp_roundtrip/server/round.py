@@ -243,7 +243,7 @@ class Round(Struct, frozen=True):
         self, text: str, outcome: str, meta: Mapping[str, Any] | None = None, **fields: Any
     ) -> Reply:
         """Build the reply whose result is a text for the model, because the call is not finished."""
-        body = results.tool_result(self.call.server_info, [results.text_content(text)], {})
+        body = results.tool_result(self.call.server_info, content=[results.text_content(text)])
         if meta:
             body = {**body, "_meta": {**body["_meta"], **meta}}
         return self.reply(body, outcome, **fields)

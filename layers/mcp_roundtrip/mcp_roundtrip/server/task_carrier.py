@@ -212,5 +212,5 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
 
 def _reply(this_round: Round, task: Task, outcome: str) -> Reply:
     members = task_members(task.as_created)
-    body = results.task(this_round.call.server_info, members)
+    body = results.result("task", this_round.call.server_info, **members)
     return this_round.reply(body, outcome, task=members["taskId"], task_ttl_ms=members["ttlMs"])

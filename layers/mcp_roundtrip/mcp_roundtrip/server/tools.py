@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.typed_arguments import CLIENT_ARGUMENTS
-from mcp_roundtrip.content.tool_results import NO_STRUCTURED_CONTENT, Output
+from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
@@ -54,9 +54,7 @@ class Tool(Feature, frozen=True, kw_only=True):
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         """Build the CallToolResult for a returned value. Raises UsageError."""
-        content, structured = self.output.dump(value)
-        members = {} if structured is NO_STRUCTURED_CONTENT else {"structuredContent": structured}
-        return results.tool_result(call.server_info, content, members)
+        return results.tool_result(call.server_info, **self.output.dump(value))
 
     def error_body(self, call: FeatureCall, error: ToolError) -> dict[str, Any]:
         """Build the CallToolResult that reports an error to the model."""
