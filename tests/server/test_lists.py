@@ -19,7 +19,8 @@ def read_pages(kind, names, size):
     cursors = []
     cursor = None
     while not pages or cursor is not None:
-        part, cursor = find_page(kind, names, cursor, size)
+        part, following = find_page(kind, names, cursor, size)
+        cursor = following.get("nextCursor")
         pages.append(names[part])
         cursors += [] if cursor is None else [cursor]
     return pages, cursors

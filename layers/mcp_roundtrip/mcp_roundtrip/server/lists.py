@@ -79,10 +79,8 @@ class FeatureList(Struct):
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
         size = min(options.page_size, self.max_page_size or options.page_size)
-        part, cursor = find_page(self.member, names, context.params.get("cursor"), size)
-        members: dict[str, Any] = {self.member: list(self._definitions(names[part], context))}
-        if cursor is not None:
-            members["nextCursor"] = cursor
+        part, following = find_page(self.member, names, context.params.get("cursor"), size)
+        members: dict[str, Any] = {self.member: list(self._definitions(names[part], context)), **following}
         is_private = hides or self.is_private
         return results.cacheable(options.server_info, options.list_ttl_ms, is_private=is_private, **members)
 
@@ -98,15 +96,15 @@ class FeatureList(Struct):
                     context.ports.observer.record_failure("definition_failed", error, **{kind: name})
 
 
-def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, str | None]:
-    """Return the part of a list that a request asks for, and the `nextCursor` if more follows.
+def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, dict[str, str]]:
+    """Return the part of a list that a request asks for, and the member `nextCursor` if more follows.
 
     `member` distinguishes lists that hold the same names, `cursor` is None for the first page. Raises
     ProtocolError -32602 for a cursor that this list does not issue.
     """
     start = 0 if cursor is None else _position(member, names, cursor, size)
     end = start + size
-    return slice(start, end), _cursor(member, names, end) if end < len(names) else None
+    return slice(start, end), {"nextCursor": _cursor(member, names, end)} if end < len(names) else {}
 
 
 def _position(member: str, names: Sequence[str], cursor: Any, size: int) -> int:

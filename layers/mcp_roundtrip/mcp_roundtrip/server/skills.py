@@ -257,9 +257,7 @@ def serve_own_skill(skill: OwnSkill, context: RequestContext, uri: str) -> Reply
             return None
         cursor, size = context.params.get("cursor"), context.options.page_size
         part, following = find_page("directory", list(children), cursor, size)
-        members = {"resources": list(children.values())[part]}
-        if following is not None:
-            members["nextCursor"] = following
+        members = {"resources": list(children.values())[part], **following}
     # SEP-2640 asks for no caching hints of a directory, but MCP Inspector 2.12 refuses a result without them.
     ttl_ms, is_private = context.options.list_ttl_ms, bool(skill.scopes)
     result = results.cacheable(context.server_info, ttl_ms, is_private=is_private, **members)
