@@ -198,13 +198,6 @@ class Form(Struct, frozen=True, eq=False):
         except TypeError:  # not hashable
             return _build(model)
 
-    @property
-    def is_confirmation(self) -> bool:
-        """Whether all required fields, or all fields if none is required, are booleans."""
-        properties = self.requested_schema["properties"]
-        names = self.requested_schema.get("required") or properties
-        return bool(names) and all(properties[name]["type"] == "boolean" for name in names)
-
     def parse(self, content: Mapping[str, Any]) -> Any:
         """Return the value of an accepted answer's `content`. A field with a default may be null or "".
 

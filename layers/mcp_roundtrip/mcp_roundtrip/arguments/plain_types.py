@@ -152,11 +152,6 @@ class PlainForm(Struct, frozen=True):
     def requested_schema(self) -> dict[str, Any]:
         return {"type": "object", "properties": {SINGLE_FIELD: self.field}, "required": [SINGLE_FIELD]}
 
-    @property
-    def is_confirmation(self) -> bool:
-        """Whether the field is a boolean."""
-        return self.model is bool
-
     def parse(self, content: Mapping[str, Any]) -> Any:
         """Return the value of an accepted answer's `content`. Raises InvalidAnswer, as `Form` does."""
         value = content.get(SINGLE_FIELD)

@@ -64,7 +64,7 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
     `model` is a flat pydantic model or dataclass, or the type of a single field. With `user_only`, an answer
     counts only after the client was sent this question with this text, and never if a model gives it. None
-    means True for a confirmation (`Form.is_confirmation`).
+    means True for a confirmation: all required fields, or all fields if none is required, are booleans.
     """
 
     key: str
@@ -88,7 +88,11 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
             raise DefinitionError(f"question {self.key!r}: {error}") from None
 
     def is_user_only(self) -> bool:
-        return self._form().is_confirmation if self.user_only is None else self.user_only
+        if self.user_only is not None:
+            return self.user_only
+        schema = self._form().requested_schema
+        names = schema.get("required") or schema["properties"]
+        return bool(names) and all(schema["properties"][name]["type"] == "boolean" for name in names)
 
     def params(self) -> dict[str, Any]:
         return {

@@ -26,7 +26,6 @@ from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
-    DEFAULT_CHANNELS,
     FALLBACKS,
     INPUT_RESPONSES,
     Fallback,
@@ -94,9 +93,6 @@ def required_capabilities(name: str, given: Sequence[str]) -> tuple[CapabilityPa
 
 def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...]:
     """Return the option `channels` of a server or a tool. Raises DefinitionError."""
-    if given == DEFAULT_CHANNELS:
-        return DEFAULT_CHANNELS
-
     is_sequence = isinstance(given, Sequence) and not isinstance(given, str)
     channels = tuple(given) if is_sequence else ()
     if not is_sequence or any(each not in FALLBACKS or channels.count(each) > 1 for each in channels):

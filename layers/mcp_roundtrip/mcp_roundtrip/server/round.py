@@ -154,9 +154,7 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
 def _log_catalog_drift(call: FeatureCall) -> None:
     """Log that this function was deployed with another catalog than the front door."""
     forwarded = call.context.invocation.forwarded.catalog_digest
-    if forwarded is None or (own := call.context.ports.catalog_digest()) is None:
-        return
-    if forwarded != own:
+    if forwarded is not None and call.context.ports.catalog_digest() not in (None, forwarded):
         call.record("catalog_drift", remedy=CATALOG_DRIFT_REMEDY)
 
 
