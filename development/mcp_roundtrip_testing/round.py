@@ -144,7 +144,7 @@ class Round(PlayedCall):
     def is_checkpoint(self) -> bool:
         """Whether the result is a checkpoint: `requestState` without questions."""
         result = self.message.get("result", {})
-        return result.get("resultType") == "input_required" and "inputRequests" not in result
+        return result.get("resultType") == "input_required" and not result["inputRequests"]
 
     def respond(self, responses: Mapping[str, Any] | None = None) -> Round:
         """Retry with raw `inputResponses`. Warns with QuestionChanged."""

@@ -101,7 +101,7 @@ def test_only_titles_of_the_author_are_in_the_schema():
 def test_a_function_without_arguments_accepts_only_the_empty_object():
     def tool(ctx: Context): ...
 
-    assert schema(tool) == {"type": "object", "additionalProperties": False}
+    assert schema(tool) == {"type": "object", "properties": {}, "additionalProperties": False}
     assert arguments(tool).validate({}) == {}
     assert refusal(tool, {"x": 1}) == ["arguments.x: unknown argument"]
 

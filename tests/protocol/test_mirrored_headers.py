@@ -254,4 +254,5 @@ def test_a_refusal_names_the_declared_header_without_values(header: str | None) 
     with pytest.raises(ProtocolError) as refused:
         check_parameter_headers(MIRRORED, {"a": "secret"}, headers)
     assert "Mcp-Param-Value" in refused.value.message
+    assert ("Clients list the tools" in refused.value.message) is (header is None)
     assert "secret" not in refused.value.message

@@ -48,6 +48,13 @@ def test_a_client_gets_a_round_without_questions_unless_it_breaks_on_such_rounds
     assert [fields["outcome"] for fields in completed if "outcome" in fields] == expected
 
 
+def test_a_round_without_questions_has_an_empty_member_for_them():
+    """Without the member, the Go SDK takes the round for the result of the call."""
+    message = slow(EVERYTHING, {}, FOLLOWS).request("tools/call", name="work", arguments={})
+    assert message["result"]["resultType"] == "input_required"
+    assert message["result"]["inputRequests"] == {}
+
+
 STEP_S = 2.5
 STEPS = 24
 

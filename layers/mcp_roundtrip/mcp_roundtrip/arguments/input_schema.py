@@ -55,7 +55,8 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
     def json_schema(self) -> dict[str, Any]:
         """The `inputSchema`. Raises DefinitionError."""
         if not self.signature.parameters:
-            return {"type": "object", "additionalProperties": False}
+            # JSON Schema needs no `properties`, but smolagents and the API of OpenAI do.
+            return {"type": "object", "properties": {}, "additionalProperties": False}
         types = self.reader.types
         try:
             schema = build_json_schema(types)

@@ -35,8 +35,9 @@ class McpHeader(Struct, frozen=True):
     """Ask clients to send a parameter also as an HTTP header.
 
     `region: Annotated[str, McpHeader("Region")]` is sent as `Mcp-Param-Region`, too. Intermediaries can route
-    by the header without reading the body. A call whose header differs from its argument is refused. Every
-    intermediary sees the value and may log it, so pass no secrets and no personal data.
+    by the header without reading the body. A call whose header is missing or differs from its argument is
+    refused, and some clients never send it, or only after they listed the tools. Every intermediary sees the
+    value and may log it, so pass no secrets and no personal data.
 
     Raises DefinitionError for a name that is not a token (RFC 9110, section 5.6.2).
     """

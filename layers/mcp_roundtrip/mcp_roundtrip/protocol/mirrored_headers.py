@@ -122,6 +122,10 @@ MAX_INTEGER: Final = 2**53 - 1
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 
 
+# FastMCP 4.2.3 and the Go SDK 1.7.0 send these headers only in calls of tools that they have listed.
+_MISSING: Final = "is missing. Clients list the tools to know their headers"
+
+
 def check_parameter_headers(
     parameter_headers: ParameterHeaders,
     arguments: Mapping[str, Any],
@@ -143,7 +147,7 @@ def check_parameter_headers(
 
 def _problem(value: Any, header: str | None) -> str | None:
     if header is None:
-        return "is missing" if isinstance(value, (str, int, float)) else None
+        return _MISSING if isinstance(value, (str, int, float)) else None
     if value is None:
         return "has no counterpart in the arguments"
     decoded = decode_header(header)

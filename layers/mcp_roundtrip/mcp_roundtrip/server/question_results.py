@@ -93,11 +93,14 @@ def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
 
 
 def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
-    """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
+    """Build the InputRequiredResult. Without requests, the client sends the state again at once.
+
+    An empty `inputRequests` is optional, but without it the Go SDK (1.7.0) returns an empty result to its
+    caller.
+    """
     call = this_round.call
     sent = {key: _for_client(call, key, each) for key, each in requests.items()}
-    asking = {"inputRequests": sent} if sent else {}
-    result = results.result("input_required", call.server_info, **asking, requestState=state)
+    result = results.result("input_required", call.server_info, inputRequests=sent, requestState=state)
     outcome = "input_required" if requests else "checkpoint"
     return this_round.reply(result, outcome, asked=asked_through("client", requests))
 
