@@ -243,17 +243,6 @@ LARGE: dict[str, Any] = {
 }
 
 
-def test_200_fields_and_5000_options_are_answered_in_the_browser(page):
-    token, task = page.calls.ask({"q": form(LARGE)})
-    fill = (
-        "document.getElementsByName('0.7')[0].value = 'seven',"
-        " document.getElementsByName('0.199')[0].value = '4999'"
-    )
-    result = page.visit(token, ("evaluate", fill), ("click", "Send"), ("text", "h1"))
-    assert result["seen"][-1] == "Thank you"
-    assert page.calls.responses(task)["q"]["content"] == {"f7": "seven", "city": "City 4999"}
-
-
 RIGHT_TO_LEFT = {
     "type": "object",
     "properties": {"name": {"type": "string", "title": "الاسم", "maxLength": 40, "default": "مرحبا 👩‍🚀"}},

@@ -1,14 +1,12 @@
-"""What is recorded of functions that run: their environments, calls to services, and lines."""
+"""What is recorded of the calls of functions to services. test_console_server.py has the other records."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.aws_endpoint import describe
-from mcp_roundtrip_tools.template.model import FunctionFailed
-from support.sam_applications import http, wait_until
+from support.sam_applications import wait_until
 
 
 def last_direct(running, function):
@@ -20,42 +18,6 @@ def last_direct(running, function):
 def caused_by(running, caller):
     """Return the invocations for which their caller did not wait."""
     return [each for each in running.app.recorder.background_invocations() if each.caller == caller]
-
-
-def exchange(running, path):
-    """Send a request, and return its record."""
-    request_id = http(running.app.url(path)).headers["apigw-requestid"]
-    found = running.app.recorder.exchange(request_id)
-    assert found is not None
-    return found
-
-
-def test_a_request_is_recorded_with_its_invocation_and_response(running):
-    found = exchange(running, "/echo?token=secret")
-    assert (found.method, found.path, found.status) == ("GET", "/echo", 200)
-    assert found.response_body.startswith(b"{")
-    [invocation] = found.invocations
-    assert (invocation.function, invocation.trigger, invocation.caller) == ("Echo", "http", found.id)
-    assert b"token=secret" in invocation.payload
-    again = exchange(running, "/echo").invocations[0]
-    assert (again.environment_id, again.is_new_environment) == (invocation.environment_id, False)
-    assert again.init_ms is None
-
-
-def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running):
-    [invocation] = exchange(running, "/odd/raise").invocations
-    assert (invocation.failed, invocation.error) == (True, "ValueError: a secret of the function")
-    [line] = invocation.log_lines
-    assert line.text.startswith("[ERROR] ValueError: a secret of the function\nTraceback (most recent")
-
-
-def test_a_failed_initialization_is_recorded(running):
-    [invocation] = exchange(running, "/broken").invocations
-    assert (invocation.failed, invocation.is_new_environment) == (True, True)
-    assert invocation.error is not None
-    assert invocation.error.startswith("Runtime.ImportModuleError: ")
-    assert invocation.init_ms is not None
-    assert any("no_such_module" in line.text for line in invocation.log_lines)
 
 
 def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
@@ -72,27 +34,6 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
     wait_until(lambda: caused_by(running, asks.id))
     [later] = caused_by(running, asks.id)
     assert (later.function, later.trigger) == ("Echo", "async")
-
-
-def test_a_killed_environment_fails_its_invocation_and_is_replaced(running):
-    environments = running.app.environments
-
-    def busy():
-        return [each.id for each in environments.running() if each.function == "Odd" and each.invocation]
-
-    with ThreadPoolExecutor() as workers:
-        call = workers.submit(running.app.invoke, "Odd", {"do": "sleep"})
-        wait_until(busy)
-        [killed] = busy()
-        assert environments.kill(killed)
-        with pytest.raises(FunctionFailed, match="SIGKILL"):
-            call.result(10)
-    assert not environments.kill(killed)
-    assert not environments.kill("nothing-1")
-    running.app.invoke("Odd", {"do": "pid"})
-    after = last_direct(running, "Odd")
-    assert after.environment_id != killed
-    assert after.environment_id.startswith("Odd-")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,6 @@ NAMES = TemplateNames(
     mappings={"Sizes": {"prod": {"memory": 1024}}},
     conditions={"IsProd": {"Fn::Equals": ["prod", "prod"]}, "Circular": {"Condition": "Circular"}},
 )
-NO_VALUE = {"Ref": "AWS::NoValue"}
-
-
-def test_no_value_removes_a_member_and_an_item():
-    assert resolve({"a": NO_VALUE, "b": [1, NO_VALUE]}, NAMES) == {"b": [1]}
-    assert resolve(NO_VALUE, NAMES) is None
 
 
 @pytest.mark.parametrize(

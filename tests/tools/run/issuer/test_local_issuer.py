@@ -1,9 +1,8 @@
-"""template.yaml with the local issuer of `make run`: tokens, and the OAuth flow of the official client."""
+"""The local issuer of `make run`: tokens for template.yaml, and the OAuth flow of the official client."""
 
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
 import httpx2
 import jwt
 import pytest
@@ -19,14 +18,12 @@ from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
 
 WEATHER = {"location": "Tokyo"}
-LINES: list[str] = []
-"""The log of the application."""
 
 
 @pytest.fixture(scope="module")
 def app():
     users = (User("ada", frozenset({"weather:read"})), User("bob"))
-    with serve(TEMPLATE, users=users, log=LINES.append) as running:
+    with serve(TEMPLATE, users=users) as running:
         yield running
 
 
@@ -74,29 +71,6 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
 def test_the_console_issues_tokens_for_valid_users_and_scopes(app, body, status):
     url = f"{app.console_url}console/api/tokens"
     assert httpx2.post(url, json=body, headers={"x-console": "1"}).status_code == status
-
-
-@pytest.mark.anyio
-async def test_two_users_sign_in_with_the_official_client_at_the_same_time(app, issuer):
-    signing_in = {name: oauth_client.User(name) for name in ("ada", "bob")}
-    tokens: dict[str, dict[str, Any]] = {}
-
-    async def use(name: str) -> None:
-        storage = MemoryTokenStorage()
-        async with signed_in_client(app.url(FRONT_DOOR), storage, browser=signing_in[name]) as client:
-            result = await client.call_tool("get_weather", WEATHER)
-        assert result.structured_content is not None
-        assert storage.tokens is not None
-        assert storage.tokens.access_token not in "".join(LINES)
-        tokens[name] = claims_of(storage.tokens.access_token)
-
-    async with anyio.create_task_group() as group:
-        for name in signing_in:
-            group.start_soon(use, name)
-    assert {name: claims["sub"] for name, claims in tokens.items()} == {"ada": "ada", "bob": "bob"}
-    assert signing_in["bob"].query["iss"] == issuer.url
-    [page] = signing_in["ada"].pages
-    assert [each.attributes["value"] for each in page.named("granted")] == ["weather:read"]
 
 
 @dataclass
