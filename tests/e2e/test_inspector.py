@@ -3,7 +3,6 @@
 tests/clients/test_real_clients.py has its calls, and test_python_clients.py every feature of the examples.
 """
 
-import json
 from functools import partial
 
 import pytest
@@ -28,16 +27,12 @@ def test_the_schemas_of_tools_are_portable(run):
     assert run("--method", "tools/list", "--strict").status == 0
 
 
-def test_the_inspector_works_without_a_configured_protocol_version(inspector_process, served, catalog):
+def test_the_inspector_works_without_a_configured_protocol_version(inspector_process, served):
     """By default it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]
     run = partial(inspector_process, configuration)
     assert run("--method", "initialize").result["protocolVersion"] == "2025-11-25"
-    listed = run("--method", "tools/list").result["tools"]
-    assert {tool["name"] for tool in listed} == {row["definition"]["name"] for row in catalog["tools"]}
-    given = ("--tool-name", "get_weather", "--tool-args-json", json.dumps({"location": "Tokyo"}))
-    assert run("--method", "tools/call", *given).status == 0
     assert run("--method", "resources/read", "--uri", PRICES).status == 0
     given = ("--prompt-name", "triage", "--prompt-args", "workItemId=4522")
     assert run("--method", "prompts/get", *given).status == 0

@@ -50,7 +50,6 @@ class RealClient:
     tasks: bool
     max_rounds: int | None = None
     stack: Sequence[str] = ()
-    tasks_always: bool = False
     session_per_call: bool = False
     initialize: bool = False
     profiles: Mapping[str, str] = field(default_factory=dict)

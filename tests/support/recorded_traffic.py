@@ -35,11 +35,10 @@ class Exchange:
 
 @dataclass
 class Recorded:
-    """The URL of an endpoint, the requests that it answered, and what was logged."""
+    """The URL of an endpoint, and the requests that it answered."""
 
     url: str
     exchanges: list[Exchange] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
 
     def calls(self) -> list[Exchange]:
         """The requests that call tools."""
@@ -53,9 +52,8 @@ class Recorded:
 def recorded(template: Path, *, user: bool = False, **parameters: str) -> Iterator[Recorded]:
     """Serve a template until the block ends, to anonymous callers or to Alice."""
     traffic = Recorded("")
-    log = traffic.lines.append
     with (
-        serve(template, parameters={**parameters, **(SIGNED_IN if user else {})}, log=log) as app,
+        serve(template, parameters={**parameters, **(SIGNED_IN if user else {})}) as app,
         closing(Gateway(app.routes, signed_in(app) if user else app.run, app.recorder)) as gateway,
     ):
 

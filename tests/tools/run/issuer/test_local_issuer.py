@@ -1,20 +1,14 @@
-"""The local issuer of `make run`: tokens for template.yaml, and the OAuth flow of the official client."""
+"""The tokens of the local issuer of `make run` for template.yaml. auth/test_flow.py signs in at it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import jwt
 import pytest
-from mcp.client.auth import oauth2
-from mcp.shared.auth import OAuthToken
 
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.issuer.issuer import User
-from support import oauth_client
-from support.authorized_server import deployed_with_sign_in
-from support.clients import block_of
-from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client
+from support.oauth_client import post_call
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
 
 WEATHER = {"location": "Tokyo"}
@@ -71,28 +65,3 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
 def test_the_console_issues_tokens_for_valid_users_and_scopes(app, body, status):
     url = f"{app.console_url}console/api/tokens"
     assert httpx2.post(url, json=body, headers={"x-console": "1"}).status_code == status
-
-
-@dataclass
-class CountingStorage(MemoryTokenStorage):
-    """Counts the tokens that the client obtained."""
-
-    obtained: int = 0
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.obtained += 1
-        await super().set_tokens(tokens)
-
-
-@pytest.mark.anyio
-async def test_the_official_client_steps_up_and_refreshes_its_token(monkeypatch):
-    expiry = iter([1.0])  # the client takes its first token for expired
-    monkeypatch.setattr(oauth2, "calculate_token_expiry", lambda lifetime_s: next(expiry, None))
-    with deployed_with_sign_in() as server:
-        storage, user = CountingStorage(), oauth_client.User()
-        async with signed_in_client(server.url, storage, browser=user) as client:
-            assert block_of((await client.call_tool("read", {})).content) == "alice"
-            assert (storage.obtained, len(user.pages)) == (2, 1)
-            assert block_of((await client.call_tool("write", {})).content) == "written"
-    shown = [{str(each.attributes["value"]) for each in page.named("granted")} for page in user.pages]
-    assert shown == [{"billing", "db:read"}, {"billing", "db:read", "db:write"}]
