@@ -8,6 +8,7 @@ from pathlib import Path
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.run.http.messages import Request
@@ -81,9 +82,15 @@ def test_a_table_declared_later_is_created_and_others_keep_their_data(emulator, 
     assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "stored"}})
 
 
-def test_a_presigned_url_works_without_further_credentials(s3):
+@pytest.mark.parametrize("version", ["s3", "s3v4"])
+def test_a_presigned_url_works_without_further_credentials(s3, url, version):
     s3.put_object(Bucket="local-reports", Key="report", Body=b"done")
-    link = s3.generate_presigned_url("get_object", Params={"Bucket": "local-reports", "Key": "report"})
+    config = Config(signature_version=version)
+    with closing(
+        boto3.client("s3", endpoint_url=url, region_name="us-east-1", config=config, **SIGNED)
+    ) as signer:
+        report = {"Bucket": "local-reports", "Key": "report"}
+        link = signer.generate_presigned_url("get_object", Params=report)
     from_a_page = urllib.request.Request(link, headers={"Sec-Fetch-Site": "cross-site"})
     with urllib.request.urlopen(from_a_page) as response:
         assert response.read() == b"done"

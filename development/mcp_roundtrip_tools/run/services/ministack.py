@@ -16,6 +16,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -191,6 +192,9 @@ _PER_CONNECTION: Final = {
 }
 _TIMEOUT_S: Final = 30.0
 
+_SIGNATURE: Final = re.compile(r"X-Amz-Signature=[0-9a-f]*&?")
+"""Of a presigned URL. ministack would verify it, and does not know the credentials of functions."""
+
 
 class Emulator:
     """Answers requests to DynamoDB and S3. Safe to share between threads."""
@@ -274,9 +278,10 @@ class Emulator:
 
 def _send(path: str, request: Request) -> Response:
     """Forward one request to the socket at this path."""
+    target = _SIGNATURE.sub("", request.target)
     headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
     with closing(_UnixConnection(path)) as connection:
-        connection.request(request.method, request.target, request.body, headers)
+        connection.request(request.method, target, request.body, headers)
         response = connection.getresponse()
         body = response.read()
     forwarded = [(name.lower(), value) for name, value in response.getheaders()]
