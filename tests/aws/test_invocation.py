@@ -3,12 +3,13 @@
 import json
 import socket
 from base64 import b64decode
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
-from mcp_roundtrip.aws.invocation import LambdaForwarder
+from mcp_roundtrip.aws.invocation import invoke_owner
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import CLIENTS, FUNCTION, KINDS
 from support.scripted_server import ScriptedServer, hang, reset, respond, scripted
@@ -39,7 +40,7 @@ def clients(request, now):
 @pytest.fixture
 def forward(aws, clients):
     client = clients.invoke_client()
-    yield LambdaForwarder(client)
+    yield partial(invoke_owner, client)
     client.close()
 
 
@@ -132,6 +133,6 @@ def test_a_refused_connection_is_retried_once(aws, monkeypatch, kind):
             aws.serve(bound)
 
     client = CLIENTS[kind](on_request=on_request).invoke_client()
-    assert LambdaForwarder(client)(*WEATHER) == {}
+    assert invoke_owner(client, *WEATHER) == {}
     assert (attempts, connections_used(aws)) == (2 * [("lambda", "Invoke")], [1])
     client.close()

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
-from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaForwarder
+from mcp_roundtrip.aws.invocation import AwsDispatcher, invoke_owner
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, public_half
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
 from mcp_roundtrip.tasks.store import Absent, Change, Update
@@ -62,7 +62,7 @@ def transaction(client: AwsClient) -> object:
 
 
 def forward(client: AwsClient) -> object:
-    return LambdaForwarder(client)("f", {}, {}, 5)
+    return invoke_owner(client, "f", {}, {}, 5)
 
 
 def dispatcher(client: AwsClient) -> AwsDispatcher:

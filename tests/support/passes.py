@@ -62,7 +62,7 @@ class Passes:
         responses = dict(inputs or {})
         if journal is not None:
             journal = Journal.from_json(json.loads(json.dumps(journal.to_json())))
-            responses = journal.responses_for(responses)
+            responses = {**responses, **journal.unused_responses}
         services = RunServices(
             Deadline(self.clock.monotonic_ms() + self.remaining_ms, self.clock.monotonic_ms),
             self.clock,

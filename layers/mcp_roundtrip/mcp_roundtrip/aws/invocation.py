@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from msgspec import Struct
-
 from mcp_roundtrip.aws.client_interface import MAX_CODE, AwsClient, AwsError, ClientFactory
 from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
@@ -25,30 +23,25 @@ MAX_DELAY_S: Final = 900
 """The longest delay of an SQS message. `Watchdog.wake` sends a message that arrives early again."""
 
 
-class LambdaForwarder(Struct, frozen=True):
-    """Invokes a function synchronously, and at most once: `client` is a `ClientFactory.invoke_client`."""
+def invoke_owner(
+    client: AwsClient, function: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+) -> Any:
+    """Invoke a function synchronously, at most once: `client` is a `ClientFactory.invoke_client`.
 
-    client: AwsClient
-
-    def __call__(
-        self, function: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
-    ) -> Any:
-        """Return the function's response to `event`; `custom` becomes its `client_context.custom`.
-
-        Raises ForwardingFailed if the function could not be invoked, failed, or did not respond within
-        `timeout_s`.
-        """
-        try:
-            response = self.client.call(
-                "Invoke",
-                timeout_s=timeout_s,
-                FunctionName=function,
-                Payload=_payload(event),
-                ClientContext=b64encode(compact_json({"custom": custom}).encode()).decode(),
-            )
-        except AwsError as error:
-            raise ForwardingFailed(error.code) from None
-        return _parse_response(response["Payload"], is_failure="FunctionError" in response)
+    Return its response to `event`; `custom` becomes its `client_context.custom`. Raises ForwardingFailed if
+    it could not be invoked, failed, or did not respond within `timeout_s`.
+    """
+    try:
+        response = client.call(
+            "Invoke",
+            timeout_s=timeout_s,
+            FunctionName=function,
+            Payload=_payload(event),
+            ClientContext=b64encode(compact_json({"custom": custom}).encode()).decode(),
+        )
+    except AwsError as error:
+        raise ForwardingFailed(error.code) from None
+    return _parse_response(response["Payload"], is_failure="FunctionError" in response)
 
 
 def _parse_response(payload: bytes, *, is_failure: bool) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.invocation import LambdaForwarder
+from mcp_roundtrip.aws.invocation import invoke_owner
 from mcp_roundtrip.deployment.ports import AuditLog, Observer
 from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.aws.client_interface import ClientFactory
+    from mcp_roundtrip.aws.client_interface import AwsClient, ClientFactory
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
     from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.tasks.service import Tasks
@@ -83,11 +83,12 @@ class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
 
     def forward(self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
         """Forward an event to the function of an owner (see `Ports.forward`)."""
-        return self._forwarder(owner_function(self.settings, owner), event, custom, timeout_s)
+        function = owner_function(self.settings, owner)
+        return invoke_owner(self._invoke_client, function, event, custom, timeout_s)
 
     @cached_property
-    def _forwarder(self) -> LambdaForwarder:
-        return LambdaForwarder(self.clients.invoke_client())
+    def _invoke_client(self) -> AwsClient:
+        return self.clients.invoke_client()
 
 
 def owner_function(settings: Settings, owner: str) -> str:

@@ -105,10 +105,6 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     url_wait_rounds: _Count = 0
     trace: Annotated[str, Meta(pattern=rf"^{TRACEPARENT}\Z")] | None = None
 
-    def responses_for(self, received: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the received responses, and the unused ones of earlier rounds, which count before them."""
-        return {**received, **self.unused_responses}
-
     @property
     def lost_effects(self) -> list[str]:
         """The keys of the effects that a new call would repeat."""

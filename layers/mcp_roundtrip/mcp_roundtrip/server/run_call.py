@@ -167,9 +167,8 @@ def _round(
     call: FeatureCall, journal: Journal, opened: OpenState | None = None, *, is_last: bool = False
 ) -> Round:
     params = call.params
-    responses = params.input_responses if opened is None else journal.responses_for(params.input_responses)
     inputs = ClientInputs(
-        responses,
+        {**params.input_responses, **journal.unused_responses},  # those of earlier rounds count first
         is_resumed=opened is not None,
         find_channels=lambda: channels_of(call),
         model_responses=params.model_responses,
