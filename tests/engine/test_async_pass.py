@@ -1,6 +1,7 @@
 """Asynchronous tools: a question parks its branch, and steps of other branches complete."""
 
 import asyncio
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -8,6 +9,7 @@ from threading import Barrier, BrokenBarrierError
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from mcp_roundtrip import AsyncContext, ElicitationDeclined, ToolError
@@ -223,6 +225,26 @@ def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_th
 
     assert error(AsyncPasses(gathers)(), BaseExceptionGroup)
     assert asked(AsyncPasses(goes_on)()) == {"c"}
+
+
+@pytest.mark.parametrize(
+    ("returns", "logged"), [(False, []), (True, ["Task exception was never retrieved"])], ids=str
+)
+def test_asyncio_logs_no_exception_of_another_task_unless_the_function_returns(caplog, returns, logged):
+    """The line would quote values of the call. The log has the exception that ended the function."""
+
+    async def fails(kind: type[Exception]) -> None:
+        raise kind("of Ada")
+
+    async def starts_two(ctx: AsyncContext) -> None:
+        first, _ = asyncio.create_task(fails(LookupError)), asyncio.create_task(fails(OSError))
+        with suppress(*[LookupError] if returns else []):
+            await first
+        await a_few_turns()
+
+    assert isinstance(AsyncPasses(starts_two)(), Done) is returns
+    gc.collect()  # the exception has the tasks in its traceback
+    assert [record.message.partition("\n")[0] for record in caplog.records] == logged
 
 
 def test_without_another_clock_a_pause_lets_other_coroutines_run_until_its_end() -> None:

@@ -180,8 +180,12 @@ class Branches:
             for task in waiting
         )
 
-    async def unwind(self) -> None:
-        """Cancel the tasks that are left, and let their `finally` blocks run."""
+    async def unwind(self, *, has_returned: bool) -> None:
+        """Cancel the tasks that are left, and let their `finally` blocks run.
+
+        asyncio logs each exception that nothing retrieves, with its text. After a function that has not
+        returned, those of other tasks are retrieved here: the log has the one that ended the function.
+        """
         left = [task for task in self._children if not task.done()]
         for task in left:
             task.cancel()
@@ -190,8 +194,8 @@ class Branches:
         for _ in left:  # the process may have been stopped for that time, and its tasks can end now
             if not await self._changes_in_turns():
                 break
-        for task in left:
-            if task.done():  # asyncio logs an exception that nothing retrieves
+        for task in left if has_returned else self._children:
+            if task.done():
                 _ = task.cancelled() or task.exception()
 
 
@@ -212,7 +216,7 @@ async def run_branches(body: Callable[[Branches], Coroutine[Any, Any, Any]], run
         if ended is None:
             run.suspend()
             branches.unawaited.clear()  # their code is suspended, and may await them in the next pass
-        await branches.unwind()
+        await branches.unwind(has_returned=isinstance(ended, Done))
     finally:
         loop.set_task_factory(factory)
         run.has_ended = True
