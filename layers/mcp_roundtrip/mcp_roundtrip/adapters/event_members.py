@@ -77,13 +77,13 @@ def query(event: Event) -> dict[str, str]:
     return {name: value for name, value in pairs if isinstance(name, str) and isinstance(value, str)}
 
 
-_QUERIES: Final = ("rawQueryString", "queryStringParameters", "multiValueQueryStringParameters")
+_QUERIES: Final = frozenset({"rawQueryString", "queryStringParameters", "multiValueQueryStringParameters"})
 
 
 def remove_query(event: dict[str, Any]) -> None:
-    """Remove the query from an event."""
-    for name in _QUERIES:
-        event.pop(name, None)
+    """Replace the query in an event by an empty one."""
+    for name in _QUERIES & event.keys():
+        event[name] = type(event[name])()
 
 
 def without_stage(path: str, stage: str) -> str:
