@@ -331,7 +331,7 @@ def test_an_alarm_fires_if_the_api_refuses_almost_all_requests_for_a_while():
     of_api = [{"Name": "ApiId", "Value": "${Api}"}]
     assert all(each["Namespace"] == "AWS/ApiGateway" for each in metrics.values())
     assert all(each["Dimensions"] == of_api for each in metrics.values())
-    assert share["Expression"] == "IF(requests > 20, refused / requests, 0)"
+    assert share["Expression"] == "IF(requests > 5, refused / requests, 0)"
     assert alarm["EvaluationPeriods"] == 3
 
 
