@@ -263,7 +263,7 @@ mistakes(
         "a view that is no document": lambda: tool(annotated(str), ui=5),
         "a view that cannot be read": lambda: tool(annotated(str), ui=Path("/no/view.html")),
         "a view that is named by text": lambda: tool(annotated(str), ui="view.html"),
-        "a view that is too large": lambda: tool(annotated(str), ui="<!doctype html>" + "x" * 1_000_000),
+        "a view that is too large": lambda: tool(annotated(str), ui="<!doctype html>" + "x" * 5_000_000),
         "a view that meta names as well": lambda: tool(
             annotated(str), ui="<!doctype html>", meta={"ui": {"resourceUri": "ui://x/y"}}
         ),

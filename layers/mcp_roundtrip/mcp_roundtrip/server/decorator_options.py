@@ -36,8 +36,8 @@ from mcp_roundtrip.server.tools import Tool, View
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 _VIEW_FILE: Final = 'pass a file beside the module as `ui=Path(__file__).with_name("view.html")`'
 
-MAX_VIEW: Final = 1_000_000
-"""Largest view in bytes of UTF-8."""
+MAX_VIEW: Final = 5_000_000
+"""Largest view in bytes of UTF-8. As JSON, it has to fit into a response of Lambda; bundled scripts do."""
 
 
 class ToolChoices(Struct, frozen=True):
@@ -56,7 +56,7 @@ class ToolChoices(Struct, frozen=True):
         """Return the tool; `server` is the name of the server. Raises DefinitionError."""
         parameters = _arguments_of(function, self.input_schema, is_lenient=self.is_lenient)
         channels = _tool_channels(name, self.channels, parameters)
-        if self.task == "required" or "ui" in self.extra.get("_meta", {}):
+        if self.task == "required" or _names_view(self.extra):
             # No view follows a task, and a view that the author names knows no questions.
             channels = tuple(channel for channel in channels if channel != "app")
         output, requires = Output.from_function(function), required_capabilities(name, self.requires)
@@ -123,8 +123,8 @@ def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> V
     """Return the view of the option `ui`: the text of a document, or its file. Raises DefinitionError."""
     if ui is None:
         return None
-    if "ui" in extra.get("_meta", {}):
-        raise DefinitionError(f"{tool}: ui= sets the member 'ui' of meta= as well; remove one of them")
+    if _names_view(extra):
+        raise DefinitionError(f"{tool}: ui= and meta= both name a view; remove one of them")
     text = ui
     if isinstance(ui, Path):
         try:
@@ -142,6 +142,12 @@ def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> V
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VIEW:
         raise DefinitionError(f"{tool}: the view has more than {MAX_VIEW} bytes; use a smaller one")
     return View(f"ui://{_percent_encoded(server)}/{tool}", text)
+
+
+def _names_view(extra: Mapping[str, Any]) -> bool:
+    """Return whether an author names a view in `meta=`. Its member `ui` may have only the visibility."""
+    ui = extra.get("_meta", {}).get("ui")
+    return isinstance(ui, Mapping) and "resourceUri" in ui
 
 
 def _percent_encoded(text: str) -> str:

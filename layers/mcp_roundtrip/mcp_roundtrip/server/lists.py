@@ -226,7 +226,8 @@ class ToolList(Struct):
             _add_argument(members, CONTINUATION_CODE, _CODE_SCHEMA)
         uri = tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
         if client.apps and uri is not None:
+            meta = members.get("_meta", {})
             # Some hosts read the flat member only, which preceded the other.
-            view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
-            members["_meta"] = {**members.get("_meta", {}), **view}
+            view = {"ui": {**meta.get("ui", {}), "resourceUri": uri}, "ui/resourceUri": uri}
+            members["_meta"] = {**meta, **view}
         return members
