@@ -271,6 +271,17 @@ def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(page, color_sche
     assert direction == ("rtl" if schema is RIGHT_TO_LEFT else "ltr")
 
 
+def test_the_list_of_errors_fits_a_phone_and_each_text_in_it_has_its_own_direction(page):
+    fields = {"a": {"type": "integer", "title": "العدد"}, "b": {"type": "integer", "title": "long" * 40}}
+    token, _ = page.calls.ask({"q": form({"type": "object", "properties": fields, "required": ["a"]}, "?")})
+    texts_of_list = "[...document.querySelectorAll('.summary a, .summary bdi')]"
+    directions = f"{texts_of_list}.map((each) => getComputedStyle(each).direction)"
+    looks = [("evaluate", expression) for expression in (NARROW, directions)]
+    mistakes = "document.getElementsByName('0.1')[0].value = 'x'"
+    result = page.visit(token, ("evaluate", mistakes), ("click", "Send"), *looks, **PHONE)
+    assert result["seen"][-2:] == [True, ["ltr", "rtl", "ltr", "ltr", "ltr", "ltr"]]
+
+
 def test_screenshots_of_the_documentation(page, tmp_path, request):
     """Run with --basetemp to keep the images; docs/images has copies."""
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})

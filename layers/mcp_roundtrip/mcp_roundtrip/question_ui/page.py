@@ -90,7 +90,7 @@ def _summary(page: FormPage) -> str:
     labels = {each.name: each.title for question in page.questions for each in question.fields}
     labels |= {each.action_name: each.message for each in page.questions if each.action_name}
     items = "".join(
-        f'<li><a href="#{element_id(name)}" dir="auto">{escape(_joined(labels[name], error))}</a></li>'
+        f'<li><a href="#{element_id(name)}">{_joined(labels[name], error)}</a></li>'
         for name, error in page.errors.items()
     )
     problem = f"<p>{escape(page.problem)}</p>" if page.problem else ""
@@ -101,7 +101,9 @@ def _summary(page: FormPage) -> str:
 
 
 def _joined(label: str, error: str) -> str:
-    return f"{label} {error}" if label.endswith(("?", "!", ".", ":")) else f"{label}: {error}"
+    """Return markup in which each text has its own direction."""
+    colon = "" if label.endswith(("?", "!", ".", ":")) else ":"
+    return f"<bdi>{escape(label)}</bdi>{colon} <bdi>{escape(error)}</bdi>"
 
 
 def _section(number: int, question: PageQuestion, page: FormPage) -> str:
