@@ -444,11 +444,13 @@ def test_hostile_texts_are_shown_as_text(show: Show) -> None:
 
 def test_texts_of_any_script_keep_their_direction(show: Show) -> None:
     question = form(
-        "ما حجم قاعدة البيانات؟ 🐘", {"size": {"type": "string", "title": "الحجم", "maxLength": 2}}
+        "ما حجم قاعدة البيانات؟ 🐘",
+        {"size": {"type": "string", "title": "الحجم", "description": "الوصف", "maxLength": 2}},
     )
     log = show(
         ("result", asking({"size": question})),
         ("evaluate", "getComputedStyle(document.querySelector('.message')).direction"),
+        ("evaluate", "document.querySelector('.hint').textContent"),
         ("fill", "الحجم", "👩‍🚀"),
         SEND,
         ("see", "Enter at most 2 characters. These are 3."),
@@ -456,7 +458,7 @@ def test_texts_of_any_script_keep_their_direction(show: Show) -> None:
         *(SEND, GOES_ON),
         answers=DONE,
     )
-    assert log["values"] == ["rtl"]
+    assert log["values"] == ["rtl", "الوصف · \u2068at most 2 characters\u2069"]
     assert answers_of(log["calls"][0]) == {"size": {"size": "🐘🐘"}}
 
 

@@ -98,7 +98,7 @@ function makeField(schema, [label, note], isRequired, control) {
   const caption = text("label-name", label, control.isGroup ? "span" : "label");
   const notes = [
     text("label-note", note, "span"),
-    text("hint", [schema.description, limitsOf(schema)].filter(Boolean).join(" · ")),
+    text("hint", [schema.description, isolated(limitsOf(schema))].filter(Boolean).join(" · ")),
     text("error", ""),
   ];
   const [beside, hint, error] = notes;
@@ -142,6 +142,9 @@ export function choicesOf({ type, enum: values, enumNames, oneOf, anyOf, items, 
   if (!Array.isArray(values)) return null;
   return values.map((value, index) => ({ value, label: String(enumNames?.[index] ?? value) }));
 }
+
+/** Keep the direction of a text beside one of another direction: "1 to 10" behind Arabic would become "to 10 1". */
+const isolated = (text) => text && `\u2068${text}\u2069`;
 
 const isNumeric = ({ type }) => type === "integer" || type === "number";
 
