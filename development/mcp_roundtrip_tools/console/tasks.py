@@ -12,6 +12,7 @@ from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
+from mcp_roundtrip.tasks.parked import DIALECT as PARKED
 from mcp_roundtrip.tasks.related_items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
 from mcp_roundtrip.tasks.store import Change, Equals, Item
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
@@ -150,15 +151,17 @@ def find_task(app: LocalApp, task_id: str) -> FoundTask:
 
 
 def _all_tasks(app: LocalApp) -> Iterator[FoundTask]:
-    """Yield the tasks of all tables; none while nothing has used DynamoDB: the console does not start it."""
+    """Yield the tasks of all tables; none while nothing has used DynamoDB: the console does not start it.
+
+    A parked call is no task: its client does not know it by an id.
+    """
     names = (app.settings(name).get(TABLE) for name in app.functions())
     for name in dict.fromkeys(name for name in names if name and app.emulator.is_running):
         heads = list(_heads(app.dynamodb, name))
         calls = {str(item["pk"]): TaskCall.from_item(item) for item in heads if item["sk"] == CALL}
-        for item in heads:
-            if item["sk"] == TASK:
-                call = calls.get(str(item["pk"]))
-                yield FoundTask(DynamoStore(app.dynamodb, name), Task.from_item(item), call)
+        for task in (Task.from_item(item) for item in heads if item["sk"] == TASK):
+            if task.dialect != PARKED:
+                yield FoundTask(DynamoStore(app.dynamodb, name), task, calls.get(task.pk))
 
 
 def _heads(client: AwsClient, table: str) -> Iterator[Item]:

@@ -241,6 +241,14 @@ def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):
     assert console.api("tasks/unknown").status == 404
 
 
+def test_a_call_that_waits_for_its_user_on_a_page_is_no_task(console):
+    before = console.read("tasks")
+    call = {"name": "order", "arguments": {"name": "tea"}}
+    asked = rpc(console.app.url("/"), "tools/call", sent={"mcp-name": "order"}, **call)
+    assert asked.json()["result"]["_meta"]["mcp-roundtrip/parkedCall"]["status"] == "input_required"
+    assert console.read("tasks") == before
+
+
 def test_another_version_of_the_code_answers_the_next_round(own_console):
     state = own_console.call().json()["result"]["requestState"]
     shown = own_console.read("sources/Server")

@@ -76,7 +76,7 @@ function controlOf(schema, value, complete, valuesOf) {
 /** A field of one line that grows with its text. Enter sends the form, as in other fields; Shift+Enter breaks the line. */
 function growing(schema, value) {
   const input = h("textarea.input.growing", {
-    rows: 1, autocomplete: "off", spellcheck: "false", value: value ?? "", placeholder: placeholderOf(schema),
+    rows: 1, dir: "auto", autocomplete: "off", spellcheck: "false", value: value ?? "", placeholder: placeholderOf(schema),
     onkeydown: (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || input.value.includes("\n")) return;
       event.preventDefault();
