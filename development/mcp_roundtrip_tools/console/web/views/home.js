@@ -28,7 +28,7 @@ export function homePage({ store, api }, signal) {
     h("header.page-head",
       h("p.eyebrow", "MCP server on this computer"),
       h("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
-      instructions && h("p.description.prose", instructions)),
+      instructions && h("p.description.prose", { dir: "auto" }, instructions)),
     featuresError && h("p.card.error", featuresError),
     url && h("p.endpoint", "Endpoint ", h("code", url), copyButton(url, "Copy the URL")),
     tools.length > 0 && [firstCall(tools, application?.asking ?? []), tileSection(tools)],
@@ -55,7 +55,7 @@ function section(title, number, ...children) {
 function tileSection(tools) {
   const firstSentence = (text) => text.split(/(?<=[.!?])\s/)[0];
   const tile = ({ name, description = "" }) => h("li", h("a.tile.card", { href: featureHash("tools", name) },
-    h("strong", name), h("span", firstSentence(description))));
+    h("strong", name), h("span", { dir: "auto" }, firstSentence(description))));
   const more = tools.length - MAX_TILES;
   return section("Tools", tools.length, h("ul.tiles", tools.slice(0, MAX_TILES).map(tile)),
     more > 0 && h("p.hint", `${count(more, "more tool")} in the list.`));
