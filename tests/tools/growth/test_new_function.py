@@ -6,11 +6,8 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-import mcp_types as types
 import pytest
-from mcp.client import Client
 
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
@@ -25,11 +22,9 @@ from mcp_roundtrip_tools.growth.change import (
 from mcp_roundtrip_tools.growth.commands import new_function as main
 from mcp_roundtrip_tools.growth.commands import plan_function
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
-from support.served_application import serve
 
 BIN = Path(sys.executable).parent
 LONGEST = "a" * MAX_NAME
-TEXT = "Ask before you count."
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -121,22 +116,6 @@ def test_the_written_files_are_lint_clean_and_formatted(tmp_path):
     for command in (("check",), ("format", "--check")):
         done = run(BIN / "ruff", *command, "--config", ROOT / "pyproject.toml", tmp_path, cwd=ROOT)
         assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_new_tools_are_served_and_ask_their_question(written, anyio_backend):
-    async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"value": "words"})
-
-    with serve(written / "template.yaml", parameters={"AuthMode": "none"}, log=None) as app:
-        for path, tool in (
-            *(("/mcp", tool) for tool in (TOOL, TASK_TOOL)),
-            *((f"/tools/{tool}", tool) for tool in (TOOL, TASK_TOOL)),
-        ):
-            async with Client(app.url(path), elicitation_callback=words) as client:
-                result = await client.call_tool(tool, {"text": TEXT})
-            assert result.structured_content == {"length": 4, "unit": "words"}
 
 
 @pytest.mark.parametrize(
