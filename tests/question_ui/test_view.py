@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.protocol.constants import UI_MIME_TYPE
 from mcp_roundtrip_testing import Player
 from support.client_requests import APPS
 from support.deployment import Deployment
@@ -525,9 +526,12 @@ def test_the_pictures_of_the_documentation_show_the_view(show: Show, theme: str,
 
 
 def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path: Path) -> None:
-    [app], [document] = (code_blocks("docs/guides/views.md", language) for language in ("python", "html"))
-    (tmp_path / "forecast.html").write_text(document, "utf-8")
-    play = Player(run_blocks(app, __file__=str(tmp_path / "app.py"))["server"])
+    apps, [document] = (code_blocks("docs/guides/views.md", language) for language in ("python", "html"))
+    for name in ("forecast.html", "map.html"):
+        (tmp_path / name).write_text(document, "utf-8")
+    play = Player(run_blocks(*apps, __file__=str(tmp_path / "app.py"))["server"])
+    [shared] = play.read("ui://weather/map").contents
+    assert (shared["mimeType"], shared["_meta"]["ui"].keys()) == (UI_MIME_TYPE, {"csp", "permissions"})
     [shown] = play.read("ui://weather/forecast").contents
     result = play.call("forecast", {"city": "Oslo"}).result
     log = show(("result", result), ("see", "3.5 °C"), view=shown["text"])
