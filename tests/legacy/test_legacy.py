@@ -103,7 +103,7 @@ def test_tools_are_called(client):
     completed = client.result("completion/complete", ref=reference, argument={"name": "id", "value": "2"})
     assert completed["completion"]["values"] == ["21"]
     result = client.call("numbers", region="us")
-    assert "structuredContent" not in result
+    assert result["structuredContent"] == {"result": [1, 2]}
     assert json.loads(text(result)) == [1, 2]
 
 

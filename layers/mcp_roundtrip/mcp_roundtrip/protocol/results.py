@@ -155,7 +155,12 @@ def _without_nulls(value: Any, open_members: frozenset[str]) -> Any:
 
 
 def call_tool_result(later: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a CallToolResult of earlier versions, whose structured content is an object, or text only."""
-    if isinstance(later.get("structuredContent", {}), dict):
+    """Return a CallToolResult of earlier versions, whose structured content is an object.
+
+    Another value is its member `result`, as in the official SDKs. Without structured content, Gemini CLI
+    (0.61.0) reads it from a text that is JSON, and refuses a list or a number.
+    """
+    structured = later.get("structuredContent", {})
+    if isinstance(structured, dict):
         return dict(later)
-    return {name: member for name, member in later.items() if name != "structuredContent"}
+    return {**later, "structuredContent": {"result": structured}}
