@@ -78,10 +78,12 @@ def pattern_size(pattern: str) -> int:
     """Return the size of a compiled pattern in bytes, rounded up to a power of two."""
     from jsonschema_rs import Draft202012Validator, RegexOptions  # few types have patterns
 
+    # Since 0.61.1, jsonschema-rs does not compile all of a pattern without anchors. pydantic does.
+    schema = {"pattern": pattern, "not": {"pattern": rf"^(?:{pattern})\b"}}
     size = 1024
     while size <= MAX_PATTERN_SIZE:
         try:
-            Draft202012Validator({"pattern": pattern}, pattern_options=RegexOptions(size_limit=size))
+            Draft202012Validator(schema, pattern_options=RegexOptions(size_limit=size))
         except ValueError:
             size *= 2
         else:
