@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
 from mcp_roundtrip.arguments.signature import call_parameters
@@ -169,6 +169,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     prompts: dict[str, Prompt]
     resources: dict[str, Resource]
     completers: Mapping[tuple[Reference, str], Callable[..., Any]]
+    _uris: dict[str, str] = field(default_factory=dict)  # by the key of their templates
 
     def add_prompt(self, name: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a prompt with these `options` of a Prompt. Raises DefinitionError."""
@@ -177,11 +178,11 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     def add_resource(self, uri: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a resource with these `options` of a Resource. Raises DefinitionError."""
         resource = Resource(name=uri, function=function, parameters=_arguments_of(function), **options)
-        for other, each in self.resources.items():
-            if each.template.key == resource.template.key:
-                raise DefinitionError(
-                    f"resource {uri!r} is registered twice, first as {other!r}; give one of them another URI"
-                )
+        first = self._uris.setdefault(resource.template.key, uri)
+        if first in self.resources:
+            raise DefinitionError(
+                f"resource {uri!r} is registered twice, first as {first!r}; give one of them another URI"
+            )
         self.resources[uri] = resource
 
     @property
