@@ -113,7 +113,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             data = msgspec.json.decode(text)
         else:
             data, text = self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED)
-        # Without Text: the text was UTF-8.
+        # Without `text_block`, which checks the text: it was UTF-8.
         return {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
     @cached_property

@@ -116,8 +116,8 @@ def capability_paths(required: Mapping[str, Any]) -> Iterator[CapabilityPath]:
 
 
 _BREAK_ON_STATE_ONLY_ROUNDS: Final = frozenset({"Anthropic/ClaudeAI"})
-"""The `clientInfo.name` of clients that end a call with an error at an InputRequiredResult without
-`inputRequests`, which the specification tells them to send again. Remove a client that is fixed.
+"""The `clientInfo.name` of clients that end a call with an error at an InputRequiredResult that asks
+nothing, which the specification tells them to send again. Remove a client that is fixed.
 
 claude.ai: https://github.com/anthropics/claude-ai-mcp/issues/1027, seen on 2026-09-13. The OpenAI Agents SDK
 0.24.0 fails, too, but sends the same as the Python SDK's `Client`, which follows such results. `server.plan`
