@@ -295,6 +295,11 @@ def test_a_line_fits_into_a_log_event_whatever_its_members_hold(fields):
         assert found.keys() == {*line, "uncut_bytes"}
 
 
+def test_a_long_list_is_cut_to_its_first_items():
+    line = json.loads(encode_line({"message": "m", "list": [*range(100_000)]}))
+    assert line["list"] == [*range(100), "...[99900 more]"]
+
+
 def test_only_the_largest_members_of_a_long_line_are_cut():
     fields = {"asked": ["k" * 400] * 300, "exception": "語" * 50_000, "took": {1.5}, "counts": {"a": 1}}
     line = json.loads(encode_line({"message": "request_completed", **fields}))
@@ -304,7 +309,7 @@ def test_only_the_largest_members_of_a_long_line_are_cut():
     assert line["uncut_bytes"] > 400_000
 
 
-@pytest.mark.parametrize(("levels", "items"), [(1, 500), (2, 30), (3, 10), (50, 1)])
+@pytest.mark.parametrize(("levels", "items"), [(1, 500), (2, 30), (3, 10), (50, 1), (800, 1)])
 def test_a_line_with_nested_lists_fits(levels, items):
     value: Any = "x" * 1_000
     for _ in range(levels):

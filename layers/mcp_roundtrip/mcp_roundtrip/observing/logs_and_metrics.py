@@ -30,6 +30,8 @@ MAX_LINE_BYTES: Final = 200_000
 _MAX_TEXTS: Final = (512, 64)
 """Bytes to which the texts of a member are cut if the line is too long, and if it still is."""
 
+_MAX_ITEMS: Final = 100
+_MAX_LEVELS: Final = 3
 _MAX_MEMBER: Final = 1_000
 
 # ASCII, so that characters are bytes.
@@ -39,8 +41,8 @@ _JSON: Final = JSONEncoder(separators=(",", ":"), default=str)
 def encode_line(line: Mapping[str, Any]) -> str:
     """Return a line as JSON of at most MAX_LINE_BYTES bytes.
 
-    If it has more, the texts in its largest members are cut until it fits, to beginnings which end with their
-    full size; and if that does not suffice, these members. `uncut_bytes` is the size of the whole line.
+    If it has more, its largest members are cut until it fits: texts and lists to their beginnings, which end
+    with their full size. The member `uncut_bytes` has the size of the whole line.
     """
     text = _JSON.encode(line)
     if len(text) <= MAX_LINE_BYTES:
@@ -57,14 +59,20 @@ def encode_line(line: Mapping[str, Any]) -> str:
     return _JSON.encode({**members, **omitted})
 
 
-def _cut(value: Any, limit: int) -> Any:
-    """Return JSON data with at most `limit` bytes of each text."""
+def _cut(value: Any, limit: int, levels: int = _MAX_LEVELS) -> Any:
+    """Return JSON data with at most `limit` bytes of each text, and the first items of lists and objects."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, Mapping):
-        return {_cut(str(name), limit): _cut(member, limit) for name, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_cut(item, limit) for item in value]
+    if isinstance(value, (list, tuple, Mapping)):
+        if not levels:
+            return f"[{len(_JSON.encode(value))} bytes]"
+        more = len(value) - _MAX_ITEMS
+        if isinstance(value, Mapping):
+            names = [*value][:_MAX_ITEMS]
+            kept = {_cut(str(name), limit): _cut(value[name], limit, levels - 1) for name in names}
+            return {**kept, **({"...": f"[{more} more]"} if more > 0 else {})}
+        items = [_cut(item, limit, levels - 1) for item in value[:_MAX_ITEMS]]
+        return [*items, *([f"...[{more} more]"] if more > 0 else [])]
     text = str(value)
     size = len(_JSON.encode(text)) - 2
     if size <= limit:
