@@ -47,8 +47,6 @@ def test_the_numbers_in_the_prose_match_the_tables(usage, prices):
     signing = prices.usd({"kms_ecc": usage.question["Sign"]}) * cost.MILLION
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
-    assert f"${prices.usd({'metric_month': 1}):.2f} in a month" in prose
-    assert f"${prices.usd({'alarm_month': 1}):.2f} for each tool with tasks" in prose
 
 
 def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one():
