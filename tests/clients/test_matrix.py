@@ -56,8 +56,17 @@ def driven_clients() -> str:
 
 def absent_clients() -> str:
     """Return the list of the clients that they do not drive."""
-    rows = tomllib.loads((FOLDER / "matrix.toml").read_text("utf-8"))["absent"]
-    return "".join(f"- {row['name']}: {row['reason']}.\n" for row in rows)
+    return _listed("absent")
+
+
+def tried_clients() -> str:
+    """Return the list of the clients that were tried by hand."""
+    return _listed("tried")
+
+
+def _listed(key: str) -> str:
+    rows = tomllib.loads((FOLDER / "matrix.toml").read_text("utf-8"))[key]
+    return "".join(f"- {row['name']}: {row['entry']}.\n" for row in rows)
 
 
 def notes() -> str:
@@ -74,7 +83,10 @@ def _row(client: RealClient) -> str:
     return f"| {name} | {client.version} | {questions} | {rounds} | {follows} | {tasks} |"
 
 
-@pytest.mark.parametrize("table", [driven_clients, notes, absent_clients], ids=lambda table: table.__name__)
+TABLES = [driven_clients, notes, absent_clients, tried_clients]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
 def test_the_page_about_clients_has_the_tables_of_the_matrix(table):
     assert table() in read_document("docs/reference/clients.md")
 
