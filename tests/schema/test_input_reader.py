@@ -220,6 +220,9 @@ OF_FORMS = {"forms": {"code": "b"}}
 ELSEWHERE = {"headers"}
 """Exceptions tested in other modules: tests/protocol/test_parameter_headers.py."""
 
+UNLISTED = {"collisions"}
+"""Values with one Python hash, which only an attacker sends."""
+
 
 @pytest.mark.parametrize("name", EXCEPTIONS)
 def test_each_exception_is_a_disagreement_with_the_schema(name: str) -> None:
@@ -250,7 +253,7 @@ def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
     page = (ROOT / "docs/reference/accepted-values.md").read_text("utf-8")
     table = page.partition("## Exceptions")[2]
     listed = re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE)
-    assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE})
+    assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE} - UNLISTED)
 
 
 # Arguments of prompts
