@@ -98,6 +98,15 @@ def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one
     assert max(waits) <= slowest_s
 
 
+def test_a_task_whose_workers_make_no_further_progress_is_abandoned():
+    """The first worker makes progress; the second one notices that, and counts as the first attempt."""
+    world = World()
+    kill_in_steps(world, "last", 1, workers=100)
+    world.play()
+    assert world.task.status is Status.FAILED
+    assert world.runs.count("last") == MAX_ATTEMPTS + 1
+
+
 @pytest.mark.parametrize("stopped_s", [45, 200])
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_a_worker_that_stops_at_any_call_does_no_harm(delivery, stopped_s):

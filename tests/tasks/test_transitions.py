@@ -204,6 +204,12 @@ def test_an_ended_task_has_no_lease_and_no_wake_time(name, end, status):
         assert stopped.status is status
 
 
+def test_a_pass_with_progress_resets_the_attempts():
+    tired = {**LEASED, "att": MAX_ATTEMPTS}
+    for change in (transitions.checkpoint(owner="me", accepted_keys=[]), await_responses(), sleep()):
+        assert task(after(tired, change)).attempts == 0
+
+
 def test_a_failed_dispatch_is_undone_unless_a_worker_has_the_task_or_another_poll_dispatched_it():
     waiting = {**READY, "kick": NOW - 9, "kicks": 3}
     dispatched = after(waiting, transitions.record_dispatch(dispatched_before_ms=NOW, now_ms=NOW))

@@ -56,12 +56,13 @@ def deployment(kms):
     """Return a deployment with new keys, whose states were sealed `age_s` before now."""
     fake, clients = kms
 
-    def deploy(*, encrypted: bool = True, age_s: float = 0) -> Deployment:
+    def deploy(*, encrypted: bool = True, age_s: float = 0, signing: str = "direct") -> Deployment:
         environment = {
             "MCP_AUTH_MODE": "none",
             "MCP_ISSUER": "local",
             "MCP_AUDIENCE": "http://127.0.0.1/mcp",
             "MCP_STATE_KEY_ARN": signing_key(fake),
+            "MCP_STATE_SIGNING": signing,
             "MCP_STATE_ENCRYPTION": "enabled" if encrypted else "disabled",
             **({"MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(fake)} if encrypted else {}),
         }
@@ -85,8 +86,9 @@ def refused(of, token):
     return str(caught.value.members["reason"])
 
 
-def test_an_expired_state_is_still_decoded(deployment):
-    of = deployment(age_s=3 * DAY_S)
+@pytest.mark.parametrize("signing", ["direct", "delegated"])
+def test_an_expired_state_is_still_decoded(deployment, signing):
+    of = deployment(age_s=3 * DAY_S, signing=signing)
     found = of.decode(of.seal())
     assert (found["expiresAtMs"] < NOW * 1000, found["flow"]) == (True, "flow")
 

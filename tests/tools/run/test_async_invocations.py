@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
-from mcp_roundtrip_tools.run.observation.records import current_cause
+from mcp_roundtrip_tools.run.observation.records import Cause, caused_by, current_cause
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import START_S, ManualTimers
@@ -27,7 +27,7 @@ class Lambda:
         self.timers = ManualTimers()
         self.failures = failures
         self.attempts: list[tuple[float, str | None]] = []
-        self.triggers: list[str] = []
+        self.causes: list[Cause] = []
         self.sent: list[tuple[str, str]] = []
         self.log: list[str] = []
         function = replace(FUNCTION, **options)
@@ -37,7 +37,7 @@ class Lambda:
 
     def _run(self, invocation):
         self.attempts.append((self.timers.now_s() - START_S, invocation.request_id))
-        self.triggers.append(current_cause().trigger)
+        self.causes.append(current_cause())
         return ERROR if len(self.attempts) <= self.failures else SUCCESS
 
     def _send(self, arn, body):
@@ -47,7 +47,8 @@ class Lambda:
     def invoke(self):
         """Invoke the function, and wait for a day."""
         invocation = InvokeRequest("F", b'{"n": 1}')
-        self.invocations.accept(invocation)
+        with caused_by("http", "caller"):  # this invocation requests it
+            self.invocations.accept(invocation)
         self.timers.advance(86_400)
         return invocation.request_id
 
@@ -60,7 +61,8 @@ def test_a_failed_invocation_is_repeated_with_its_id_after_one_and_two_minutes(f
     functions = Lambda(failures, scale)
     request_id = functions.invoke()
     assert functions.attempts == [(time, request_id) for time in times]
-    assert functions.triggers == ["async", "retry", "retry"][: len(times)]
+    causes = [Cause("async", "caller"), Cause("retry", "caller"), Cause("retry", "caller")]
+    assert functions.causes == causes[: len(times)]
     assert functions.invoke() != request_id
 
 

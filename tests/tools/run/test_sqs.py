@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.observation.records import Cause, caused_by, current_cause
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.timers import RealTimers
 from mcp_roundtrip_tools.template.model import Queue
@@ -31,8 +32,10 @@ class Reader:
     answers: Callable[[dict[str, Any]], Any]
     records: list[dict[str, Any]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
 
     def run(self, invocation):
+        self.causes.append(current_cause())
         assert invocation.function == "Worker"
         [record] = json.loads(invocation.payload)["Records"]
         answer = self.answers(record)
@@ -70,7 +73,12 @@ def sqs(reader):
 @contextmanager
 def serving(reader, timers):
     queues = Queues(lambda: QUEUES, reader.run, reader.log.append, timers)
-    server = HttpServer(queues.respond).start()
+
+    def respond(request):
+        with caused_by("http", "sender"):
+            return queues.respond(request)
+
+    server = HttpServer(respond).start()
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
     with closing(client), closing(server), closing(timers):
@@ -88,6 +96,7 @@ def test_a_message_is_delivered_to_the_consumer_once(sqs, reader):
     assert (record["messageId"], record["body"]) == (sent["MessageId"], '{"task": "é"}')
     assert record["md5OfBody"] == sent["MD5OfMessageBody"]
     assert record["eventSourceARN"].endswith(":Jobs")
+    assert reader.causes == [Cause("queue", "sender")]
 
 
 def unreadable(record):
