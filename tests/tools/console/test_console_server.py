@@ -6,12 +6,18 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip_tools.console.activity import MAX_EXCHANGES, show_activity
+from mcp_roundtrip_tools.console.requests import ApiRequest
+from mcp_roundtrip_tools.console.tasks import task_keys
 from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.observation.records import HttpExchange
 from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
 from support.client_requests import ASKABLE
 from support.sam_applications import SERVER_WITH_TASKS, http, rpc, wait_until, write_application
@@ -155,6 +161,15 @@ def test_a_traceback_shows_the_author_the_values_of_the_request(console):
     assert any("ValueError: no coffee cannot be ordered" in line for line in lines)
 
 
+def test_activity_has_the_newest_of_many_requests():
+    recorder = RunRecorder()
+    for number in range(MAX_EXCHANGES + 1):
+        recorder.begin_exchange(HttpExchange(str(number), number, "POST", "/mcp", (), b""))
+    app: Any = SimpleNamespace(recorder=recorder)
+    found = show_activity(app, ApiRequest({}, {}))["exchanges"]
+    assert [each["id"] for each in found] == [str(number) for number in range(1, MAX_EXCHANGES + 1)]
+
+
 def test_activity_waits_for_the_next_request(console):
     sequence = console.read("activity")["sequence"]
     assert console.read(f"activity?after={sequence}")["exchanges"] == []
@@ -212,6 +227,11 @@ def test_a_text_that_is_no_state_is_refused_with_a_sentence(console, token):
     refusal = console.api("states", {"requestState": token})
     assert refusal.status == 422
     assert refusal.json()["message"].endswith(".")
+
+
+def test_a_message_of_a_queue_belongs_to_its_task():
+    record = {"messageId": "m", "body": '{"task": "key", "queue": "url"}'}
+    assert task_keys(json.dumps({"Records": [record]}).encode()) == ["key"]
 
 
 def test_the_next_worker_replays_what_a_killed_one_has_recorded(console):

@@ -65,12 +65,16 @@ def test_a_worker_has_the_variables_and_properties_of_its_function(project):
         f"{code}      MemorySize: 2048\n      Timeout: 10\n      Environment:\n        Variables:\n"
         "          ORDERS_URL: !Sub https://${AWS::StackName}.example\n",
     )
+    head = "  ServerFunction:\n    Type: AWS::Serverless::Function\n"
+    assert head in written
+    written = written.replace(head, f"{head}    Metadata:\n      BuildMethod: makefile\n")
     template.write_text(written, "utf-8")
     write(plan_tool(project, "count_parts", tasks=True))
     removed, added = changed_lines(written, template.read_text("utf-8"))
     assert removed == []
     assert max(map(len, added)) <= 110
     resources = load(template)["Resources"]
+    assert resources["ServerWorkerFunction"]["Metadata"] == {"BuildMethod": "makefile"}
     worker, server = (resources[f"{each}Function"]["Properties"] for each in ("ServerWorker", "Server"))
     assert (worker["MemorySize"], worker["Timeout"], worker["Handler"]) == (2048, 900, "app.worker")
     orders = {"Fn::Sub": "https://${AWS::StackName}.example"}
