@@ -5,6 +5,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.lease import Delivery, Lease
+from mcp_roundtrip.tasks.model import WorkState
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
@@ -220,6 +221,7 @@ def test_a_worker_that_cannot_prove_its_lease_fails_before_it_writes_and_its_ret
     meanwhile.append(stopped)
     with pytest.raises(StoreError):
         throttled.invoke(first)
+    assert throttled.stored.work_state is WorkState.READY, "the retry does not wait for the end of the lease"
     throttled.invoke(first)
     assert ran == ["first", "first", "second"]
     assert throttled.status == "completed"

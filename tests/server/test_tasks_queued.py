@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError, StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
@@ -248,6 +248,19 @@ def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(
     assert not woken.sent
     queue.deliver_all()
     assert woken.task(task_id).status is Status.COMPLETED
+
+
+def test_a_wake_up_whose_dispatch_fails_repeatedly_dispatches_when_it_is_delivered_again(
+    queue, woken, monkeypatch
+):
+    _, wake_up = asleep(queue)
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(WorkerQueue, "dispatch", Mock(side_effect=StoreError("ThrottlingException")))
+            queue.receive(wake_up)
+        woken.clock.advance(65)
+    queue.receive(wake_up)
+    assert len(woken.sent) == 1
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "expired", "deleted"])

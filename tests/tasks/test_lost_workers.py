@@ -128,6 +128,7 @@ def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(polls):
     assert_laws(world)
     assert len(world.claims) == 2, "one for each pass"
     assert sorted(world.runs) == sorted(STEPS)
+    assert STEPS.keys() <= world.journal.keys()
 
 
 def test_a_second_delivery_takes_over_when_the_first_is_killed():
