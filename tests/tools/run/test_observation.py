@@ -1,4 +1,4 @@
-"""What is recorded of the calls of functions to services. test_console_server.py has the other records."""
+"""What is recorded of functions that run: their environments, calls to services, and lines."""
 
 import json
 
@@ -6,7 +6,15 @@ import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.aws_endpoint import describe
-from support.sam_applications import wait_until
+from support.sam_applications import http, wait_until
+
+
+def exchange(running, path):
+    """Send a request, and return its record."""
+    request_id = http(running.app.url(path)).headers["apigw-requestid"]
+    found = running.app.recorder.exchange(request_id)
+    assert found is not None
+    return found
 
 
 def last_direct(running, function):
@@ -18,6 +26,50 @@ def last_direct(running, function):
 def caused_by(running, caller):
     """Return the invocations for which their caller did not wait."""
     return [each for each in running.app.recorder.background_invocations() if each.caller == caller]
+
+
+def test_a_request_is_recorded_with_its_invocation_and_response(running):
+    found = exchange(running, "/echo?token=secret")
+    assert (found.method, found.path, found.status) == ("GET", "/echo", 200)
+    assert found.response_body.startswith(b"{")
+    [invocation] = found.invocations
+    assert (invocation.function, invocation.trigger, invocation.caller) == ("Echo", "http", found.id)
+    assert b"token=secret" in invocation.payload
+    again = exchange(running, "/echo").invocations[0]
+    assert (again.environment_id, again.is_new_environment) == (invocation.environment_id, False)
+    assert again.init_ms is None
+
+
+def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running):
+    [invocation] = exchange(running, "/odd/raise").invocations
+    assert (invocation.failed, invocation.error) == (True, "ValueError: a secret of the function")
+    [line] = invocation.log_lines
+    assert line.text.startswith("[ERROR] ValueError: a secret of the function\nTraceback (most recent")
+
+
+def test_a_failed_initialization_is_recorded(running):
+    [invocation] = exchange(running, "/broken").invocations
+    assert (invocation.init_failed, invocation.is_new_environment) == (True, True)
+    assert invocation.error is not None
+    assert invocation.error.startswith("Runtime.ImportModuleError: ")
+    assert invocation.init_ms is not None
+    assert any("no_such_module" in line.text for line in invocation.log_lines)
+
+
+def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
+    running.app.invoke("Asks", {})
+    asks = last_direct(running, "Asks")
+    calls = [(call.service, call.operation, call.detail, call.status) for call in asks.service_calls]
+    assert ("lambda", "Invoke", "Echo", 200) in calls
+    assert ("lambda", "Invoke", "Echo", 202) in calls
+    assert ("lambda", "Invoke", "Nobody", 404) in calls
+    assert ("kms", "Sign", "Key", 200) in calls
+    assert next(call[1:] for call in calls if call[0] == "secretsmanager") == ("ListSecrets", "", 501)
+    assert [each.function for each in asks.invocations] == ["Echo", "Odd"]
+    assert all((each.trigger, each.caller) == ("invoke", asks.id) for each in asks.invocations)
+    wait_until(lambda: caused_by(running, asks.id))
+    [later] = caused_by(running, asks.id)
+    assert (later.function, later.trigger) == ("Echo", "async")
 
 
 def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
