@@ -72,22 +72,6 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
     assert (later.function, later.trigger) == ("Echo", "async")
 
 
-def test_calls_to_services_belong_to_the_invocation_that_makes_them(running):
-    running.app.invoke("Asks", {})
-    asks = last_direct(running, "Asks")
-    calls = [(call.service, call.operation, call.detail, call.status) for call in asks.service_calls]
-    assert ("lambda", "Invoke", "Echo", 200) in calls
-    assert ("lambda", "Invoke", "Echo", 202) in calls
-    assert ("lambda", "Invoke", "Nobody", 404) in calls
-    assert ("kms", "Sign", "Key", 200) in calls
-    assert next(call[1:] for call in calls if call[0] == "secretsmanager") == ("ListSecrets", "", 501)
-    assert [each.function for each in asks.invocations] == ["Echo", "Odd"]
-    assert all((each.trigger, each.caller) == ("invoke", asks.id) for each in asks.invocations)
-    wait_until(lambda: caused_by(running, asks.id))
-    [later] = caused_by(running, asks.id)
-    assert (later.function, later.trigger) == ("Echo", "async")
-
-
 @pytest.mark.parametrize(
     ("service", "operation", "body", "expected"),
     [

@@ -33,3 +33,11 @@ NAMES = TemplateNames(
 def test_a_value_that_cannot_be_known_is_refused(node):
     with pytest.raises(Unresolvable):
         resolve(node, NAMES)
+
+
+NO_VALUE = {"Ref": "AWS::NoValue"}
+
+
+def test_no_value_removes_a_member_and_an_item():
+    assert resolve({"a": NO_VALUE, "b": [1, NO_VALUE]}, NAMES) == {"b": [1]}
+    assert resolve(NO_VALUE, NAMES) is None
