@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -13,6 +13,8 @@ import jwt
 import pytest
 
 from mcp_roundtrip_tools.client.http import LOCAL_USER
+from mcp_roundtrip_tools.run.issuer.clients import Client
+from mcp_roundtrip_tools.run.issuer.grants import Grant, OneTimeGrants
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from support.html_form import BrowserForm
@@ -283,3 +285,10 @@ def test_if_the_port_is_in_use_or_above_the_last_one_the_issuer_selects_another_
     for port in (urlsplit(client.issuer.url).port or 0, 65_536):
         with serve_issuer([User("ada")], lambda: RESOURCE, port=port) as other:
             assert other.url != client.issuer.url
+
+
+def test_several_users_sign_in_at_the_same_time():
+    grants = OneTimeGrants(60)
+    asked = Grant(Client("id", "name", ("http://127.0.0.1/",)), "http://127.0.0.1/", frozenset(), "", None)
+    codes = {user: grants.add(replace(asked, user=user)) for user in ("ada", "bob")}
+    assert {user: grants.redeem(code).user for user, code in codes.items()} == {"ada": "ada", "bob": "bob"}
