@@ -8,6 +8,7 @@ import secrets
 import socket
 from pathlib import Path
 from queue import Queue
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -301,6 +302,13 @@ def test_a_version_that_may_not_be_invoked_is_not_replaced_by_the_newest():
     with pytest.raises(StoreError) as failed:
         AwsDispatcher(OneClient(client), lambda: 0).dispatch(own, "p#t")
     assert (failed.value.reason, client.invoked) == ("AccessDeniedException", [own])
+
+
+@pytest.mark.parametrize(("at_ms", "delay_s"), [(900, 0), (1_001, 0), (5_000, 4), (2_000_000, 900)])
+def test_a_wake_up_is_delivered_at_its_time_or_in_less_than_a_second(at_ms, delay_s):
+    client = Mock()
+    AwsDispatcher(OneClient(client), lambda: 1_001).dispatch_at(ADDRESSES["queued"], "p#t", at_ms)
+    assert client.call.call_args.kwargs["DelaySeconds"] == delay_s
 
 
 def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued):
