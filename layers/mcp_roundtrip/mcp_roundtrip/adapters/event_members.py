@@ -48,11 +48,16 @@ def multi_value_headers(event: Event) -> dict[str, str]:
 def _join(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     # Another component on the way may have chosen another one of several values. Joined (RFC 9110 §5.3), they
     # equal no method, name or version, and are no bearer token.
-    found: dict[str, list[str]] = {}
+    found: dict[str, str] = {}  # without a list for each name: every warm call comes here
+    repeated: dict[str, list[str]] = {}
     for name, value in pairs:
         if isinstance(name, str) and isinstance(value, str):
-            found.setdefault(name.lower(), []).append(value)
-    return {name: ", ".join(values) for name, values in found.items()}
+            key = name.lower()
+            if key in found:
+                repeated.setdefault(key, [found[key]]).append(value)
+            else:
+                found[key] = value
+    return found | {key: ", ".join(values) for key, values in repeated.items()} if repeated else found
 
 
 def body(event: Event) -> str | bytes | None:

@@ -107,7 +107,8 @@ def identify(request: HttpRequest, ports: Ports) -> Caller:
     too).
     """
     caller = ports.authenticator.authenticate(request.headers, request.authorizer)
-    prefix = ports.settings.scope_prefix
+    if not (prefix := ports.settings.scope_prefix):
+        return caller
     return Caller(caller.principal, frozenset(scope.removeprefix(prefix) for scope in caller.scopes))
 
 
