@@ -32,18 +32,21 @@ def refused_value(
     """
     if is_local:
         value = _LOCAL_URL.sub("https://", value) if refused_value(name, parameter, value) else value
+    kind = parameter.get("Type")
     try:
         allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
-    except TypeError as error:
+        number = _refused_number(parameter, value) if kind == "Number" else None
+        length = _refused_length(parameter, value) if kind == "String" else None
+    except (TypeError, ValueError) as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
     items = split_list(value) if is_list(parameter) else [value]
     other = next((item for item in items if item not in allowed), None) if allowed else None
     if other is not None:
         return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {other!r}."
-    if parameter.get("Type") == "Number" and (problem := _refused_number(parameter, value)):
-        return f"{name} {problem}, not {value!r}."
-    if parameter.get("Type") == "String" and (problem := _refused_length(parameter, value)):
-        return f"{name} {problem}, not {len(value)}."
+    if number is not None:
+        return f"{name} {number}, not {value!r}."
+    if length is not None:
+        return f"{name} {length}, not {len(value)}."
     if len(value.encode()) > MAX_VALUE_BYTES:
         return f"{name} must have at most {MAX_VALUE_BYTES} bytes."
     pattern = parameter.get("AllowedPattern")

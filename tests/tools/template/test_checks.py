@@ -101,6 +101,7 @@ PARAMETER = """
             "P must be one of a, b, not 'c'",
         ),
         ("{Type: CommaDelimitedList, MaxLength: 1}", "ab,cd", None, None),
+        ("{Type: String, AllowedPattern: '[a-z]+'}", "ab", "ab1", r"P must match \[a-z\]\+, not 'ab1'"),
     ],
 )
 def test_the_constraints_of_a_parameter_are_those_of_cloudformation(
@@ -111,6 +112,12 @@ def test_the_constraints_of_a_parameter_are_those_of_cloudformation(
     if refused is not None:
         with pytest.raises(TemplateError, match=problem):
             Template(path, {"P": refused}).application()
+
+
+def test_a_constraint_that_is_no_number_is_named_with_its_parameter(tmp_path):
+    path = write_application(tmp_path, PARAMETER.format(declared="{Type: Number, MinValue: one}"), {})
+    with pytest.raises(TemplateError, match=r"the parameter P: .*'one'"):
+        Template(path, {"P": "1"}).application()
 
 
 RULE = """
