@@ -320,7 +320,7 @@ def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations():
 
 
 def test_an_alarm_fires_if_the_api_refuses_almost_all_requests_for_a_while():
-    """Whoever refuses them, an authorizer of the API or a function: a wrong setting logs no ERROR."""
+    """With a wrong setting, an authorizer of the API or a function refuses them and logs no ERROR."""
     alarm = properties("RefusedRequestsAlarm")
     *counted, share = alarm["Metrics"]
     metrics = {each["Id"]: each["MetricStat"]["Metric"] for each in counted}

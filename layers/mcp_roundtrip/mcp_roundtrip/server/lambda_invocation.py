@@ -80,7 +80,7 @@ _NOT_FORWARDED: Final = Forwarded()
 class Operation:
     """An audited operation, which `server.auditing` defines; this one is without audit records.
 
-    The types of the arguments need this module.
+    Its arguments are `Any`, because the modules of their types import this one.
     """
 
     def tag(self, **fields: Any) -> None: ...
@@ -95,7 +95,7 @@ class Operation:
 class Spans(Struct, frozen=True):
     """The spans of an invocation, which `server.spans` defines; these are without traces.
 
-    The types of the arguments need this module.
+    Their arguments are `Any`, for the same reason as those of `Operation`.
     """
 
     def message(self, handler: Callable[[Any], Any], context: Any) -> Any:
