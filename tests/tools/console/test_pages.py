@@ -151,6 +151,10 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console):
         "#/tools/hostile",
         ("count", ".sidebar"),
         ("click", "Menu"),
+        ("press", "Escape"),
+        ("evaluate", "document.activeElement.textContent"),
+        ("count", ".sidebar"),
+        ("press", "Enter"),
         ("count", ".sidebar"),
         ("count", "main h1"),  # behind the list, where the Tab key would go
         ("evaluate", "document.querySelector('.sidebar a').click()"),
@@ -159,7 +163,25 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console):
         ("texts", "main h1"),
         options={"viewport": {"width": 360, "height": 740}},
     )
-    assert seen == [0, 1, 0, 0, ["new_database"]]
+    assert seen == [0, "Menu", 0, 1, 0, 0, ["new_database"]]
+
+
+def test_a_list_of_flat_objects_is_a_table(console):
+    orders = [{"order": 17, "item": "chair"}, {"order": 18, "note": "<b>late</b>"}]
+    seen = console(
+        "",
+        ("answer", "tools/list", {**CACHED, "tools": [{"name": "orders", "inputSchema": {"type": "object"}}]}),
+        ("reload",),
+        ("open", "#/tools/orders"),
+        ("answer", "tools/call", {"resultType": "complete", "content": [], "structuredContent": orders}),
+        CALL,
+        DONE,
+        ("texts", ".table th"),
+        ("texts", ".table td"),
+        FITS,
+        AXE,
+    )
+    assert seen[:2] == [["order", "item", "note"], ["17", "chair", "", "18", "", "<b>late</b>"]]
 
 
 def test_a_server_that_does_not_answer_is_reported(console):

@@ -74,6 +74,7 @@ async function start() {
   store.follow("profile", showProfile);
   window.addEventListener("hashchange", () => show());
   window.addEventListener("keydown", focusSearch);
+  window.addEventListener("keydown", closeMenu);
   window.addEventListener("focus", refresh);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -114,6 +115,12 @@ function showProfile() {
 function setMenu(isOpen) {
   part("menu").setAttribute("aria-expanded", String(isOpen));
   part("columns").classList.toggle("menu-open", isOpen);
+}
+
+function closeMenu(event) {
+  if (event.key !== "Escape" || part("menu").getAttribute("aria-expanded") !== "true") return;
+  setMenu(false);
+  part("menu").focus();
 }
 
 function focusSearch(event) {

@@ -127,6 +127,11 @@ def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client):
     assert "form-action 'self' http://127.0.0.1:5000;" in policy
 
 
+def test_the_page_shows_the_scopes_of_the_user_beside_those_that_the_client_requests(client):
+    form = BrowserForm(client.show(scope="db:write").text)
+    assert [each.attributes["value"] for each in form.named("granted")] == ["db:read", "db:write"]
+
+
 def test_a_name_that_was_entered_counts_before_the_chosen_one(client):
     form = {**client.request(), "user": "ada", "other_user": " carol ", "action": "allow"}
     code = received(client.post("/authorize", form))["code"]
