@@ -167,10 +167,11 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console):
 
 
 def test_a_list_of_flat_objects_is_a_table(console):
+    tool = {"name": "orders", "inputSchema": {"type": "object"}}
     orders = [{"order": 17, "item": "chair"}, {"order": 18, "note": "<b>late</b>"}]
     seen = console(
         "",
-        ("answer", "tools/list", {**CACHED, "tools": [{"name": "orders", "inputSchema": {"type": "object"}}]}),
+        ("answer", "tools/list", {**CACHED, "tools": [tool]}),
         ("reload",),
         ("open", "#/tools/orders"),
         ("answer", "tools/call", {"resultType": "complete", "content": [], "structuredContent": orders}),
