@@ -166,6 +166,15 @@ def test_a_short_input_is_checked_in_time_by_the_costliest_schema(value: Any) ->
     assert validator.costs.exceeded_bound(value, SHORT_INPUT + 1) is None
 
 
+@pytest.mark.parametrize("number", [1e300, 10**400])
+def test_long_numbers_that_a_costly_schema_checks_for_seconds_are_refused(number: Any) -> None:
+    checks = [{"multipleOf": 3, "minimum": least} for least in range(75)]
+    costs = SchemaCosts({"items": {"allOf": checks}})
+    assert costs.whole.checks <= MAX_COST
+    assert costs.exceeded_bound([1] * 9_000, 100_000) is None
+    assert costs.exceeded_bound([number] * 9_000, 100_000) is not None
+
+
 def deep(levels: int, name: str = "child") -> Any:
     value: Any = {}
     for _ in range(levels):
