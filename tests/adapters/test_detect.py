@@ -16,7 +16,6 @@ from mcp_roundtrip.adapters.detect import (
     explain_mismatch,
     is_function_url,
 )
-from mcp_roundtrip.adapters.event_formats import ADAPTERS
 from support.event_sources import sent_by
 from support.messages import call, http_event
 from support.sample_events import stable_events
@@ -38,9 +37,9 @@ def test_a_sample_event_matches_only_the_adapter_of_its_source() -> None:
     assert {file: fitting(event) for file, event in SAMPLES.items()} == {
         file: [source] for file, source in expected.items()
     }
-    assert [file for file, event in SAMPLES.items() if detect(event) is not ADAPTERS[expected[file]]] == []
+    assert [file for file, event in SAMPLES.items() if detect(event) is not SOURCES[expected[file]]] == []
     assert set(expected.values()) == SOURCES.keys()
-    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is ADAPTERS["http_api"]
+    assert detect({**http_event("{}"), "jsonrpc": "2.0"}) is SOURCES["http_api"]
 
 
 def contradict(one: EventSource, other: EventSource) -> bool:
@@ -77,7 +76,7 @@ def mixed(given: list[dict[str, Any]], **more: st.SearchStrategy[Any]) -> st.Sea
 @given(mixed([*SAMPLES.values()], requestContext=mixed(CONTEXTS)))
 def test_an_event_mixed_from_all_sources_matches_at_most_one_adapter(event: dict[str, Any]) -> None:
     if names := fitting(event):
-        assert [detect(event)] == [ADAPTERS[name] for name in names]
+        assert [detect(event)] == [SOURCES[name] for name in names]
     else:
         with pytest.raises(UnknownEventSource):
             detect(event)

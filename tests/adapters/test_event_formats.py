@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.adapters.event_formats import ADAPTERS
+from mcp_roundtrip.adapters.detect import SOURCES
 from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
@@ -26,7 +26,7 @@ IDENTITY = {
 
 
 def parse(source: str, event: Event) -> HttpRequest:
-    return ADAPTERS[source].parse_request(event)
+    return SOURCES[source].parse_request(event)
 
 
 def authorizer(**context: Any) -> Any:
@@ -55,7 +55,7 @@ def test_an_api_gets_a_challenge_under_a_second_name(source: str) -> None:
     """API Gateway renames the first one."""
     refused = HttpResponse(401, "{}", {"www-authenticate": "Bearer"})
     second = {"x-mcp-challenge": "Bearer"} if source in ("http_api", *GATEWAYS) else {}
-    assert response_of(ADAPTERS[source].format_response(refused)).headers == {**refused.headers, **second}
+    assert response_of(SOURCES[source].format_response(refused)).headers == {**refused.headers, **second}
 
 
 def test_the_caller_of_a_direct_event_cannot_write_an_authorizer_context() -> None:

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.adapters.detect import detect
-from mcp_roundtrip.adapters.event_formats import ADAPTERS
+from mcp_roundtrip.adapters.detect import SOURCES, detect
 from support.event_formats import FORMATS
 from support.event_sources import sent_by
 from support.messages import call, headers
@@ -39,14 +38,14 @@ def published(*event: str) -> Any:
 )
 def test_a_published_event_is_served(event, source):
     given = published(*event)
-    assert detect(given) is ADAPTERS[source]
+    assert detect(given) is SOURCES[source]
     message = call("whoami")
     carries = {**given, "body": b64encode(json.dumps(message).encode()).decode()}
     carries["headers"] = {**given["headers"], **headers(message)}
     if "multiValueHeaders" in given:
         lists = {name: [value] for name, value in headers(message).items()}
         carries["multiValueHeaders"] = {**given["multiValueHeaders"], **lists}
-    request = ADAPTERS[source].parse_request(carries)
+    request = SOURCES[source].parse_request(carries)
     assert (request.method, request.path) == ("POST", "/path/to/resource")
     assert request.headers["mcp-method"] == "tools/call"
     assert request.body is not None

@@ -7,24 +7,21 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.adapters.event_formats import ADAPTERS
-from mcp_roundtrip.adapters.event_members import Adapter, Event
+from mcp_roundtrip.adapters import event_formats
+from mcp_roundtrip.adapters.event_members import Event
 from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 
 Matcher = str | type | Callable[[Any], bool]
-"""The value that a member must have: this string, an instance of this type, or a value the function accepts.
-
-A member that is null counts as absent.
-"""
+"""A string to equal, a type, or a predicate. A member that is null matches none."""
 
 
 class EventSource(Struct, frozen=True):
-    """An event source, and the members that its events have and lack, by dotted path.
-
-    `description` is what messages call it.
-    """
+    """Translates between an event source and HTTP. Its events have and lack members, by dotted path."""
 
     description: str
+    parse_request: Callable[[Event], HttpRequest]
+    format_response: Callable[[HttpResponse], Any]
     has: Mapping[str, Matcher]
     lacks: Mapping[str, Matcher] = field(default_factory=dict)
 
@@ -32,11 +29,9 @@ class EventSource(Struct, frozen=True):
         return not any(self.missing(event)) and not any(self.unexpected(event))
 
     def missing(self, event: Event) -> Iterable[str]:
-        """Yield the paths of `has` that do not match."""
         return (path for path, matcher in self.has.items() if not _matches(_member_at(event, path), matcher))
 
     def unexpected(self, event: Event) -> Iterable[str]:
-        """Yield the paths of `lacks` that match."""
         return (path for path, matcher in self.lacks.items() if _matches(_member_at(event, path), matcher))
 
 
@@ -72,15 +67,23 @@ _PROXY: Final = {"path": str, "httpMethod": str}
 SOURCES: Final[Mapping[str, EventSource]] = {
     "http_api": EventSource(
         "an API Gateway HTTP API request (payload 2.0)",
+        event_formats.parse_http_api,
+        event_formats.format_gateway_response,
         has={"version": "2.0", "requestContext.http.method": str},
         # The event of a Lambda authorizer has a type, and is otherwise the same.
         lacks={"type": object, "requestContext.domainName": is_function_url},
     ),
     "jsonrpc_event": EventSource(
-        "a JSON-RPC message", has={"jsonrpc": object}, lacks={"requestContext": object}
+        "a JSON-RPC message",
+        event_formats.parse_message,
+        event_formats.format_message,
+        has={"jsonrpc": object},
+        lacks={"requestContext": object},
     ),
     "function_url": EventSource(
         "a Lambda function URL request",
+        event_formats.parse_function_url,
+        event_formats.format_response,
         has={
             "version": "2.0",
             "requestContext.http.method": str,
@@ -89,34 +92,42 @@ SOURCES: Final[Mapping[str, EventSource]] = {
     ),
     "rest_api": EventSource(
         "an API Gateway REST API request",
+        event_formats.parse_rest_api,
+        event_formats.format_gateway_response,
         has={**_PROXY, "resource": str, "requestContext.identity": dict},
         lacks={"version": object, "type": object, "requestContext.elb": object},
     ),
     "http_api_1_0": EventSource(
         "an API Gateway HTTP API request (payload 1.0)",
+        event_formats.parse_http_api_1_0,
+        event_formats.format_gateway_response,
         has={**_PROXY, "version": "1.0", "requestContext.identity": dict},
         lacks={"type": object},
     ),
     "alb": EventSource(
         "an Application Load Balancer request",
+        event_formats.parse_alb,
+        event_formats.format_alb_response,
         has={**_PROXY, "requestContext.elb": dict, "headers": dict},
         lacks={"version": object, "multiValueHeaders": object},
     ),
     "alb_multi_value": EventSource(
         "an Application Load Balancer request with multi-value headers",
+        event_formats.parse_alb,
+        event_formats.format_multi_value_response,
         has={**_PROXY, "requestContext.elb": dict, "multiValueHeaders": dict},
         lacks={"version": object, "headers": object},
     ),
 }
-"""Event sources by the name of their adapter, the most frequent one first."""
+"""Event sources by name, the most frequent one first."""
 
 
-def detect(event: Any) -> Adapter:
-    """Return the adapter for an event. Raises UnknownEventSource."""
+def detect(event: Any) -> EventSource:
+    """Return the source of an event. Raises UnknownEventSource."""
     if isinstance(event, dict):
-        for name, source in SOURCES.items():
+        for source in SOURCES.values():
             if source.matches(event):
-                return ADAPTERS[name]
+                return source
     raise UnknownEventSource(explain_mismatch(event))
 
 
@@ -133,7 +144,7 @@ def explain_mismatch(event: Any) -> str:
 
 
 def _similarity(event: Event, source: EventSource) -> tuple[int, int]:
-    """Return how many members match, then how few do not."""
+    """Return a rank: by how many members match, then by how few do not."""
     missing, unexpected = len([*source.missing(event)]), len([*source.unexpected(event)])
     return len(source.has) - missing, -missing - unexpected
 

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.adapters.event_members import (
-    Adapter,
     Event,
     body,
     headers,
@@ -42,22 +41,16 @@ HTTP_API_LIMIT_MS: Final = 30_000
 """The maximum integration timeout ("Quotas for configuring and running an HTTP API")."""
 
 REST_API_LIMIT_MS: Final = 29_000
-"""The default integration timeout ("Quotas for configuring and running a REST API").
-
-Regional and private APIs can have a longer one; the event does not contain it.
-"""
+"""The default timeout ("Quotas for configuring and running a REST API"). Events lack the actual one."""
 
 ALB_LIMIT_MS: Final = 60_000
-"""The default idle timeout ("Edit attributes for your Application Load Balancer").
-
-The client receives nothing while the function runs. The event does not contain the configured value.
-"""
+"""The default timeout ("Edit attributes for your Application Load Balancer"). Events lack the actual one."""
 
 ALB_MAX_RESPONSE_BYTES: Final = 990_000
 """Limit of a response body. A load balancer allows 1 MB for the body, the headers and the envelope."""
 
 CHALLENGE_HEADER: Final = "x-mcp-challenge"
-"""The value of WWW-Authenticate in responses to API Gateway."""
+"""A copy of WWW-Authenticate, which API Gateway may rename: an integration can restore the name."""
 
 _IAM: Final = {
     "accessKey": "accessKey",
@@ -69,12 +62,12 @@ _IAM: Final = {
 """Member of `authorizer.iam` in payload format 2.0 -> member of `requestContext.identity`."""
 
 
-def _parse_http_api(event: Event) -> HttpRequest:
+def parse_http_api(event: Event) -> HttpRequest:
     context = members(event, "requestContext")
     return _parse_payload_2_0(event, HTTP_API_LIMIT_MS, api_uri(context, text(context, "routeKey")))
 
 
-def _parse_function_url(event: Event) -> HttpRequest:
+def parse_function_url(event: Event) -> HttpRequest:
     # A function URL waits as long as the function runs.
     return _parse_payload_2_0(event, None, function_url(members(event, "requestContext")))
 
@@ -93,13 +86,13 @@ def _parse_payload_2_0(event: Event, limit_ms: int | None, endpoint_uri: str | N
     )
 
 
-def _parse_rest_api(event: Event) -> HttpRequest:
+def parse_rest_api(event: Event) -> HttpRequest:
     # The path begins with the base path of a custom domain, and has no stage.
     resource = text(members(event, "requestContext"), "resourcePath")
     return _parse_payload_1_0(event, REST_API_LIMIT_MS, text(event, "path"), resource)
 
 
-def _parse_http_api_1_0(event: Event) -> HttpRequest:
+def parse_http_api_1_0(event: Event) -> HttpRequest:
     context = members(event, "requestContext")
     path = without_stage(text(event, "path"), text(context, "stage"))
     # `resourceId` is the key of the route. In AWS's example it is null, and `resourcePath` the caller's path.
@@ -121,10 +114,7 @@ def _parse_payload_1_0(event: Event, limit_ms: int, path: str, route_key: str) -
 
 
 def _authorizer(context: Event) -> Mapping[str, Any]:
-    """Return the authorizer context as payload format 2.0 has it.
-
-    Claims and the context of a Lambda authorizer are in the same object; only the latter has a principalId.
-    """
+    """Return the authorizer context in payload format 2.0. A Lambda authorizer's has a principalId."""
     found: dict[str, Any] = {}
     given = {name: value for name, value in members(context, "authorizer").items() if value is not None}
     if isinstance(given.get("claims"), Mapping) and "principalId" not in given:
@@ -139,9 +129,8 @@ def _authorizer(context: Event) -> Mapping[str, Any]:
     return found
 
 
-def _parse_alb(event: Event) -> HttpRequest:
-    # There is no authorizer context: `x-amzn-oidc-data` and its like are headers, which any caller that
-    # reaches the function in another way can forge.
+def parse_alb(event: Event) -> HttpRequest:
+    # No authorizer context: `x-amzn-oidc-data` is a header, which a caller that bypasses the ALB can forge.
     return HttpRequest(
         method=text(event, "httpMethod"),
         headers=multi_value_headers(event) or headers(event),
@@ -153,11 +142,8 @@ def _parse_alb(event: Event) -> HttpRequest:
     )
 
 
-def _parse_message(event: Event) -> HttpRequest:
-    """Return the request that an HTTP client would send; its mirrored headers are derived from the body.
-
-    The body is None for an event with NaN or with a lone surrogate, which JSON or a header cannot contain.
-    """
+def parse_message(event: Event) -> HttpRequest:
+    """Return the request that an HTTP client would send. Its body is None for NaN or a lone surrogate."""
     try:
         return HttpRequest("POST", _mirrored_headers(event), compact_json(event), is_direct=True)
     except (ValueError, RecursionError):
@@ -175,7 +161,7 @@ def _mirrored_headers(event: Event) -> dict[str, str]:
     return {name: encode_header(value) for name, value in values.items() if isinstance(value, str)}
 
 
-def _format_response(response: HttpResponse) -> dict[str, Any]:
+def format_response(response: HttpResponse) -> dict[str, Any]:
     return {
         "statusCode": response.status,
         "headers": dict(response.headers),
@@ -184,46 +170,29 @@ def _format_response(response: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _format_gateway_response(response: HttpResponse) -> dict[str, Any]:
-    """Format a response for API Gateway.
-
-    It may rename WWW-Authenticate, so a second header has the same challenge: an integration can map it to
-    the name that clients read.
-    """
-    formatted = _format_response(response)
+def format_gateway_response(response: HttpResponse) -> dict[str, Any]:
+    formatted = format_response(response)
     if (challenge := response.headers.get("www-authenticate")) is not None:
         formatted["headers"][CHALLENGE_HEADER] = challenge
     return formatted
 
 
-def _format_alb_response(response: HttpResponse) -> dict[str, Any]:
+def format_alb_response(response: HttpResponse) -> dict[str, Any]:
     from http import HTTPStatus  # 1 ms, for load balancers only
 
     description = f"{response.status} {HTTPStatus(response.status).phrase}"
-    return {**_format_response(response), "statusDescription": description}
+    return {**format_response(response), "statusDescription": description}
 
 
-def _format_multi_value_response(response: HttpResponse) -> dict[str, Any]:
-    formatted = _format_alb_response(response)
+def format_multi_value_response(response: HttpResponse) -> dict[str, Any]:
+    formatted = format_alb_response(response)
     # Such a target group ignores `headers`.
     formatted["multiValueHeaders"] = {name: [value] for name, value in formatted.pop("headers").items()}
     return formatted
 
 
-def _format_message(response: HttpResponse) -> Any:
+def format_message(response: HttpResponse) -> Any:
     return json.loads(response.body) if response.body else None  # a notification has no response
-
-
-ADAPTERS: Final = {
-    "http_api": Adapter(_parse_http_api, _format_gateway_response),
-    "function_url": Adapter(_parse_function_url, _format_response),
-    "rest_api": Adapter(_parse_rest_api, _format_gateway_response),
-    "http_api_1_0": Adapter(_parse_http_api_1_0, _format_gateway_response),
-    "alb": Adapter(_parse_alb, _format_alb_response),
-    "alb_multi_value": Adapter(_parse_alb, _format_multi_value_response),
-    "jsonrpc_event": Adapter(_parse_message, _format_message),
-}
-"""The adapter of each event source."""
 
 
 # -- the URI of the endpoint --------------------------------------------------------------------------------
@@ -243,17 +212,16 @@ def api_uri(context: Event, route_key: str) -> str | None:
     The URI becomes the audience of tokens and states, so a caller that chose it could use a token that was
     issued for another server. Therefore:
 
-    - The host is one that AWS gave to the API: `<id>.execute-api.<Region>.amazonaws.com`, where the id is
-      the event's `apiId`. `domainName` is what the caller has written into Host: any subdomain of a custom
-      domain with a wildcard, and more for private APIs. `wiring` checks that the Region is the function's.
-      Partitions with other domains need the setting MCP_AUDIENCE.
-    - The path is that of the stage and of the route, as their owner defined them, up to the first variable.
-      The path of the request is never read.
+    - The host has to be `<id>.execute-api.<Region>.amazonaws.com` with the event's `apiId`. `domainName` is
+      what the caller wrote into Host: any subdomain of a custom domain with a wildcard, and more for private
+      APIs. `wiring` checks that the Region is the function's. Partitions with other domains need the setting
+      MCP_AUDIENCE.
+    - The path is that of the stage and of the route up to its first variable, not that of the request.
+
+    `context` is the event's `requestContext`. `route_key` is a path, behind a method or not, or `$default`.
 
     Sources: API Gateway developer guide, "Variables for access logging" (`domainName`, `resourcePath`),
     "Wildcard custom domain names", "Invoke a private API".
-
-    `context` is the event's `requestContext`. `route_key` is a path, behind a method or not, or `$default`.
     """
     origin = _origin(context, "execute-api", "amazonaws.com")
     stage, path = text(context, "stage"), _fixed_path(route_key)
@@ -286,8 +254,8 @@ def _is_stage(stage: str) -> bool:
 def _fixed_path(route_key: str) -> str | None:
     """Return the path of a route up to its first variable.
 
-    A route of metadata (RFC 9728 §3.1) has the path of the resource that they describe; with a variable, this
-    is the caller's choice. A route of a Server Card begins with the path of the endpoint.
+    A route of metadata (RFC 9728 §3.1) has the path of the described resource; with a variable, the caller
+    chooses it. A route of a Server Card begins with the path of the endpoint.
     """
     path = route_key.rpartition(" ")[2]
     if path == DEFAULT:

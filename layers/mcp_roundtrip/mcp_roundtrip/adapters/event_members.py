@@ -1,25 +1,15 @@
-"""The interface of all adapters, and the functions that read members of an event.
+"""Functions that read members of an event.
 
-AWS services send well-formed events. A caller with `lambda:InvokeFunction` may send anything, so a member of
-another type counts as absent.
+A caller with `lambda:InvokeFunction` may send any event, so a member of another type counts as absent.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
-
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 Event = Mapping[str, Any]
-
-
-class Adapter(NamedTuple):
-    """Translates between an event source and HTTP."""
-
-    parse_request: Callable[[Event], HttpRequest]
-    format_response: Callable[[HttpResponse], Any]
 
 
 def members(event: Event, name: str) -> Mapping[str, Any]:
@@ -46,8 +36,8 @@ def multi_value_headers(event: Event) -> dict[str, str]:
 
 
 def _join(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    # Another component on the way may have chosen another one of several values. Joined (RFC 9110 §5.3), they
-    # equal no method, name or version, and are no bearer token.
+    # A proxy may have read another one of several values. Joined (RFC 9110 §5.3), they equal no method, name
+    # or version, and are no bearer token.
     found: dict[str, str] = {}  # without a list for each name: every warm call comes here
     repeated: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -72,10 +62,7 @@ def body(event: Event) -> str | bytes | None:
 
 
 def query(event: Event) -> dict[str, str]:
-    """Return the parameters of the query that occur once.
-
-    API Gateway decodes them. A load balancer does not: the parameters of this package need no encoding.
-    """
+    """Return the parameters of the query that occur once. A load balancer leaves them encoded."""
     lists = members(event, "multiValueQueryStringParameters").items()
     pairs = [(name, values[0]) for name, values in lists if isinstance(values, list) and len(values) == 1]
     pairs = pairs if lists else list(members(event, "queryStringParameters").items())
@@ -86,7 +73,6 @@ _QUERIES: Final = frozenset({"rawQueryString", "queryStringParameters", "multiVa
 
 
 def remove_query(event: dict[str, Any]) -> None:
-    """Replace the query in an event by an empty one."""
     for name in _QUERIES & event.keys():
         event[name] = type(event[name])()
 

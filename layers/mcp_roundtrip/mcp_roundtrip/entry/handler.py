@@ -35,12 +35,12 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     forwarded = Forwarded.read(context)
     correlation_id = forwarded.correlation_id or invocation_id(context)
     try:
-        adapter = detect(event)
+        source = detect(event)
     except UnknownEventSource as error:
         wiring.observer().begin(correlation_id)
         wiring.observer().record_failure("unknown_event_source", error)
         raise
-    request = adapter.parse_request(event)
+    request = source.parse_request(event)
     try:
         ports = make_ports()
         if ports.for_endpoint is not None:
@@ -63,7 +63,7 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     # It may hold the token of a link. OpenTelemetry's instrumentation of Lambda writes it into a span as
     # `http.target`: by its version, before it calls the handler, or from the event afterwards.
     remove_query(event)
-    return response.raw if response.raw is not None else adapter.format_response(response)
+    return response.raw if response.raw is not None else source.format_response(response)
 
 
 def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
