@@ -1,7 +1,4 @@
-"""Parser for docstrings: prose, and descriptions of parameters.
-
-It reads three styles: Google (`Args:`), NumPy (`Parameters`, underlined) and reST (`:param name:`).
-"""
+"""Parser for docstrings of Google (`Args:`), NumPy (`Parameters`, underlined) and reST (`:param name:`)."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ _REST_TYPE = r":type\s+\w+\s*:"
 
 
 def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Parse a raw `__doc__`: its prose, and the parameters' descriptions by name.
-
-    A section without a readable entry stays in the prose.
-    """
+    """Return the prose of a `__doc__`, with unreadable sections, and the parameters' descriptions by name."""
     lines = cleandoc(text).splitlines()
     parameters: dict[str, str] = {}
     for style in (_google, _numpy, _rest):

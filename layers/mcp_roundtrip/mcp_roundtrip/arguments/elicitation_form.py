@@ -1,8 +1,8 @@
 """Form elicitation: `requestedSchema` from a type, and a value of that type from an answer.
 
-The schema is restricted (client/elicitation, "Requested Schema"): a flat object of primitives, with no other
-keywords than the specification's schema.json lists for each. Other constraints are checked when the answer is
-read. The schema is part of a question's digest, so a type must have the same schema in every process.
+The schema is a flat object of primitives, with the keywords that the specification's schema.json lists for
+each (client/elicitation, "Requested Schema"). Other constraints are checked when the answer is read. The
+schema is part of a question's digest, so a type must have the same schema in every process.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ class _FormSchemaGenerator(JsonSchemaGenerator):
 
 
 def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return the `requestedSchema` of an object type, and the fields that may be null, which it cannot say.
-
-    Raises DefinitionError that names the field a form cannot hold.
-    """
+    """Return the `requestedSchema` of an object type, and the nullable fields. Raises DefinitionError."""
     schema = build_json_schema(types, generator=_FormSchemaGenerator)
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
@@ -69,7 +66,7 @@ def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset
 
 
 def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Replace `$ref` by its target and drop the null of an optional field; keywords beside them win."""
+    """Replace `$ref` by its target, and drop the null of an optional field. Keywords beside `$ref` win."""
     while True:
         if "$ref" in schema:
             name = schema["$ref"].removeprefix("#/$defs/")
@@ -104,7 +101,7 @@ def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) ->
 
 
 def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -> dict[str, Any] | None:
-    """Return an enumeration of strings, under `keyword` if all its options have titles, or None."""
+    """Return an enumeration of strings, under `keyword` if all options have titles, or None."""
     branches = schema.get("anyOf") or schema.get("oneOf") or [schema]
     branches = [_inlined(branch, definitions) for branch in branches]
     values = [[branch["const"]] if "const" in branch else branch.get("enum", []) for branch in branches]
@@ -188,10 +185,7 @@ class Form(Struct, frozen=True, eq=False):
 
     @classmethod
     def from_model(cls, model: Any) -> Form:
-        """Create the form of a flat pydantic model, dataclass or TypedDict, or one field of any other type.
-
-        Raises DefinitionError that names the field a form cannot hold, and the reason.
-        """
+        """Create the form of a flat class, or one field of any other type. Raises DefinitionError."""
         try:
             # Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
             return _cached(model, "" if isclass(model) else repr(model))
@@ -199,10 +193,7 @@ class Form(Struct, frozen=True, eq=False):
             return _build(model)
 
     def parse(self, content: Mapping[str, Any]) -> Any:
-        """Return the value of an accepted answer's `content`. A field with a default may be null or "".
-
-        Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
-        """
+        """Return the value of an accepted answer's `content`. Raises InvalidAnswer, which quotes nothing."""
         try:
             value = self.reader.read(content)
         except InvalidValue as error:
@@ -210,7 +201,7 @@ class Form(Struct, frozen=True, eq=False):
         return value.get(SINGLE_FIELD) if self.is_single_field else value
 
     def _with_titles(self, problems: str) -> str:
-        """Replace the field's name, with which each line begins, by the title that the user sees."""
+        """Replace the field's name at the beginning of each line by the title that the user sees."""
         titles = {name: each.get("title") for name, each in self.requested_schema["properties"].items()}
         return re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
 
@@ -254,7 +245,7 @@ def _build(model: Any, spelling: str = "") -> Form:
 
 
 def _is_value(model: Any) -> bool:
-    """Return whether a value was passed in the place of a type."""
+    """Return whether a value was passed in place of a type."""
     values = (BaseModel, Collection, Iterator, int, float, FunctionType)
     return not isclass(model) and (isinstance(model, values) or is_dataclass(model))
 

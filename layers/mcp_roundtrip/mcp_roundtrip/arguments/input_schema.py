@@ -1,7 +1,4 @@
-"""The types of a function's parameters, as pydantic reads and describes them.
-
-Also the messages for types that pydantic cannot use or describe, each with a type to use instead.
-"""
+"""The types of a function's parameters as pydantic reads them, and messages for types that it cannot use."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.schema.input_reader import ExactReader
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.patterns import NOT_COMPILED
-from mcp_roundtrip.schema.subschemas import subschemas
+from mcp_roundtrip.schema.subschemas import bounded_subschemas
 
 
 class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
-    """The types of the parameters, whose `names` are those in JSON."""
+    """The types of the parameters, and their `names` in JSON."""
 
     signature: Signature
     names: tuple[str, ...]
@@ -37,7 +34,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
 
     @cached_property
     def reader(self) -> ExactReader:
-        """What reads the arguments. Raises DefinitionError."""
+        """The reader of the arguments. Raises DefinitionError."""
         # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
         fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
         record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
@@ -63,7 +60,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         except Exception as error:  # as above
             raise self._unusable(error) from None
         with named_errors(self.signature.name):
-            headers = headers_of_schema(schema, subschemas(schema))
+            headers = headers_of_schema(schema, bounded_subschemas(schema))
             if headers != self.parameter_headers:  # calls are checked against the parameters' own headers
                 raise DefinitionError(
                     "the schema of a type declares x-mcp-header; write McpHeader on a parameter of the tool "
@@ -123,7 +120,7 @@ _UNKNOWN: Final = r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other>.{1,200}?)
 
 
 def explain_type_error(annotation: Any, error: Exception) -> str:
-    """Return one line that explains pydantic's error for a type, and ends with a remedy."""
+    """Explain pydantic's error for a type on one line, with a remedy."""
     if isinstance(error, DefinitionError):
         return str(error)
     if isinstance(error, SchemaError) and "regex" in str(error).lower():

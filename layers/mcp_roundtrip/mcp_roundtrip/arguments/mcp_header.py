@@ -1,8 +1,8 @@
 """Parameters that clients repeat as HTTP headers: `x-mcp-header` (SEP-2243; server/tools "x-mcp-header").
 
-Clients drop a tool whose declarations break a rule of the specification. Registration reads only what calls
-need, the parameters' own `McpHeader`s. All other rules are checked when the tool's JSON Schema is built, for
-the catalog, in tests and for lists.
+Clients drop a tool whose declarations break a rule of the specification. Registration reads only the
+parameters' own `McpHeader`s. All other rules are checked when the tool's JSON Schema is built, for the
+catalog, in tests and for lists.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ PropertyPath = tuple[str, ...]
 """The names under `properties` that lead from the root of an inputSchema to a property."""
 
 ParameterHeaders = Mapping[PropertyPath, str]
-"""PropertyPath of an argument -> name of its header after `Mcp-Param-`."""
+"""Path of an argument -> name of its header after `Mcp-Param-`."""
 
 KEYWORD: Final = "x-mcp-header"
 
-_HEADER_NAME: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token of RFC 9110, 5.6.2
+_HEADER_NAME: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token (RFC 9110 §5.6.2)
 
 
 class McpHeader(Struct, frozen=True):
     """Ask clients to send a parameter also as an HTTP header.
 
-    `region: Annotated[str, McpHeader("Region")]` is sent as `Mcp-Param-Region`, too. Intermediaries can route
-    by the header without reading the body. A call whose header is missing or differs from its argument is
-    refused, and some clients never send it, or only after they listed the tools. Every intermediary sees the
-    value and may log it, so pass no secrets and no personal data.
+    `region: Annotated[str, McpHeader("Region")]` is sent as `Mcp-Param-Region`, too, by which intermediaries
+    can route without reading the body. A call is refused if its header is missing or differs from the
+    argument. Some clients never send it, or only after they listed the tools. Every intermediary may log the
+    value, so pass no secrets and no personal data.
 
-    Raises DefinitionError for a name that is not a token (RFC 9110, section 5.6.2).
+    Raises DefinitionError for a name that is not a token (RFC 9110 §5.6.2).
     """
 
     name: str
@@ -58,10 +58,7 @@ class McpHeader(Struct, frozen=True):
 
 
 def headers_of_parameters(parameters: Iterable[Parameter]) -> ParameterHeaders:
-    """Return the headers that the parameters' own annotations declare, without building a JSON Schema.
-
-    Raises DefinitionError for two headers of one parameter, and for two parameters with one header.
-    """
+    """Return the headers of the parameters' own annotations. Raises DefinitionError."""
     found: dict[PropertyPath, str] = {}
     for parameter in parameters:
         if (header := _own_header(parameter)) is not None:
@@ -71,10 +68,7 @@ def headers_of_parameters(parameters: Iterable[Parameter]) -> ParameterHeaders:
 
 
 def headers_of_schema(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]]) -> ParameterHeaders:
-    """Return the headers that an inputSchema declares; `nodes` are its subschemas.
-
-    Raises DefinitionError for what clients refuse.
-    """
+    """Return the headers of an inputSchema with these subschemas. Raises DefinitionError."""
     declarations = sum(KEYWORD in node for node in nodes)
     properties = dict(_declaring_properties(schema)) if declarations else {}
     if declarations > len(properties):
@@ -91,7 +85,7 @@ def headers_of_schema(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, An
 
 
 def argument_name(parameter: Parameter) -> str:
-    """Return the name of the argument in JSON: the parameter's alias, or its name. Raises DefinitionError."""
+    """Return the name in JSON: the parameter's alias, or its name. Raises DefinitionError."""
     name = parameter.name
     for item in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default):
         name = getattr(item, "validation_alias", None) or name
@@ -143,7 +137,7 @@ def _check_unique(found: ParameterHeaders) -> None:
 def _declaring_properties(
     schema: Mapping[str, Any], path: PropertyPath = ()
 ) -> Iterator[tuple[PropertyPath, Mapping[str, Any]]]:
-    """Yield the properties that declare a header and are reached through `properties` only."""
+    """Yield the properties with a header that only `properties` lead to."""
     properties = schema.get("properties")
     for name, member in properties.items() if isinstance(properties, dict) else ():
         if isinstance(member, dict):

@@ -1,7 +1,7 @@
 """Types that JSON has: `str`, `int`, `float`, `bool`, `None`, and lists and dicts of these.
 
-Their values are read, written and asked for here, without pydantic, whose import takes half of a cold start.
-A value is read or written only if pydantic would do the same; all others, and all errors, are pydantic's.
+Their values are read, written and asked for without pydantic, whose import takes half of a cold start, if
+pydantic would do the same. All other values, and all errors, are left to pydantic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 
 _MAX_VALUES: Final = 1_000
-"""JSON values in the text of an argument; pydantic reads more."""
+"""JSON values in the text of an argument. pydantic reads longer texts."""
 
 _UNTYPED: Final = (Any, object, Parameter.empty)
 _CLASSES: Final = _SCALARS | {list, dict, Any}
@@ -44,7 +44,7 @@ class JsonReader(Struct, frozen=True, eq=False):
 
     @classmethod
     def from_signature(cls, signature: Signature) -> JsonReader | None:
-        """Return a reader, or None if some parameter has another type, or a default that is copied."""
+        """Return a reader, or None for a parameter of another type, or with a default that is copied."""
         fields: dict[str, Any] = {}
         defaults: dict[str, Any] = {}
         for parameter in signature.parameters:
@@ -62,7 +62,7 @@ class JsonReader(Struct, frozen=True, eq=False):
         return cls(frozenset(fields), Decoder(record), defaults, text_names)
 
     def read(self, raw: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return keyword arguments from JSON, or None for what pydantic has to read or refuse."""
+        """Return keyword arguments from JSON, or None to leave it to pydantic."""
         if not raw.keys() <= self.names:
             return None
         try:
@@ -71,7 +71,7 @@ class JsonReader(Struct, frozen=True, eq=False):
             return None
 
     def read_texts(self, raw: Mapping[str, str]) -> dict[str, Any] | None:
-        """Return keyword arguments from strings, which are JSON for other types than text; else None."""
+        """Return keyword arguments from strings, which are JSON for other types than text, or None."""
         if not raw.keys() <= self.names:
             return None
         try:
@@ -99,7 +99,7 @@ def _is_read(annotation: Any) -> bool:
 
 
 def is_json_type(annotation: Any) -> bool:
-    """Return whether a type is one of these, or a union of them. Their items may be Any."""
+    """Return whether a type is one of these, or a union of them. Items may be Any."""
     if isclass(annotation):  # most are, and every replayed step asks
         return annotation in _CLASSES
     origin, inner = get_origin(annotation), get_args(annotation)
@@ -140,10 +140,7 @@ _FIELDS: Final[Mapping[Any, str]] = {bool: "boolean", int: "integer", float: "nu
 
 
 class PlainForm(Struct, frozen=True):
-    """A form with one field: the counterpart of `Form` for these types, and for a choice of texts.
-
-    `field` is the JSON Schema of the field. Answers that do not have exactly the type are read by a `Form`.
-    """
+    """A form with one `field` (JSON Schema) of these types, or a choice of texts. Others are a `Form`."""
 
     model: Any
     field: dict[str, Any]
@@ -153,7 +150,7 @@ class PlainForm(Struct, frozen=True):
         return {"type": "object", "properties": {SINGLE_FIELD: self.field}, "required": [SINGLE_FIELD]}
 
     def parse(self, content: Mapping[str, Any]) -> Any:
-        """Return the value of an accepted answer's `content`. Raises InvalidAnswer, as `Form` does."""
+        """Return the value of an accepted answer's `content`. Raises InvalidAnswer."""
         value = content.get(SINGLE_FIELD)
         return value if len(content) == 1 and self._has(value) else _typed_form(self.model).parse(content)
 

@@ -14,7 +14,7 @@ from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.input_reader import SchemaReader
 from mcp_roundtrip.schema.patterns import check_patterns
-from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, subschemas
+from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 INPUT_SCHEMA: Final = "input_schema"
@@ -28,12 +28,7 @@ class RawArguments(Arguments, frozen=True, eq=False, kw_only=True):
 
     @classmethod
     def from_schema(cls, function: Callable[..., Any], input_schema: Mapping[str, Any]) -> RawArguments:
-        """Check `input_schema` without compiling it, and find the parameter that takes the arguments.
-
-        Raises DefinitionError for a root that is not an object schema, an unknown dialect, a `$ref` that
-        leaves the document, a schema that exceeds the bounds, an unusable pattern, an `x-mcp-header` that
-        clients would refuse, and a function without exactly one parameter besides the context.
-        """
+        """Check `input_schema` without compiling it, and find the parameter. Raises DefinitionError."""
         signature = Signature.from_function(function)
         if len(signature.parameters) != 1:
             raise DefinitionError(
@@ -48,7 +43,7 @@ class RawArguments(Arguments, frozen=True, eq=False, kw_only=True):
         schema = dict(input_schema)
         with named_errors(signature.name):
             _check(schema)
-            parameter_headers = headers_of_schema(schema, subschemas(schema))
+            parameter_headers = headers_of_schema(schema, bounded_subschemas(schema))
         return cls(signature, input_schema=schema, parameter_headers=parameter_headers)
 
     @property
@@ -61,17 +56,13 @@ class RawArguments(Arguments, frozen=True, eq=False, kw_only=True):
         return self.input_schema
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `{parameter: raw}`.
-
-        Raises ArgumentsError with one line per problem, which quotes no value, and DefinitionError for a
-        schema that its dialect does not allow.
-        """
+        """Return `{parameter: raw}`. Raises ArgumentsError, and DefinitionError for an invalid schema."""
         with named_errors(self.signature.name):
             return {self.signature.parameters[0].name: self._read(self._reader, raw)}
 
     @property
     def drops_unknown(self) -> bool:
-        """Whether arguments that the schema does not have are dropped: only if it refuses them."""
+        """Whether unknown arguments are dropped: only if the schema refuses them."""
         is_closed = self.input_schema.get("additionalProperties") is False
         return self.is_lenient and is_closed and "patternProperties" not in self.input_schema
 
@@ -90,7 +81,7 @@ def _check(schema: dict[str, Any]) -> None:
             f"$schema {schema['$schema']!r} of input_schema is not supported; use one of "
             f"{', '.join(DIALECTS)}"
         )
-    for node in subschemas(schema):
+    for node in bounded_subschemas(schema):
         for keyword in REFERENCES:
             # basic/index "$ref Resolution": network URIs are never dereferenced.
             if keyword in node and not str(node[keyword]).startswith("#"):

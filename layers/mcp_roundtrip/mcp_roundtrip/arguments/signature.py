@@ -1,4 +1,4 @@
-"""Signatures of authors' functions: parameters, context, docstring and annotations."""
+"""Signatures of authors' functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 
-
 _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
 
@@ -32,9 +31,9 @@ class AnyContext:
 
 
 class Signature(Struct, frozen=True):
-    """A function's signature with evaluated annotations; `parameters` does not include the context.
+    """A function's signature with evaluated annotations. `parameters` does not include the context.
 
-    `prose` is the docstring without its section on parameters, `descriptions` are those of the parameters.
+    `prose` is the docstring without its section on parameters.
     """
 
     name: str
@@ -47,12 +46,7 @@ class Signature(Struct, frozen=True):
 
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> Signature:
-        """Read the signature of `function`.
-
-        Raises DefinitionError for a generator, a callable without a signature, a parameter that cannot be
-        passed by name, a second context, a context inside another type, and an annotation that does not exist
-        at run time.
-        """
+        """Read the signature of `function`. Raises DefinitionError."""
         name = function_name(function)
         if _has_yield(function):
             raise DefinitionError(
@@ -140,13 +134,13 @@ def check_callable(decorator: str, function: Any) -> None:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return a function's name, for messages and as the default name of its feature."""
+    """Return a function's name, which is also the default name of its feature."""
     target = unwrap_function(function)
     return str(getattr(target, "__name__", None) or type(target).__name__)
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
-    """Return the parsed docstring; for a callable object that of its `__call__` or of its class."""
+    """Return the parsed docstring: for a callable object that of its `__call__` or of its class."""
     target, definition = unwrap_function(function), _definition(function)
     text = definition.__doc__ or (None if definition is target else type(target).__doc__)
     if not text:
@@ -162,10 +156,7 @@ def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a call, without those that a `functools.partial` has set.
-
-    Raises DefinitionError for a function without a signature, such as some builtins.
-    """
+    """Return the parameters of a call, without those of a `functools.partial`. Raises DefinitionError."""
     preset: set[str] = set()
     layer: Any = function
     while isinstance(layer, (partial, staticmethod)):
@@ -184,14 +175,14 @@ def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _definition(function: Callable[..., Any]) -> Any:
-    """Return what has the annotations and the docstring: a decorator's object has them, others `__call__`."""
+    """Return the object with the annotations and the docstring: the function, or its type's `__call__`."""
     target = unwrap_function(function)
     has_own = inspect.isroutine(target) or inspect.isclass(target) or hasattr(target, "__wrapped__")
     return target if has_own else type(target).__call__
 
 
 def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the evaluated annotations of `function`. Raises DefinitionError if one cannot be evaluated."""
+    """Return the evaluated annotations of `function`. Raises DefinitionError."""
     try:
         return get_type_hints(_definition(function), include_extras=True)
     except NameError as error:
@@ -220,7 +211,7 @@ def unwrap_alias(annotation: Any) -> Any:
 
 
 def is_alias(annotation: Any) -> bool:
-    """Return whether a `type` statement defines the annotation, or the generic type that it specializes."""
+    """Return whether a `type` statement defines the annotation or its generic type."""
     # typing's TypeAliasType, or that of typing_extensions
     return type(get_origin(annotation) or annotation).__name__ == "TypeAliasType"
 
@@ -251,7 +242,7 @@ def _context_inside(annotation: Any) -> type | None:
 
 
 def _package_of_other_context(annotation: Any) -> str | None:
-    """Return the package whose context an annotation names: the function was written for that server."""
+    """Return the package, `mcp` or `fastmcp`, whose context an annotation names, or None."""
     for part in (annotation, *get_args(annotation)):
         for base in getattr(part, "__mro__", ()):
             package: str = base.__module__.partition(".")[0]

@@ -15,7 +15,7 @@ from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, 
 from mcp_roundtrip.arguments.plain_types import JsonReader
 from mcp_roundtrip.arguments.signature import Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, named_errors
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, format_location, named_errors
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.input_schema import ArgumentTypes
@@ -26,11 +26,10 @@ CLIENT_ARGUMENTS: Final = frozenset({"toolCallId", "sessionId"})
 
 
 class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
-    """The arguments of a function: their JSON Schema and their validation.
+    """The JSON Schema and the validation of a function's arguments.
 
-    Registration reads the signature only; what reads the arguments is built at the first call or list.
+    Registration only reads the signature; readers are built at the first call or list.
     `is_lenient`: JSON as text is read where the schema refuses text, and unknown arguments are dropped.
-    `parameter_headers` are the arguments that clients repeat as HTTP headers.
     """
 
     signature: Signature
@@ -39,11 +38,7 @@ class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_p
 
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> Arguments:
-        """Read the signature of `function`; its context is not an argument.
-
-        Raises DefinitionError for a parameter without an annotation, one that cannot be passed by name, and
-        for headers that clash.
-        """
+        """Read the signature of `function`. Raises DefinitionError."""
         signature = Signature.from_function(function).require_annotations()
         with named_errors(signature.name):
             return cls(signature, parameter_headers=headers_of_parameters(signature.parameters))
@@ -55,24 +50,16 @@ class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_p
             return tuple(map(argument_name, self.signature.parameters))
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the `inputSchema`, which is built once. Do not change it.
-
-        Raises DefinitionError for a type that JSON Schema cannot describe, and for a header that clients
-        would refuse.
-        """
+        """Return the `inputSchema`, which is built once. Do not change it. Raises DefinitionError."""
         return self._types.json_schema
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return keyword arguments for the function from a client's JSON.
-
-        Raises ArgumentsError with one line per problem, which quotes no value.
-        """
+        """Return keyword arguments. Raises ArgumentsError: one line per problem, without values."""
         if self._json_reader is not None and (values := self._json_reader.read(raw)) is not None:
             return values
         return self._read(self._types.reader, raw)
 
     def _read(self, reader: SchemaReader, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a reader makes of arguments. Raises ArgumentsError."""
         try:
             values: dict[str, Any] = reader.read(raw, is_lenient=self.is_lenient)
         except InvalidValue as error:
@@ -85,7 +72,7 @@ class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_p
         return self.is_lenient
 
     def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that clients add, or that are unknown and dropped."""
+        """Leave out arguments that clients add, and unknown ones that are dropped."""
         added = raw.keys() if self.drops_unknown else raw.keys() & CLIENT_ARGUMENTS
         unknown = added - set(self.names) if added else ()
         return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
@@ -102,7 +89,7 @@ class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_p
 
 
 class StringArguments(Arguments, frozen=True, eq=False):
-    """Arguments that are strings: a string that the type refuses is read as JSON."""
+    """Arguments that are strings. A string that the type refuses is read as JSON."""
 
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> StringArguments:
@@ -115,12 +102,12 @@ class StringArguments(Arguments, frozen=True, eq=False):
         return cls(arguments.signature)
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return keyword arguments for the function. Raises ArgumentsError, which quotes no value."""
+        """Return keyword arguments. Raises ArgumentsError, which quotes no value."""
         given = {name: value for name, value in raw.items() if value is not None}  # null is no string
         wrong = sorted(name for name, value in given.items() if not isinstance(value, str))
         if wrong:
             raise ArgumentsError(
-                "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
+                "\n".join(f"{format_location('arguments', [name])}: must be a string" for name in wrong[:20])
             )
         if self._json_reader is not None and (values := self._json_reader.read_texts(given)) is not None:
             return values
@@ -129,7 +116,7 @@ class StringArguments(Arguments, frozen=True, eq=False):
         return super().validate(given)
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """Return the strings that an argument can be, if its type is a Literal or an Enum."""
+        """Return the strings of an argument's Literal or Enum; none for another type."""
         schema = self.json_schema()
         member = schema.get("properties", {}).get(name, {})
         choices: list[Any] = []

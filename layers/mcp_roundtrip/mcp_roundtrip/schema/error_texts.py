@@ -1,7 +1,4 @@
-"""Problems of values as text: the place, and what should be there, for JSON Schema and for pydantic.
-
-Values are never quoted.
-"""
+"""Texts for the errors of JSON Schema and of pydantic, without values."""
 
 from __future__ import annotations
 
@@ -59,7 +56,6 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "time": "14:30:00Z",
     "duration": "PT90M",
 }
-"""Formats with a value of each."""
 
 
 def keyword_text(keyword: str, operand: Any) -> str:
@@ -82,9 +78,9 @@ def keyword_text(keyword: str, operand: Any) -> str:
     return f"Input does not satisfy {keyword}" + ("" if operand is None else f": {quote(operand)}")
 
 
-def quote(rule: Any) -> str:
-    """Return what a schema has under a keyword as JSON, at most 200 characters."""
-    text = json.dumps(rule, ensure_ascii=False)
+def quote(operand: Any) -> str:
+    """Return an operand as JSON, at most 200 characters."""
+    text = json.dumps(operand, ensure_ascii=False)
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
@@ -101,7 +97,7 @@ _WITHOUT_INPUT: Final = {
 
 
 def describe_errors(error: ValidationError, root: str, *, for_log: bool = False) -> str:
-    """Return one line per error: its place, from `root` on, and the problem. Values are never quoted.
+    """Return one line per error: its place, from `root` on, and the problem.
 
     `for_log`: without texts of the author's validators, which may quote values, and names that a client made.
     """

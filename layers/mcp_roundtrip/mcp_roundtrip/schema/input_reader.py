@@ -1,8 +1,7 @@
 """Validation that accepts exactly the JSON that the advertised JSON Schema accepts.
 
-For plain types, pydantic's strict mode decides as the JSON Schema does, so most calls never build one. For
-others the JSON Schema decides, and pydantic makes the typed value. `docs/reference/accepted-values.md` lists
-the exceptions.
+For plain types, pydantic's strict mode decides as the JSON Schema does, so most calls build none. For others
+the JSON Schema decides, and pydantic makes the typed value. Exceptions: `docs/reference/accepted-values.md`.
 """
 
 from __future__ import annotations
@@ -41,20 +40,18 @@ from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
-
 MAX_CONVERSIONS: Final = 1_000
 MAX_PARSED_VALUES: Final = 20_000
 """Texts that are read as JSON, and values in them."""
 
 
 class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
-    """Reads JSON objects that a JSON Schema accepts. Their name in messages is `root`.
+    """Reads JSON objects, in messages `root`, that a JSON Schema, in messages `schema_name`, accepts.
 
-    `json_schema` returns what was advertised. It is called only when a value needs it. Its name in messages
-    is `schema_name`.
+    `json_schema` returns the advertised schema, and is called only when a value needs it.
 
-    Clients send null or "" for what was left out. A member in `optional` counts as left out then, if the JSON
-    Schema refuses its value. A member in `nullable` may be null.
+    Clients send null or "" for members that a user left out. Such a value of a member in `optional` counts as
+    left out if the JSON Schema refuses it. A member in `nullable` may be null.
     """
 
     json_schema: Callable[[], Mapping[str, Any]]
@@ -64,10 +61,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
     schema_name: str = "inputSchema"
 
     def read(self, raw: Mapping[str, Any], *, is_lenient: bool = False) -> Any:
-        """Return the value of `raw`, which is JSON data. Raises InvalidValue.
-
-        `is_lenient`: if `raw` is refused, JSON is read from texts that the JSON Schema refuses.
-        """
+        """Return the value of JSON data. `is_lenient`: refused texts may hold JSON. Raises InvalidValue."""
         try:
             return self._read(raw)
         except InvalidValue:
@@ -80,9 +74,9 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         """Return an invalid object with JSON data in place of texts that hold it and that the schema refuses.
 
         A text that holds a text, or no JSON, stays. The result may be invalid. It is explained again after
-        each change, until that has taken half a second: a model may write an object as text whose members are
-        text again, and of a long input only the first problem is known. An object with half of a surrogate
-        pair cannot be explained, so it stays as it is then.
+        each change, for half a second at most: a model may write an object as text whose members are text
+        again, and of a long input only the first problem is known. An object with half of a surrogate pair
+        cannot be explained, and is not changed further.
         """
         changed = deepcopy(dict(raw))
         work_left, values_left, before = MAX_EXPLANATION_WORK, MAX_PARSED_VALUES, 0
@@ -123,15 +117,12 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
 
     @cached_property
     def validator(self) -> SchemaValidator:
-        """The validator by the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
+        """The validator of the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
         return compile_schema(self.json_schema(), self.schema_name)
 
 
 class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
-    """Reads JSON objects as values of a type.
-
-    Raises DefinitionError for a type that JSON cannot hold or that cannot be checked in bounded time.
-    """
+    """Reads JSON objects as values of a type. Raises DefinitionError for an unusable type."""
 
     types: TypeAdapter[Any]
 
@@ -180,10 +171,7 @@ def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
 
 
 def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]:
-    """Return an object in which 2.0 is 2, and its JSON text: a JSON Schema does not tell them apart.
-
-    Raises InvalidValue, also for half of a surrogate pair.
-    """
+    """Return an object in which 2.0 is 2, as in a JSON Schema, and its JSON text. Raises InvalidValue."""
     value = dict(raw)
     try:
         text = compact_json(value)

@@ -1,7 +1,6 @@
 """Why a JSON Schema refuses JSON data: the places, and what should be there. Values are never quoted.
 
-The validator has decided that the data is invalid. It is asked for the errors within references and
-alternatives, until that has taken half a second.
+The validator is asked for the errors within references and alternatives, for half a second at most.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 
 ValuePath = tuple[str | int, ...]
 Problem = tuple[ValuePath, str]
-"""The path in the value, and a message that says what should be there."""
+"""The path in the value, and what should be there."""
 
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
 
 
 def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> SchemaValidator:
-    """Compile a schema: see `SchemaValidator.compile`. Plain types need no validator."""
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # jsonschema-rs takes 4 ms
+    """Compile a schema: see `SchemaValidator.compile`."""
+    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # 4 ms; plain types need none
 
     return SchemaValidator.compile(schema, name)
 
@@ -58,11 +57,10 @@ class _Place(Struct, frozen=True, eq=False):
     path: ValuePath
 
     def at(self, pointer: str) -> _Place:
-        """Return the place of another subschema for the same part."""
         return _Place(pointer, self.value, self.path)
 
     def part(self, steps: Iterable[str | int]) -> _Place:
-        """Return the place of a part. jsonschema-rs gives the name "01" as 1, and leaves out the name ""."""
+        """Follow a path of jsonschema-rs, which has the name "01" as 1, and leaves out the name ""."""
         value, path = self.value, self.path
         for step in steps:
             if isinstance(value, dict) and isinstance(step, int):
@@ -77,9 +75,9 @@ class _Place(Struct, frozen=True, eq=False):
 
 
 class _Alternative(Struct, frozen=True, eq=False):
-    """What one alternative refuses: how much, and what it demands. The errors hold copies of the value.
+    """The number of errors of an alternative, and their texts: the errors hold copies of the value.
 
-    `other_type` is its text for a value of another type, `members` the texts for members with a wrong value.
+    `other_type` is the text about a value of another type, `members` those about members with a wrong value.
     """
 
     place: _Place
@@ -89,7 +87,7 @@ class _Alternative(Struct, frozen=True, eq=False):
 
 
 class Explanation(Struct, eq=False):
-    """One explanation. The value may not change during it: its parts are known by `id`."""
+    """Explains one value, whose parts are known by `id`: it must not change."""
 
     validator: SchemaValidator
     work_left: int = MAX_EXPLANATION_WORK
@@ -100,7 +98,6 @@ class Explanation(Struct, eq=False):
         return self._reasons(_Place("#", value, ()))
 
     def _reasons(self, place: _Place) -> Iterator[Problem]:
-        """Yield the problems of a value that a subschema refuses."""
         found = False
         for error in _without_consequences(self._errors(place)):
             part = place.part(error.instance_path)
@@ -117,7 +114,6 @@ class Explanation(Struct, eq=False):
         return self.validator.errors(place.pointer, place.value) if self.work_left > 0 else []
 
     def _problems(self, error: ValidationError, place: _Place) -> Iterator[Problem]:
-        """Yield what an error about the value at a place says."""
         path = place.path
         match error.kind.name, error.kind.as_dict():
             case "required", {"property": name}:
@@ -153,7 +149,7 @@ class Explanation(Struct, eq=False):
     def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest.
 
-        If each of them demands another value of one member, such as a discriminator, these are the problem.
+        If each alternative demands another value of one member, such as a discriminator, that is the problem.
         """
         path = branches[0].path
         tried = [self._try(each) for each in branches]
@@ -192,7 +188,7 @@ class Explanation(Struct, eq=False):
 
 
 def _refused_by_all(alternatives: Sequence[_Alternative]) -> str | int | None:
-    """Return the name of a member whose value each of several alternatives refuses."""
+    """Return a member whose value each of several alternatives refuses, or None."""
     if len(alternatives) < 2:
         return None
     first, *others = alternatives
@@ -204,12 +200,11 @@ def _any_of(texts: Iterable[str]) -> str:
 
 
 def _text(error: ValidationError) -> str:
-    """Return what the keyword demands that refuses a value."""
     return keyword_text(error.kind.name, next(iter(error.kind.as_dict().values()), None))
 
 
 def _without_consequences(errors: list[ValidationError]) -> list[ValidationError]:
-    """Return the errors, without others of a value that has the wrong type; unknown members come last."""
+    """Leave out other errors of a value of the wrong type. Unknown members come last."""
     of_type: dict[tuple[str | int, ...], ValidationError] = {}
     for error in sorted(errors, key=lambda each: each.kind.name != "type"):
         if error.kind.name in _OF_TYPE:  # an enum says more than its type

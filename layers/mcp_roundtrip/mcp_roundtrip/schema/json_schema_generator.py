@@ -1,4 +1,4 @@
-"""pydantic's JSON Schema without generated titles, and with constraints that pydantic leaves out."""
+"""JSON Schemas by pydantic, without generated titles, and with constraints that pydantic leaves out."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from pydantic_core import core_schema
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.patterns import check_patterns
-from mcp_roundtrip.schema.subschemas import nodes
+from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
-"""The pattern of a string that represents a number."""
 
 _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _HOUR: Final = "([01][0-9]|2[0-3]):[0-5][0-9]"
@@ -32,7 +31,7 @@ _KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {
 
 
 class JsonSchemaGenerator(GenerateJsonSchema):
-    """Keeps only titles that the author wrote; a title `Name` for `name` costs the model tokens."""
+    """Keeps only titles that the author wrote: a title `Name` for `name` costs the model tokens."""
 
     # A default that JSON cannot hold is left out of the schema, without a warning.
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
@@ -88,17 +87,15 @@ class JsonSchemaGenerator(GenerateJsonSchema):
 
     def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
         if self.mode == "validation" and schema.get("tz_constraint") != "aware":
-            return {
-                "type": "string",
-                "pattern": f"^{_TIME}(Z|[+-]{_HOUR})?$",
-            }  # the format demands a time zone
+            # The format would demand a time zone.
+            return {"type": "string", "pattern": f"^{_TIME}(Z|[+-]{_HOUR})?$"}
         return self._of_every_value(super().time_schema(schema), schema)
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
         return self._of_every_value(super().timedelta_schema(schema), schema)
 
     def _of_every_value(self, made: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
-        """Leave out the format of results that do not always have it: a time zone, whole seconds."""
+        """Leave out a format that not every result has: a time zone, whole seconds."""
         if self.mode == "serialization" and schema.get("tz_constraint") != "aware":
             made.pop("format", None)
         return made
@@ -132,11 +129,7 @@ def build_json_schema(
     mode: JsonSchemaMode = "validation",
     generator: type[GenerateJsonSchema] = JsonSchemaGenerator,
 ) -> dict[str, Any]:
-    """Return the JSON Schema 2020-12 of the adapter's type, with `type` first.
-
-    Raises DefinitionError for a pattern that clients cannot compile, for a limit that is infinite, and for a
-    schema that makes too many checks of a client's value.
-    """
+    """Return the JSON Schema 2020-12 of the adapter's type, with `type` first. Raises DefinitionError."""
     schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
     check_patterns(schema)
     _remove_infinite_annotations(schema)
@@ -148,7 +141,7 @@ def build_json_schema(
 def _remove_infinite_annotations(schema: JsonSchemaValue) -> None:
     if _is_json(schema):
         return
-    for part in nodes(schema):
+    for part in subschemas(schema):
         for keyword in ("default", "examples"):
             if not _is_json(part.get(keyword)):
                 del part[keyword]

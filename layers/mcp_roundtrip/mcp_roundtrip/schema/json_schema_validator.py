@@ -1,7 +1,7 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
-Its errors are those of a copy of the schema, in which each reference and each group of alternatives is one
-check without errors of its own: those of alternatives within alternatives would take exponential time.
+Errors are those of a copy of the schema, in which each reference and each group of alternatives is one check
+without errors of its own: those of alternatives within alternatives would take exponential time.
 `json_schema_errors` asks for the errors within, one after the other.
 """
 
@@ -24,8 +24,8 @@ from mcp_roundtrip.schema.subschemas import (
     REFERENCES,
     dialect_of,
     escaped,
-    nodes,
     resolve,
+    subschemas,
 )
 from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size
 
@@ -38,10 +38,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     @classmethod
     def compile(cls, schema: Mapping[str, Any], name: str = "schema") -> Self:
-        """Compile a schema of one of `DIALECTS`, with formats asserted. `name` is its name in messages.
-
-        Raises DefinitionError for what the dialect does not allow, and for a `$ref` to nothing.
-        """
+        """Compile a schema, in messages `name`, with formats asserted. Raises DefinitionError."""
         try:
             return cls(schema, _compile(schema))
         except jsonschema_rs.ValidationError as error:
@@ -53,11 +50,11 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             raise DefinitionError(f"{place}: {problem}") from None
 
     def is_valid(self, value: Any) -> bool:
-        """Return whether JSON data is valid. Its text is Unicode (see `exact_input`)."""
+        """Return whether JSON data is valid. It must not have half of a surrogate pair."""
         return self.whole.is_valid(value)
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-        """Return an object; leave out each of the named members whose value is refused."""
+        """Leave out each of the named members whose value is refused."""
         found = {name: self.errors("#", {name: value[name]}) for name in names}
         refused = {name for name, errors in found.items() if any(each.instance_path for each in errors)}
         return {name: each for name, each in value.items() if name not in refused}
@@ -65,7 +62,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     def errors(self, pointer: str, value: Any) -> list[jsonschema_rs.ValidationError]:
         """Return the errors of JSON data by the subschema of `shallow` at a pointer.
 
-        They are all if there are not many, else the first: each error has a copy of the invalid part.
+        If there may be many, return only the first: each error has a copy of the invalid part.
         """
         is_moved = pointer in self.shallow.get("$defs", ())
         validator = self._part(f"#/$defs/{escaped(pointer)}" if is_moved else pointer)
@@ -81,7 +78,6 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     @cached_property
     def costs(self) -> SchemaCosts:
-        """What bounds the time of checking and explaining."""
         return SchemaCosts(self.schema)
 
     @cached_property
@@ -95,7 +91,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     @cached_property
     def _registry(self) -> jsonschema_rs.Registry:
-        return jsonschema_rs.Registry([(_ROOT, _asserted(self.schema)), (_SHALLOW, self.shallow)])
+        return jsonschema_rs.Registry([(_ROOT, _with_own_formats(self.schema)), (_SHALLOW, self.shallow)])
 
     def _part(self, pointer: str) -> jsonschema_rs.Validator | None:
         """Return the validator of a subschema of `shallow`; None if there is no such place."""
@@ -112,7 +108,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validator:
     dialect: type[jsonschema_rs.Validator] = getattr(jsonschema_rs, DIALECTS[dialect_of(schema)])
     return dialect(
-        _asserted(schema),
+        _with_own_formats(schema),
         # The default engine backtracks. A document of the network is never fetched.
         pattern_options=jsonschema_rs.RegexOptions(),
         validate_formats=True,
@@ -121,27 +117,24 @@ def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validat
     )
 
 
-def _asserted(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with other keywords beside formats that jsonschema-rs does not know, or not in bounds.
-
-    With a format in Python, jsonschema-rs takes memory for each member that it checks.
-    """
-    if not any(str(node.get("format")) in _FORMATS for node in nodes(schema)):
+def _with_own_formats(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace formats by keywords. For formats in Python, jsonschema-rs takes memory for each member."""
+    if not any(str(node.get("format")) in _FORMATS for node in subschemas(schema)):
         return dict(schema)
     copied = deepcopy(dict(schema))
-    for node in [*nodes(copied)]:
+    for node in [*subschemas(copied)]:
         if str(node.get("format")) in _FORMATS:
             node["allOf"] = [*node.get("allOf", ()), _FORMATS[node.pop("format")]]
     return copied
 
 
 def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
-    copied = deepcopy(_asserted(schema))
-    targets = {str(node.get("$ref")) for node in nodes(copied)}
+    copied = deepcopy(_with_own_formats(schema))
+    targets = {str(node.get("$ref")) for node in subschemas(copied)}
     # A reference may lead into alternatives, which are moved.
     moved = {each: resolve(copied, each) for each in targets if re.search("/(any|one)Of/", each)}
     is_hidden = any(name in dialect_of(schema) for name in _ONLY_REFERENCE)
-    for node in [*nodes(copied)]:
+    for node in [*subschemas(copied)]:
         groups = {keyword: node.pop(keyword) for keyword in _GROUPS if keyword in node}
         references = {keyword: f"{_ROOT}{node.pop(keyword)}" for keyword in REFERENCES if keyword in node}
         if references and is_hidden:
@@ -158,7 +151,7 @@ _ROOT: Final = "json-schema:///root"
 _SHALLOW: Final = "json-schema:///shallow"
 
 MAX_ERRORS: Final = 40_000
-"""The most errors that are collected, of 1 KB each, with a copy of the invalid part."""
+"""The most errors that are collected, of 1 KB and a copy of the invalid part each."""
 
 _GROUPS: Final = ("anyOf", "oneOf")
 _NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "description", "examples", "$id", "id")

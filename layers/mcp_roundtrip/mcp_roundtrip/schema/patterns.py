@@ -1,8 +1,8 @@
 """Patterns: the regular expressions of ECMA-262 with the flag `u`, matched in bounded time.
 
-Clients compile the patterns of a schema, and some lose every tool if they cannot compile one. Look-around and
-back-references are refused, because they cannot be matched in linear time. So are `&&`, `--`, `~~` and an
-unescaped `[` in a class, which the engine reads as operators and ECMA-262 as characters.
+Some clients lose every tool if they cannot compile one pattern. Look-around and back-references are refused,
+because they cannot be matched in linear time. So are `&&`, `--`, `~~` and an unescaped `[` in a class, which
+the engine reads as operators and ECMA-262 as characters.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from functools import lru_cache
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import nodes, patterns_of
+from mcp_roundtrip.schema.subschemas import patterns_of, subschemas
 
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""
 
 BASE64: Final = "^([A-Za-z0-9+/_-]{4})*([A-Za-z0-9+/_-]{2}(==)?|[A-Za-z0-9+/_-]{3}=?)?$"
-"""The pattern of the format `base64`. pydantic skips what is no Base64: it reads "%%" as no bytes."""
+"""The pattern of the format `base64`. pydantic would skip other characters: it reads "%%" as no bytes."""
 
 _PROPERTY: Final = (
     r"(?:Script|sc|Script_Extensions|scx|General_Category|gc)=\w+|[LMNPSZC][a-z]?|(?:[A-Z][a-z]+_)?(?:Letter|Mark"
     r"|Number|Symbol|Punctuation|Separator)|Any|ASCII|Alphabetic|Lowercase|Uppercase|White_Space|Emoji|ID_Start|ID_Continue"
 )
-"""Properties of characters that ECMA-262 has. The engine knows others, such as a script without `Script=`."""
+"""The properties of ECMA-262. The engine knows others, such as a script without `Script=`."""
 
 _SET: Final = rf"\\[dDsSwW]|\\[pP]\{{(?:{_PROPERTY})\}}"
 _CHARACTER: Final = (
@@ -56,19 +56,18 @@ NOT_COMPILED: Final = (
     "is not compiled by the engine, or too large to match long texts; write it as JavaScript reads it, with "
     "`+` or `*` in place of large counts, and check what needs look-around in the function"
 )
-"""Why a pattern is refused that pydantic or the engine of the JSON Schema cannot compile."""
 
 
 def check_patterns(schema: Mapping[str, Any]) -> None:
     """Raise DefinitionError for a pattern of a finite JSON Schema that clients or the engine cannot use."""
-    found = {pattern for node in nodes(schema) for pattern in patterns_of(node)}
+    found = {pattern for node in subschemas(schema) for pattern in patterns_of(node)}
     for pattern in sorted(found):
         if problem := pattern_problem(pattern):
             raise DefinitionError(f"the pattern {pattern!r} {problem}")
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why clients or the engine would not compile a pattern, with a remedy; None if they would."""
+    """Return why clients or the engine cannot use a pattern, with a remedy, or None."""
     problem = syntax_problem(pattern)
     return problem or (NOT_COMPILED if pattern_size(pattern) > MAX_PATTERN_SIZE else None)
 
@@ -94,7 +93,7 @@ def pattern_size(pattern: str) -> int:
 def syntax_problem(pattern: str) -> str | None:
     """Return which part of a pattern ECMA-262 or the engine does not have, with a remedy, or None.
 
-    Counts in the wrong order, parentheses that do not match and equal names of groups are left to the engine.
+    The engine itself checks the order of counts, the parentheses, and the names of groups.
     """
     tokens = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
     at, before = 0, ""

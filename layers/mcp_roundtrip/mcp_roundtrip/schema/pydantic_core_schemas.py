@@ -1,8 +1,8 @@
-"""The core schemas of pydantic: iteration, changed copies, definitions, text, and which are plain.
+"""The core schemas of pydantic: iteration, changed copies, definitions, and which are plain.
 
-For a plain type, pydantic alone decides as the JSON Schema does, so that a call needs no JSON Schema. Plain
-types are text, numbers, booleans and enumerations of text, and lists, dicts and records of these. A type with
-an alias, a validator, a serializer or a format, and any other type, is not plain.
+A plain type needs no JSON Schema, because pydantic accepts the same values. Plain types are text, numbers,
+booleans and enumerations of text, and lists, dicts and records of these, without an alias, a validator, a
+serializer or a format.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _WITHOUT_SCHEMAS: Final = frozenset(
 """Members of core schemas that contain no schemas for validation."""
 
 _MEMBERS_BY_NAME: Final = frozenset({"fields", "choices"})
-"""Members of core schemas that map names, which the author chose, to schemas."""
+"""Members of core schemas that map names of the author to schemas."""
 
 
 def children(schema: CoreSchema) -> Iterator[tuple[str, CoreSchema]]:
-    """Yield the schemas directly in the schema, those of fields with the name of the field."""
+    """Yield the schemas directly in the schema, with the name of the field, or ""."""
     for member, value in schema.items():
         if member in _WITHOUT_SCHEMAS:
             continue
@@ -50,7 +50,7 @@ def nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
 def transform(schema: Any, change: Callable[[dict[str, Any], CoreSchema], dict[str, Any]]) -> Any:
     """Return a copy of a core schema in which `change` has replaced each schema, the inner ones first.
 
-    `change` gets the copy of a schema with its inner ones replaced, and the schema itself.
+    `change` takes a copy with the inner ones replaced, and the original.
     """
     if isinstance(schema, (list, tuple)):
         return type(schema)(transform(each, change) for each in schema)
@@ -68,7 +68,7 @@ def transform(schema: Any, change: Callable[[dict[str, Any], CoreSchema], dict[s
 
 
 def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
-    """Return the definitions of a schema by their references."""
+    """Return the definitions in a schema by their references."""
     return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
 
 
@@ -103,7 +103,7 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
 """The members that a plain core schema may have, by its type. Members that are false do not count."""
 
 MAX_PLAIN_FIELDS: Final = 50
-"""Fields of a plain record: `{}` has an error of 1,000 bytes for each, and a short list has many of these."""
+"""Fields of a plain record. `{}` has an error of 1 KB for each, and a short list may have many `{}`."""
 
 _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated"})
 """Keywords of JSON Schema that refuse no value."""
@@ -112,7 +112,7 @@ _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated
 def is_plain_to_read(schema: CoreSchema) -> bool:
     """Return whether strict mode reads exactly what the JSON Schema accepts, if 2.0 is written 2."""
     inner = [node for each in definitions_of(schema).values() for node in nodes(each)]
-    # A definition that refers to another one may be recursive. Each level of an input would add errors.
+    # A definition that refers to another one may be recursive, and each level would add errors.
     is_flat = all(node["type"] != "definition-ref" for node in inner)
     return is_flat and all(map(_is_plain, nodes(schema)))
 
@@ -141,7 +141,7 @@ def _is_plain(schema: CoreSchema) -> bool:
 
 
 def _has_missing(enumeration: type[Enum]) -> bool:
-    """Return whether an enumeration may take other values than those of its members."""
+    """Return whether an enumeration may accept other values than those of its members."""
     missing: Any = enumeration._missing_
     return missing.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]  # typed as a function
 

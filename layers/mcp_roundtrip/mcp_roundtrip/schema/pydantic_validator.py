@@ -1,16 +1,15 @@
 """pydantic's validator for data that a JSON Schema has accepted: it makes the typed value.
 
-The JSON Schema decides what counts. pydantic would decide some things differently, or take long for them, so
-its core schema is changed:
+pydantic's core schema is changed so that it accepts what the JSON Schema accepts, in bounded time:
 
 - A union takes an alternative whose JSON Schema accepts the value. pydantic takes true for 1, and 1.0 for
   true, and reads more: a `datetime` without a time zone, a `timedelta` from "1 day", a set with repeated
-  items. In `datetime | str` it would take the first for a text.
+  items. In `datetime | str` it would read some texts as a `datetime`.
 - Two names of an object that are one key, such as "1" and "1.0" of a `dict[float, ...]`, are refused.
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
-- Memory and time grow with the size of an input only: different values with one hash are limited, of which a
-  set takes quadratic time, values in strings of JSON, and time to choose alternatives.
+- Different values with one hash, for which a set takes quadratic time, values in strings of JSON, and the
+  time to choose alternatives are limited.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"
 """Types of keys of which each has one name in JSON."""
 
 _ALSO_NUMBERS: Final = frozenset({"date", "datetime", "time", "timedelta"})
-"""Types of which pydantic reads numbers, too: it would take 1.0 for a datetime in `datetime | int`."""
+"""Types that pydantic also reads from numbers: it would take 1.0 for a datetime in `datetime | int`."""
 
 _JSON_KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("int", "float", "bool", "none"), "number"),
@@ -58,7 +57,7 @@ _JSON_KINDS: Final[Mapping[str, str]] = {
         ("str", "bytes", "date", "datetime", "time", "timedelta", "uuid", "url", "decimal"), "string"
     ),
 }
-"""Types of core schemas -> what they read. Others may read anything."""
+"""Types of core schemas -> the JSON that they read. Others may read any."""
 
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
@@ -72,10 +71,7 @@ class _TooManyChoices(Exception):
 def typed_validator(
     schema: CoreSchema, patterns: Collection[str] = (), *, config: Any = None
 ) -> SchemaValidator:
-    """Return the validator for a type with its pydantic configuration.
-
-    `patterns` are those that the values' JSON Schema has checked.
-    """
+    """Return the validator for a type. `patterns` are those that the JSON Schema has checked."""
     changed = transform(schema, _Changes(patterns, definitions_of(schema)).change)
     # Otherwise models use the validators that they have, without the changes.
     return SchemaValidator(changed, config, _use_prebuilt=False)
@@ -123,10 +119,7 @@ class _Changes(Struct, frozen=True):
         return schema
 
     def _checked_choices(self, changed: Mapping[str, Any], union: CoreSchema) -> list[tuple[Any, str]]:
-        """Return the changed choices of a union, each for those values only that its JSON Schema accepts.
-
-        A choice stays as it is if no other reads its values.
-        """
+        """Let each choice read only what its JSON Schema accepts, unless no other choice reads the value."""
         choices = [choice for _, choice in children(union)]
         labels = [each[1] if isinstance(each, tuple) else self._label(each) for each in union["choices"]]
         kinds = [self._json_kind(each) for each in choices]
@@ -141,7 +134,7 @@ class _Changes(Struct, frozen=True):
         return list(zip(found, labels, strict=True))
 
     def _accepts(self, schema: Any) -> Accepts:
-        """Return the check by the JSON Schema of a type, which the first value compiles."""
+        """Return the check by the JSON Schema of a type, which is compiled for the first value."""
         whole = {"type": "definitions", "schema": schema, "definitions": [*self.definitions.values()]}
         compiled = cache(lambda: _json_schema_validator(whole))
 
@@ -170,7 +163,7 @@ class _Changes(Struct, frozen=True):
 
 
 def _json_schema_validator(schema: Any) -> Any:
-    """Return the validator by the JSON Schema of a type; None if that is the author's."""
+    """Return the validator of the JSON Schema of a type; None if pydantic cannot describe the type."""
     try:
         return compile_schema(JsonSchemaGenerator().generate(schema))
     except PydanticUserError:
@@ -221,19 +214,17 @@ ERROR_US: Final = 20
 
 
 class _Counts(Struct):
-    """What one input has: values by their hashes, values in strings of JSON, time to choose alternatives."""
-
     by_hash: dict[int, set[int]] = field(default_factory=dict)
     json_values: int = 0
     choosing_us: int = 0
 
 
 _counts: ContextVar[_Counts | None] = ContextVar("counts", default=None)
-"""Those of the client's input that is read; None while a value of the author is read."""
+"""The counts of a client's input; None while a value of the author is read."""
 
 
 def _limit_collisions(value: Any) -> Any:
-    """Return a value for a set, or a key. Raises PydanticCustomError for too many that have its hash."""
+    """Return a value for a set, or a key. Raises PydanticCustomError for too many with its hash."""
     counts = _counts.get()
     # A small integer is its own hash, so two of them do not collide.
     if counts is None or isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):

@@ -1,8 +1,7 @@
 """Cached pydantic TypeAdapters, and values as JSON.
 
 A value is serialized once, to text, and its data is read from that text: an author's serializers may have
-effects, and may return something else the second time. The text has also what data would lose: NaN, and two
-members of an object that have one name. Messages name the part of a value that JSON cannot hold.
+effects, and may return something else the second time. Only the text shows two members with one name.
 """
 
 from __future__ import annotations
@@ -32,18 +31,14 @@ TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
 
 JsonResult = tuple[Any, str]
-"""JSON data, and the JSON text on one line that it was read from."""
-
+"""JSON data, and the JSON text on one line from which it was read."""
 
 # Bytes that are not UTF-8 survive a round trip, unless a type configures its own encoding.
 _BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
 def type_adapter(annotation: Any, *, base64_bytes: bool = False) -> TypeAdapter[Any]:
-    """Return the cached TypeAdapter of `annotation`; with `base64_bytes` it writes bytes as Base64.
-
-    It takes no boolean for a number. Raises one of `TYPE_ERRORS` for a type that pydantic does not know.
-    """
+    """Return the cached TypeAdapter, which takes no boolean for a number. Raises one of `TYPE_ERRORS`."""
     try:
         hash(annotation)
     except TypeError:  # metadata may have no hash, as in Annotated[int, {...}]
@@ -74,19 +69,12 @@ _cached = lru_cache(maxsize=512)(_build)
 
 
 def to_json(value: Any, *, by_alias: bool = True) -> JsonResult:
-    """Serialize a value of any type.
-
-    Raises ValueError (PydanticSerializationError is one) for a value that JSON cannot hold: NaN, Infinity,
-    half of a surrogate pair. Raises RepeatedName.
-    """
+    """Serialize a value of any type. Raises ValueError, such as RepeatedName, if JSON cannot hold it."""
     return read_written(pydantic_core.to_json(value, by_alias=by_alias), value, type_adapter(Any))
 
 
 def read_written(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult:
-    """Return the data in the text that pydantic wrote for a value of the type.
-
-    Raises ValueError, of which RepeatedName is one.
-    """
+    """Return the data in the text that pydantic wrote. Raises ValueError, such as RepeatedName."""
     data = _DECODER.decode(text.decode())
     # pydantic replaces NaN by null. If a serializer of the author did, the Python values have no NaN either.
     if _is_replaced(text, value) and _is_beyond_json(types.dump_python(value, warnings=False)):
@@ -95,10 +83,7 @@ def read_written(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult
 
 
 def read_plain(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult:
-    """Return the data in the text of a value whose type is plain: no two members have one name.
-
-    Raises ValueError.
-    """
+    """Return the data in the text of a value of a plain type: no name is repeated. Raises ValueError."""
     if _is_replaced(text, value):
         raise ValueError("not JSON")
     return msgspec.json.decode(text), text.decode()
@@ -145,18 +130,16 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=unique_members, parse_const
 
 
 def locate_unserializable(value: Any, root: str) -> str:
-    """Return `, at root.a[0]: Thing` for the first, innermost value that JSON cannot hold, or "" for JSON.
-
-    Only the type of that value is named, and what to do about bytes.
-    """
+    """Return `, at root.a[0]: Thing` for the first, innermost value that JSON cannot hold, or "" for JSON."""
     if _is_json(value):
         return ""
     path: list[str | int] = []
     while len(path) < MAX_DEPTH:  # a value may contain itself
-        step = next(((at, member) for at, member in _members(value) if not _is_json(member)), None)
+        parts = () if isinstance(value, Set) else members(value)  # a set has no order
+        step = next((part for part in parts if not _is_json(part[1])), None)
         if step is None:
             break
-        path.append(step[0])
+        path.append(_path_step(step[0]))
         value = step[1]
     return f", at {format_location(root, path)}: {_describe(value)}"
 
@@ -196,10 +179,6 @@ def _is_json(value: Any) -> bool:
     except Exception:  # an author's serializer may raise anything
         return False
     return True
-
-
-def _members(value: Any) -> Iterable[tuple[str | int, Any]]:
-    return [] if isinstance(value, Set) else [(_path_step(name), member) for name, member in members(value)]
 
 
 def _path_step(name: Any) -> str | int:

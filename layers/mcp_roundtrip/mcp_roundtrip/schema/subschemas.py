@@ -1,4 +1,4 @@
-"""The dialect of a JSON Schema, iteration over its subschemas, within bounds, and their patterns."""
+"""The dialect of a JSON Schema, its subschemas, and their patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIALECTS: Final = {
     "http://json-schema.org/draft-06/schema": "Draft6Validator",
     "http://json-schema.org/draft-04/schema": "Draft4Validator",
 }
-"""Supported values of `$schema`, and jsonschema-rs's class for each."""
+"""Supported values of `$schema` -> the class of jsonschema-rs."""
 
 # basic/index "Composition-Keyword Resource Use" asks for bounds.
 MAX_SCHEMA_DEPTH: Final = 64
@@ -37,15 +37,12 @@ REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def dialect_of(schema: Mapping[str, Any]) -> str:
-    """Return the `$schema` of a schema, or that of MCP."""
+    """Return the `$schema` of a schema, or MCP's default."""
     return str(schema.get("$schema", DEFAULT_DIALECT)).removesuffix("#")
 
 
-def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every object that may be used as a schema, also under unknown keywords: a `$ref` may point there.
-
-    Raises DefinitionError for a schema that is nested too deeply or has too many subschemas.
-    """
+def bounded_subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each object that a `$ref` may use, also under unknown keywords. Raises DefinitionError."""
     waiting: list[tuple[int, Any]] = [(0, root)]
     count = 0
     while waiting:
@@ -77,12 +74,12 @@ def resolve(root: Mapping[str, Any], reference: Any) -> Any:
 
 
 def escaped(name: str) -> str:
-    """Return a name as a step of a JSON pointer in a URI (RFC 6901, section 6)."""
+    """Return a name as a step of a JSON pointer in a URI (RFC 6901 §6)."""
     return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
 
 
-def nodes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield what `subschemas` yields, of a schema that is known to be finite."""
+def subschemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what `bounded_subschemas` yields, of a schema that is within the bounds."""
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()

@@ -1,6 +1,6 @@
 """Types that are refused when a tool or a question is defined.
 
-No JSON is a value of them, or checking a client's value takes unbounded time, or runs what the client sends.
+JSON has no value of the type, or checking a client's value takes unbounded time, or runs what a client sends.
 """
 
 from __future__ import annotations
@@ -22,14 +22,11 @@ _PATTERN_COMPILERS: Final = frozenset(
 
 _NEVER_HASHABLE: Final = frozenset({"list", "set", "dict", "typed-dict"})
 _NEVER_TEXT: Final = _NEVER_HASHABLE | {"frozenset", "tuple", "named-tuple", "model", "dataclass", "none"}
-"""Types of core schemas that no set can hold, and that no name of a JSON object is read as."""
+"""Types of core schemas that no set can hold, and to which no name of a JSON object is converted."""
 
 
 def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
-    """Raise DefinitionError for a type that a client's JSON cannot be read as.
-
-    `noun` is what its members are called, such as "parameter".
-    """
+    """Raise DefinitionError for an unusable type. `noun` is what the message calls its members."""
     for path, problem in _problems(schema, (), definitions_of(schema), is_python_re=False):
         inner = f", member {'.'.join(path[1:])!r}" if path[1:] else ""
         raise DefinitionError(f"{noun} {path[0]!r}{inner}: {problem}" if path else problem)
@@ -71,7 +68,7 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
 
 
 def _defined(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return the definition that a schema refers to: pydantic has one for a type that occurs twice."""
+    """Return the definition that a schema refers to, as for a type that occurs twice."""
     return definitions.get(schema.get("schema_ref", ""), schema)
 
 
@@ -95,7 +92,7 @@ def _literal_problem(expected: list[Any]) -> str | None:
 
 
 def _keys_problem(keys: CoreSchema) -> str | None:
-    """Return why no name of a JSON object is a key; None if some are. Numbers are read from names."""
+    """Return why no name of a JSON object is a key, or None. pydantic reads numbers from names."""
     if keys.get("type") in _NEVER_TEXT and not keys.get("root_model"):
         return f"the names of a JSON object are text, and never {_name(keys)}; write a list of objects"
     values = keys.get("expected") or [each.value for each in keys.get("members", ())]
@@ -105,7 +102,6 @@ def _keys_problem(keys: CoreSchema) -> str | None:
 
 
 def _items_problem(items: CoreSchema) -> str | None:
-    """Return why no set can hold a value of a type."""
     cls = items.get("cls")  # of a model or a dataclass
     if items.get("type") in _NEVER_HASHABLE or (cls is not None and cls.__hash__ is None):
         return f"a set cannot hold {_name(items)}, which has no hash; write a list"

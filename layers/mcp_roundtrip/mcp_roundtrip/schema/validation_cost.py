@@ -1,8 +1,8 @@
 """Bounds on the time that a JSON Schema takes for a value.
 
-A schema has a cost, the number of checks that it makes of one value, and a value has a size. Their product is
-the work, in units of 25 ns. Composition multiplies: if both alternatives of an `anyOf` lead to one `$ref`,
-the target is checked twice, and on the next level four times.
+The cost of a schema, the number of checks that it makes of one value, times the size of a value is the work,
+in units of 25 ns. Composition multiplies: if both alternatives of an `anyOf` lead to one `$ref`, the target
+is checked twice, and on the next level four times.
 
 The engine of patterns (Rust's `regex`, in jsonschema-rs) never backtracks: its time is at most the length of
 the text times the size of the compiled pattern.
@@ -26,19 +26,19 @@ from mcp_roundtrip.schema.subschemas import (
     DATA_KEYWORDS,
     MAP_KEYWORDS,
     REFERENCES,
-    nodes,
     patterns_of,
     resolve,
+    subschemas,
 )
 
 MAX_COST: Final = 4000
 """Checks of one value, for which 10,000 values take a second."""
 
 MAX_WORK: Final = 40_000_000
-"""Checks of a schema times the size of a value."""
+"""Checks of a schema times the size of a value: 1 s."""
 
 SHORT_INPUT: Final = 4_096
-"""Characters of JSON text. Its size is at most twice as much, so no schema needs `MAX_WORK` for it."""
+"""Characters of JSON text. The size is at most twice as much, so no schema needs `MAX_WORK` for it."""
 
 MAX_MATCHING: Final = 2_500_000_000
 """Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
@@ -55,18 +55,18 @@ _WEIGHTS: Final = {
 
 _CONTAINER: Final = 60
 _OPTIONS: Final = 3
-"""Options of an `enum` for one check. An array or object is as many as 60 of them."""
+"""Options of an `enum` for one check. An array or object counts as 60 options."""
 
 _NOT_CHECKED: Final = DATA_KEYWORDS | {"$defs", "definitions"}
 
 _BYTES_PER_STATE: Final = 16
-"""A compiled pattern has fewer states than its bytes divided by this."""
+"""The fewest bytes of a compiled pattern for each of its states."""
 
 _UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
 """Finds what lets a match be longer than the pattern, or begin elsewhere."""
 
 _FAST_SEARCHES: Final = 10
-"""Searches for equal items that take a sixth of a second if a short input is all integers beyond 63 bits."""
+"""Searches for equal items that take 1/6 s if a short input is all integers beyond 63 bits."""
 
 _STEP: Final = 1_000
 """The work for a step of an explanation in Python."""
@@ -87,10 +87,9 @@ _RECORD: Final = frozenset(
 
 
 class Cost(Struct, frozen=True):
-    """What a schema does at most with one value, and with the costliest of its members.
+    """The most work of a schema with one value and with the costliest of its members.
 
-    `searches` are those for equal items, and `matches` those of each pattern with a text. All others are
-    `checks`.
+    `searches` are for equal items, `matches` of each pattern with a text. All other work is `checks`.
     """
 
     checks: int = 0
@@ -103,7 +102,7 @@ class Cost(Struct, frozen=True):
         return Cost(self.checks + other.checks, self.searches + other.searches, matches)
 
     def __or__(self, other: Cost) -> Cost:
-        """Return the cost of either, whichever is more."""
+        """Return the higher of each kind of cost."""
         return Cost(
             max(self.checks, other.checks),
             max(self.searches, other.searches),
@@ -131,7 +130,7 @@ class SchemaCosts:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
-        self._subschemas = [*nodes(root)]
+        self._subschemas = [*subschemas(root)]
         self._known: dict[int, Cost] = {}
         self._open: list[int] = []
         self._recursive: set[int] = set()
@@ -141,16 +140,16 @@ class SchemaCosts:
             for keyword in ("$anchor", "$dynamicAnchor")
             if keyword in node
         }
-        self._of(root)
-        self._within = sum((self._known[each] for each in self._recursive), _NOTHING)
-        self.whole = self._of(root) + self._within
+        self._cost_of(root)
+        self._recursive_cost = sum((self._known[each] for each in self._recursive), _NOTHING)
+        self.whole = self._cost_of(root) + self._recursive_cost
 
     def exceeded_bound(
         self, value: Any, length: int, other_patterns: frozenset[str] = frozenset()
     ) -> str | None:
         """Return the problem of a client's data that may take more than a second to check, or None.
 
-        `length` is that of its text, with which `other_patterns` are matched, too.
+        `length` is that of its text. `other_patterns` are those that are not in the schema.
         """
         if length <= SHORT_INPUT and self._is_fast_if_short and not other_patterns:
             return None
@@ -162,7 +161,7 @@ class SchemaCosts:
         return None
 
     def work_of_errors(self, pointer: str, value: Any) -> int:
-        """Return how much work it is at most to ask a subschema for errors, of `MAX_WORK` in a second."""
+        """Return the most work to ask a subschema for errors."""
         checks, characters = self._work(pointer, value)
         asking = _STEP + _COMPILING * len(self._subschemas) + _COPYING * copied_size(value)
         return asking + checks + characters * MAX_WORK // MAX_MATCHING
@@ -180,18 +179,18 @@ class SchemaCosts:
         return checks, sum(matching(cost.matches, part) for cost, part in parts)
 
     def _parts_of(self, value: Any) -> list[tuple[Cost, Any]]:
-        """Return JSON data with its cost; of an object whose properties are checked apart, each of them."""
+        """Return JSON data with its cost: an object property by property, if they are checked apart."""
         is_open = isinstance(self._root.get("additionalProperties"), dict)
         if is_open or not self._root.keys() <= _RECORD or not isinstance(value, dict):
             return [(self.whole, value)]
         properties = self._root.get("properties", {})
         names = value.keys() & properties.keys()
-        return [(self._of(properties[name]) + self._within, value[name]) for name in names]
+        return [(self._cost_of(properties[name]) + self._recursive_cost, value[name]) for name in names]
 
-    def _of(self, node: Any) -> Cost:
+    def _cost_of(self, node: Any) -> Cost:
         """Return the cost of a subschema, or of a list of subschemas or names."""
         if isinstance(node, list):
-            return sum(map(self._of, node), _NOTHING)
+            return sum(map(self._cost_of, node), _NOTHING)
         if not isinstance(node, dict):
             return Cost(1)
         if len(self._open) > _MAX_DEPTH:
@@ -202,21 +201,21 @@ class SchemaCosts:
             return _RECURSION
         if key not in self._known:
             self._open.append(key)
-            cost = sum(starmap(self._of_keyword, node.items()), _own_cost(node))
+            cost = sum(starmap(self._cost_of_keyword, node.items()), _own_cost(node))
             if "unevaluatedProperties" in node or "unevaluatedItems" in node:
                 cost = cost + cost + cost  # the engine checks the schemas beside them again
             self._known[key] = cost
             self._open.pop()
         return self._known[key]
 
-    def _of_keyword(self, keyword: str, operand: Any) -> Cost:
+    def _cost_of_keyword(self, keyword: str, operand: Any) -> Cost:
         if keyword in REFERENCES:
-            return self._of(self._anchors.get(str(operand)) or resolve(self._root, operand))
+            return self._cost_of(self._anchors.get(str(operand)) or resolve(self._root, operand))
         if keyword in _NOT_CHECKED or not isinstance(operand, (dict, list)):
             return _NOTHING
         if keyword == "properties" and isinstance(operand, dict):
-            return reduce(or_, map(self._of, operand.values()), _NOTHING)
-        return self._of(
+            return reduce(or_, map(self._cost_of, operand.values()), _NOTHING)
+        return self._cost_of(
             [*operand.values()] if keyword in MAP_KEYWORDS and isinstance(operand, dict) else operand
         )
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from mcp_roundtrip.arguments.raw_arguments import INPUT_SCHEMA, RawArguments
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
-from mcp_roundtrip.schema.subschemas import nodes
+from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 
@@ -84,7 +84,7 @@ def exceeded_limits(name: str, input_schema: Mapping[str, Any]) -> Iterator[str]
             f"its name has {len(name)} characters; use at most {MAX_TOOL_NAME}, because clients put the "
             "server's name before it, and models accept 64 together"
         )
-    objects = [node["properties"] for node in nodes(input_schema) if "properties" in node]
+    objects = [node["properties"] for node in subschemas(input_schema) if "properties" in node]
     keys = dict.fromkeys(key for each in objects if isinstance(each, Mapping) for key in each)
     refused = [key for key in keys if not re.fullmatch(_PROPERTY, key)]
     if refused:
