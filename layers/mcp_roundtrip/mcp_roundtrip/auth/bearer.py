@@ -1,8 +1,8 @@
 """Verify OAuth 2.1 bearer tokens: JWTs that the issuer signed for this endpoint (RFC 9068).
 
-PyJWT verifies the signature only, because `jwt.decode` is laxer about the rest. It accepts duplicate members,
-any `typ`, `b64` without `crit`, times that are texts, an empty subject, and ID tokens; a leeway for `nbf` and
-`iat` also prolongs `exp`, and its clock cannot be passed in. Its audience must be equal in case.
+PyJWT verifies only the signature. `jwt.decode` accepts duplicate members, any `typ`, `b64` without `crit`,
+times that are texts, an empty subject, and ID tokens; its leeway for `nbf` and `iat` also prolongs `exp`, its
+clock cannot be passed in, and it compares audiences with their case.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class BearerAuthenticator(Struct, frozen=True):
 
     `issuer` is the exact `iss` of the tokens. One of `audiences` must be in their `aud`: the endpoint's
     canonical URI (RFC 8707), or what the issuer writes instead. `verify` is `IssuerKeys.verify`. `clock`
-    returns epoch seconds. `requires_at_jwt` requires the `typ` of RFC 9068, `requires_client` a claim that
-    names the client.
+    returns epoch seconds. `requires_at_jwt` requires the `typ` of RFC 9068, `requires_client` a client claim.
     """
 
     issuer: str
@@ -129,10 +128,7 @@ def _includes_any(audiences: Sequence[str], aud: Any) -> bool:
 
 
 def canonical_uri(uri: str) -> str:
-    """Return a URI with scheme and host in lower case, and `/` for an empty path.
-
-    Source: basic/authorization "Canonical Server URI", RFC 3986 §6.2.3. Other differences count.
-    """
+    """Return a URI with scheme and host in lower case, and `/` for an empty path (RFC 3986 §6.2.3)."""
     scheme, separator, rest = uri.partition("://")
     host, _, path = rest.partition("/")
     # Outside ASCII, different characters can have the same lower case.

@@ -1,4 +1,4 @@
-"""The principal and the caller of a request, how callers are identified, and what claims say about them."""
+"""Principals and callers, the claims of tokens, and the identification of callers by the event."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def caller_binding(principal: Principal | None) -> str | None:
 
 
 def user_binding(principal: Principal | None) -> str | None:
-    """Return the text that a caller's links are bound to: the user without the client; None if anonymous.
+    """Return the text that a caller's links are bound to; None for an anonymous caller.
 
-    The page behind a link authenticates its visitor itself, with another client id than the MCP client's.
+    The client is not part of it: the page behind a link authenticates its visitor with another client id.
     """
     return None if principal is None else replace(principal, client_id=None).canonical()
 
@@ -75,7 +75,7 @@ ANONYMOUS: Final = Caller(None)
 class Unauthorized(Exception):
     """The request does not identify a principal. `reason` is for the log only.
 
-    `error` is the error code of RFC 6750 for an unusable token, None if the request has no token (§3.1).
+    `error` is the error code of RFC 6750; None if the request has no token (§3.1).
     """
 
     def __init__(self, reason: str, error: Literal["invalid_request", "invalid_token"] | None = None) -> None:
@@ -100,7 +100,7 @@ class InsufficientScope(Exception):
 class IssuerUnavailable(ErrorWithReason):
     """The issuer's keys cannot be fetched, so no token can be verified. `reason` is for the log only.
 
-    `is_answer` is True if the issuer's server did answer, but without a usable document.
+    `is_answer`: whether the issuer answered without a usable document.
     """
 
     def __init__(self, reason: str, *, is_answer: bool = False) -> None:
@@ -112,10 +112,7 @@ class Authenticator(Protocol):
     """Identifies the caller of a request."""
 
     def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
-        """Return the caller. `headers` has lower-case names, `authorizer` is the event's authorizer context.
-
-        Raises Unauthorized or IssuerUnavailable.
-        """
+        """Return the caller. `headers` has lower-case names. Raises Unauthorized or IssuerUnavailable."""
 
 
 _CLAIMS_OF_OTHER_TOKENS: Final = {
@@ -127,9 +124,9 @@ _CLAIMS_OF_OTHER_TOKENS: Final = {
 }
 """Claim -> the kind of token that has it. A bearer access token has none of them.
 
-`cnf`: a token bound to a key by DPoP or mTLS (RFC 7800); a thief could use it here without the key. `events`:
-logout tokens and other security event tokens (RFC 8417). The hashes: ID tokens (OpenID Connect Core 3.1.3.6,
-3.3.2.11). `nonce` is missing because some issuers copy it to access tokens.
+`cnf`: a token bound to a key by DPoP or mTLS (RFC 7800), which a thief could use here without the key.
+`events`: security event tokens, such as logout tokens (RFC 8417). The hashes: ID tokens (OpenID Connect Core
+3.1.3.6, 3.3.2.11). `nonce` is missing because some issuers copy it to access tokens.
 """
 
 _ID_TOKEN_MEMBERS: Final = (("token_use", "id"), ("typ", "ID"))
@@ -152,10 +149,7 @@ def validate_access_token(claims: Mapping[str, Any]) -> None:
 
 
 def caller_from_claims(claims: Mapping[str, Any], split: Callable[[Any], frozenset[str]]) -> Caller:
-    """Return the caller of a verified token. Raises Unauthorized.
-
-    `split` reads the scopes in a claim: in the first of _SCOPE_CLAIMS that the token has.
-    """
+    """Return the caller of a verified token. `split` reads the scopes in a claim. Raises Unauthorized."""
     principal = Principal(
         "jwt",
         subject=required_text(claims, "sub"),
@@ -196,10 +190,7 @@ _ACCOUNT_ID: Final = r"[0-9]{12}"
 
 
 class EventAuthenticator(Struct, frozen=True):
-    """Identifies callers by the authorizer context of the event.
-
-    No header is read. API Gateway and Lambda put what an authorizer verified into the event's request
-    context, and a client cannot write there. Callers are anonymous only with `AuthMode.NONE`.
+    """Identifies callers by the authorizer context of the event, in which a client cannot write.
 
     `principal_context_key` names the member of a Lambda authorizer's context that identifies the caller,
     `scope_context_key` the member that holds the scopes, separated by spaces. With `binds_sessions` each
@@ -218,14 +209,9 @@ class EventAuthenticator(Struct, frozen=True):
         context = authorizer.get(self.mode.value)
         if not isinstance(context, Mapping):
             raise Unauthorized(f"the event has no {self.mode} authorizer context")
-        return _READERS[self.mode](self, context)
-
-    def _from_jwt(self, context: Mapping[str, Any]) -> Caller:
-        claims = context.get("claims")
-        if not isinstance(claims, Mapping):
-            raise Unauthorized("the jwt authorizer context has no claims")
-        validate_access_token(claims)
-        return caller_from_claims(claims, _split_flattened_scopes)
+        if self.mode is AuthMode.JWT:
+            return _from_jwt(context)
+        return self._from_lambda(context) if self.mode is AuthMode.LAMBDA else self._from_iam(context)
 
     def _from_lambda(self, context: Mapping[str, Any]) -> Caller:
         if self.principal_context_key is None:
@@ -245,11 +231,19 @@ class EventAuthenticator(Struct, frozen=True):
         return Caller(Principal("iam", subject=subject, issuer=required_text(context, "accountId")))
 
 
+def _from_jwt(context: Mapping[str, Any]) -> Caller:
+    claims = context.get("claims")
+    if not isinstance(claims, Mapping):
+        raise Unauthorized("the jwt authorizer context has no claims")
+    validate_access_token(claims)
+    return caller_from_claims(claims, _split_flattened_scopes)
+
+
 def _without_session(user_id: str) -> str:
     """Return the part of an IAM unique id that is the same in every session. Raises Unauthorized.
 
-    A role has `AROA...:session`, a federated user `<account id>:<name>`, the root user the account id and a
-    user `AIDA...` (IAM User Guide, "Principal key values").
+    Roles have `AROA...:session`, federated users `<account id>:<name>`, the root user the account id, and
+    users `AIDA...` (IAM User Guide, "Principal key values").
     """
     role_id, colon, name = user_id.partition(":")
     if not role_id or (colon and not name):
@@ -260,15 +254,8 @@ def _without_session(user_id: str) -> str:
 def _split_flattened_scopes(value: Any) -> frozenset[str]:
     """Return the scopes in a claim of an HTTP API's JWT authorizer, which writes a list as `[read write]`.
 
-    The list of the one member `read write` has the same form. So the text between brackets counts as one
-    member, which is no valid scope if it holds a space.
+    The list of one member `read write` has the same form. So the text between brackets counts as one member,
+    which is no valid scope if it has a space.
     """
     is_list = isinstance(value, str) and value[:1] == "[" and value[-1:] == "]"
     return split_scopes([value[1:-1]] if is_list else value) - {""}
-
-
-_READERS: Final[Mapping[AuthMode, Callable[[EventAuthenticator, Mapping[str, Any]], Caller]]] = {
-    AuthMode.JWT: EventAuthenticator._from_jwt,
-    AuthMode.LAMBDA: EventAuthenticator._from_lambda,
-    AuthMode.IAM: EventAuthenticator._from_iam,
-}

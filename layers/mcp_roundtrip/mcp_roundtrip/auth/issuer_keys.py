@@ -1,12 +1,11 @@
 """Find an issuer's keys (RFC 8414, OpenID Connect Discovery, RFC 7517), cache and refresh them.
 
-The keys are fetched for the first token, after an hour, and for a token with an unknown key; since anyone can
-write such a token, that happens once a minute at most. If the issuer does not answer, one request waits
-three seconds, and the requests of the next seconds do not wait. While there are usable keys, a token with an
-unknown key is refused like any other invalid token, so that a caller cannot turn an outage of the issuer into
-an outage of this server.
+The keys are fetched for the first token, after an hour, and at most once a minute for a token with an unknown
+key, which anyone can write. If the issuer does not answer, one request waits three seconds, and the requests
+of the next seconds do not wait. While there are usable keys, a token with an unknown key is refused like any
+other invalid token, so that an outage of the issuer is no outage of this server.
 
-Keys are found by `kid` and algorithm, so that a key is used with the algorithms of its type only, and a
+Keys are found by `kid` and algorithm, so that a key is used only with the algorithms of its type, and a
 public key never as the secret of an HMAC (RFC 8725 §2.1, §3.1).
 """
 
@@ -56,10 +55,10 @@ _ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = {
 """Key type and curve -> the algorithms of its signatures."""
 
 SIGNATURE_ALGORITHMS: Final = frozenset(name for names in _ALGORITHMS.values() for name in names)
-"""The algorithms that a deployment can allow; HMAC is not among them."""
+"""The algorithms that a deployment can allow, without HMAC."""
 
 RSA_BITS: Final = range(2048, 8193)
-"""Accepted sizes. RFC 7518 §3.3 requires 2,048; larger keys than these slow down every token."""
+"""Accepted sizes. RFC 7518 §3.3 requires 2,048; larger keys slow down every token."""
 
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
@@ -71,10 +70,9 @@ KeySet = Mapping[tuple[str, str], Any]
 
 
 class IssuerKeys(Struct, eq=False):
-    """The keys of `issuer`, from `jwks_uri` or from the URL in its metadata.
+    """The keys of `issuer`, from `jwks_uri` or from the URL in its metadata. Thread-safe.
 
-    `clock` returns epoch seconds. `on_failure` is called for each refresh that fails, not for the requests
-    after it. Threads may share an instance.
+    `clock` returns epoch seconds. `on_failure` is called for each refresh that fails.
     """
 
     issuer: str
@@ -89,7 +87,7 @@ class IssuerKeys(Struct, eq=False):
     _failure: str = "issuer_no_keys"
 
     def verify(self, token: str, kid: str, algorithm: str) -> bytes | None:
-        """Return the payload of a signed token; None if there is no such key.
+        """Return the payload of a signed token, or None for an unknown key.
 
         Raises ValueError for another signature, and IssuerUnavailable without usable keys.
         """
@@ -107,8 +105,7 @@ class IssuerKeys(Struct, eq=False):
                 if not self._is_fresh(name) and self._may_refresh():  # no other thread has just refreshed
                     self._refresh()
         usable = self._usable()
-        # Without any keys a 401 would be wrong: no token can be verified.
-        if not usable:
+        if not usable:  # a 401 would be wrong, because no token can be verified
             raise IssuerUnavailable(self._failure)
         return usable.get(name)
 
@@ -148,7 +145,7 @@ class IssuerKeys(Struct, eq=False):
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL is plain HTTP to this computer, as of a development issuer."""
+    """Return whether a URL is plain HTTP to this computer, as that of a development issuer."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")
 
@@ -195,7 +192,7 @@ def _jwks_uri(issuer: str, document: bytes) -> str:
 
 
 def parse_key_set(document: bytes) -> KeySet:
-    """Return the usable keys of a JWK Set. Raises ValueError if the document is not one.
+    """Return the usable keys of a JWK Set. Raises ValueError for any other document.
 
     Ignored are private and symmetric keys, which are compromised once published, keys for encryption, keys of
     unknown types or sizes, and different keys with the same `kid` and algorithm.
@@ -246,9 +243,9 @@ def _public_key(jwk: dict[str, Any], algorithm: str) -> Any:
 
 
 def fetch(url: str, timeout_s: float) -> bytes:
-    """Return the body of a 200 response to a GET. Redirects are not followed.
+    """Return the body of a 200 response to a GET, at most MAX_DOCUMENT bytes. Redirects are not followed.
 
-    Raises IssuerUnavailable for any other response, for none within `timeout_s`, and for a larger document.
+    Raises IssuerUnavailable for any other response, and for none within `timeout_s`.
     """
 
     def get() -> bytes | IssuerUnavailable:

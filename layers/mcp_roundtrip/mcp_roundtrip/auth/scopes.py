@@ -1,4 +1,4 @@
-"""Scopes: their syntax, which imply others (basic/authorization, "Step-Up"), and the issuer's prefix."""
+"""The syntax of scopes, the scopes that imply others (basic/authorization, "Step-Up"), and the prefix."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec import Struct, field
 from mcp_roundtrip.errors import DefinitionError
 
 _ALLOWED: Final = r"[\x21\x23-\x5b\x5d-\x7e]{1,256}"
-"""RFC 6749 §3.3; the limit of 256 characters is not from there."""
+"""RFC 6749 §3.3, with a limit of 256 characters."""
 
 OFFLINE_ACCESS: Final = "offline_access"
-"""Requests a refresh token; no resource requires it (basic/authorization "Refresh Tokens")."""
+"""Requests a refresh token, which no resource requires (basic/authorization "Refresh Tokens")."""
 
 OPENID_SCOPES: Final = frozenset({"openid", "profile", "email", "address", "phone"})
-"""Scopes of the issuer itself, which have no prefix (OpenID Connect Core 3.1.2.1 and 5.4)."""
+"""Scopes of the issuer, without a prefix (OpenID Connect Core 3.1.2.1 and 5.4)."""
 
 
 def validate_scopes(given: Iterable[str]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def validate_scopes(given: Iterable[str]) -> tuple[str, ...]:
 
 
 class ScopeHierarchy(Struct, frozen=True):
-    """Which scopes imply others: `implied` maps a scope to all that it implies, directly or indirectly."""
+    """`implied` maps a scope to all scopes that it implies, directly or indirectly."""
 
     implied: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -75,5 +75,5 @@ def _reached(direct: Mapping[str, Sequence[str]], start: str) -> frozenset[str]:
 
 
 def with_prefix(scopes: Iterable[str], prefix: str) -> list[str]:
-    """Return the scopes as clients request them from the issuer, all but OPENID_SCOPES with its prefix."""
+    """Return the scopes as clients request them from the issuer: all but OPENID_SCOPES with the prefix."""
     return [scope if scope in OPENID_SCOPES else prefix + scope for scope in scopes]

@@ -27,7 +27,7 @@ class CloudWatchAuditLog(Struct, eq=False):
     def write(self, time_ms: int, line: str) -> None:
         """Store one line with its time in epoch milliseconds. Raises AuditFailed.
 
-        A request whose response was lost is repeated. So a line can be stored twice; its record id shows it.
+        If a response is lost, the line is stored twice, with the same record id.
         """
         try:
             if not self._has_stream:
@@ -46,8 +46,7 @@ class CloudWatchAuditLog(Struct, eq=False):
         try:
             self.client().call("CreateLogStream", logGroupName=self.group, logStreamName=self.stream)
         except AwsError as error:
-            # Also after a repeated request.
-            if error.code != "ResourceAlreadyExistsException":
+            if error.code != "ResourceAlreadyExistsException":  # as after a repeated request
                 raise
         self._has_stream = True
 
@@ -65,8 +64,8 @@ class CloudWatchAuditLog(Struct, eq=False):
 def derive_audit_key(client: AwsClient, key_id: str, issuer: str) -> bytes:
     """Return the key of the hashes: 32 bytes, which a KMS key (HMAC_256) derives. Raises AuditFailed.
 
-    The KMS key never leaves KMS, so the hash of a guessed subject can be computed only with permission to use
-    it. The derived key is the same in all environments as long as the KMS key is.
+    All environments derive the same key. The KMS key never leaves KMS, so only callers with permission to use
+    it can compute the hash of a guessed subject.
     """
     message = f"mcp-rs/v1/audit:{issuer}".encode()
     try:

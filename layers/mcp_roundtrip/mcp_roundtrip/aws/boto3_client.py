@@ -1,4 +1,4 @@
-"""Call AWS services with boto3, where an environment needs more than a `SignedClient` can do."""
+"""Call AWS services with boto3, for what a `SignedClient` cannot do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 def create_boto3_client(
     service: str, region: str | None = None, endpoint_url: str | None = None, **options: Any
 ) -> Any:
-    """Create a boto3 client: connect in 1 s, read in 2 s, three attempts. `options` are those of a Config."""
+    """Create a boto3 client that connects in 1 s and reads in 2 s, in three attempts."""
     retries = {"mode": "standard", "total_max_attempts": 3}
     config = Config(**{"connect_timeout": 1, "read_timeout": 2, "retries": retries, **options})
     create: Any = boto3.client  # the stubs demand the name of the service as a literal
@@ -57,7 +57,7 @@ def create_boto3_client(
 
 
 class Boto3Clients(AwsClients):
-    """Creates clients that call boto3, with the same timeouts and attempts. boto3 reads `os.environ`."""
+    """Creates clients with the same timeouts and attempts. boto3 reads `os.environ`."""
 
     def client(self, service: str) -> AwsClient:
         return Boto3Client(create_boto3_client(service), self.on_request)
@@ -98,9 +98,8 @@ class Boto3Client:
 class Boto3InvokeClient:
     """An `AwsClient` of Lambda that invokes functions at most once, with one boto3 client for each timeout.
 
-    Only a connection that could not be opened is tried again. A connection that was idle for over
-    `max_idle_s` is not used: an error on it would not show whether the request arrived. `clock` returns epoch
-    seconds.
+    Only opening a connection is tried again. A connection that was idle for over `max_idle_s` is not used: an
+    error on it would not show whether the request arrived. `clock` returns epoch seconds.
     """
 
     def __init__(
@@ -151,8 +150,8 @@ def _to_aws_error(error: ClientError | BotoCoreError) -> AwsError:
 def s3_client(region: str | None = None, endpoint_url: str | None = None) -> S3Client:
     """Create a boto3 client of S3 whose presigned URLs work in every Region.
 
-    It signs with version 4 and names the bucket's Region in the host. By default, boto3 presigns with version
-    2, which newer Regions refuse, and for the host of us-east-1, whose redirect invalidates the signature.
+    By default, boto3 presigns with version 2, which newer Regions refuse, and for the host of us-east-1,
+    whose redirect invalidates the signature.
     """
     # S3 answers an upload once it has stored all of it.
     addressing = {"addressing_style": "virtual"}

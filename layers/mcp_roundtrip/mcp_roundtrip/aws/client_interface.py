@@ -1,4 +1,4 @@
-"""The interface of a client of an AWS service, its errors, and the wire formats of the services.
+"""The interface of AWS clients, their errors, and the wire formats of the services.
 
 https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html
 https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Headers = Sequence[tuple[str, str]]
 
 MAX_CODE: Final = 128
-"""Characters of an error code, which becomes a reason in the log and a dimension of a metric."""
+"""Characters of an error code, which becomes a reason in the log and the dimension of a metric."""
 
 _CODES_ABOUT_RESOURCES: Final = (
     *("AccessDenied", "NotFound", "ResourceNotFound"),
@@ -33,26 +33,24 @@ MAX_MESSAGE: Final = 500
 """Characters of AWS's message in the log."""
 
 OnRequest = Callable[[str, str], None]
-"""Called with the names of the service and of the operation for each request, retries included."""
+"""Called with the names of the service and the operation for each request, retries included."""
 
 
 def ignore_request(service: str, operation: str) -> None:
-    """Do nothing: the default of `OnRequest`."""
+    """The default of `OnRequest`."""
 
 
 class AwsClient(Protocol):
-    """A client of one AWS service: a `SignedClient` or a `Boto3Client`. Several threads may use it."""
+    """A client of one AWS service. Thread-safe."""
 
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
         """Call an operation with the names of its API Reference, and return the members of its response.
 
         Binary members are bytes. `timeout_s` limits the wait for the response. Raises AwsError.
         """
-        ...
 
     def close(self) -> None:
         """Close the idle connections. The client can still be used."""
-        ...
 
 
 class ClientFactory(Protocol):
@@ -60,22 +58,19 @@ class ClientFactory(Protocol):
 
     def client(self, service: str) -> AwsClient:
         """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
-        ...
 
     def invoke_client(self) -> AwsClient:
-        """Create a client that invokes a function at most once. Raises SettingsError.
+        """Create a client that sends an invocation at most once: a second could run a tool twice.
 
-        Only a connection that could not be opened is tried again, because then nothing was sent. After every
-        other failure a second attempt could run a tool twice.
+        Only opening a connection is tried again. Raises SettingsError.
         """
-        ...
 
 
 class AwsError(Exception):
-    """A call failed. The text has AWS's message only if it is about a resource: others may quote the request.
+    """A call failed. The text has only messages of AWS about a resource: others may quote the request.
 
     `code` is AWS's error code or, without a response, `timeout` or the name of the error in botocore.
-    `members` are those of the error response, `status` is its HTTP status.
+    `members` and the HTTP `status` are those of the error response.
     """
 
     def __init__(
@@ -128,7 +123,7 @@ def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None =
 
 
 class JsonService(Struct, frozen=True):
-    """A service with the protocol awsJson. `decode` returns the JSON of a response with binary members."""
+    """A service with the protocol awsJson. `decode` reads a response and decodes its binary members."""
 
     name: str
     version: str
@@ -195,7 +190,7 @@ def _decode_kms(body: bytes) -> Any:
 
 
 def _decode_binary(found: dict[str, Any]) -> dict[str, Any]:
-    """Decode an AttributeValue of type B. An attribute with the name B is not a string, but such a value."""
+    """Decode an AttributeValue of type B. The value of an attribute with the name B is an object."""
     if len(found) == 1 and isinstance(value := found.get("B"), str):
         return {"B": b64decode(value, validate=True)}
     return found
@@ -225,7 +220,7 @@ def _error(response: ServiceResponse, code: Any, members: Mapping[str, Any]) -> 
 
 
 Service = JsonService | InvokeService
-"""The format of one service. Its `name` is that in its endpoints, in signatures and in boto3."""
+"""The format of a service. `name` is the same in endpoints, signatures and boto3."""
 
 SERVICES: Final[Mapping[str, Service]] = {
     "lambda": InvokeService(),

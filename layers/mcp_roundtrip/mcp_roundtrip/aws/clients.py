@@ -1,12 +1,10 @@
 """Create clients of AWS services, with timeouts that leave time for a response, and repeat failed calls.
 
-A `SignedClient` signs its requests itself, because importing botocore and creating one client takes longer
-than everything else in a first request. It has what a function needs in the Regions of the partition `aws`.
-Everything else that an SDK can do is left to boto3, which `MCP_AWS_CLIENT` selects.
+A `SignedClient` signs its requests itself, because botocore would take most of the time of a first request.
+It has what a function needs in the Regions of the partition `aws`. `MCP_AWS_CLIENT` selects boto3 instead.
 
-`StandardRetries` follows the standard mode of the AWS SDKs as botocore 1.44 implements it, without its
-quota and without the wishes of responses (`x-amz-retry-after`):
-https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+`StandardRetries` follows the standard mode of the AWS SDKs as in botocore 1.44, without its quota and without
+`x-amz-retry-after`: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ TRANSIENT_STATUSES: Final = frozenset({500, 502, 503, 504})
 TRANSIENT_CODES: Final = frozenset(
     {"RequestTimeout", "RequestTimeoutException", "ReplicatedWriteConflictException"}
 )
-"""The last one is marked in the service model of DynamoDB."""
+"""The last one is from the service model of DynamoDB."""
 
 THROTTLING_CODES: Final = frozenset(
     {
@@ -57,10 +55,10 @@ THROTTLING_CODES: Final = frozenset(
 )
 
 Retries = Callable[[AwsError, int], float | None]
-"""Returns the pause in seconds after a failed attempt, of which the first is 1; None to give up."""
+"""Takes the error and the number of an attempt, from 1; returns the pause in seconds, or None to give up."""
 
 kernel_random: Final = SystemRandom().random
-"""Environments of one snapshot share the state of `random.random`; this function has none."""
+"""A function without a state, which environments of one snapshot would share."""
 
 
 def retry_connection(error: AwsError, attempt: int) -> float | None:
@@ -69,10 +67,10 @@ def retry_connection(error: AwsError, attempt: int) -> float | None:
 
 
 class StandardRetries(Struct, frozen=True):
-    """Repeats calls that failed for a transient reason.
+    """Repeats calls that failed for a transient reason, after pauses with full jitter.
 
-    The longest pause before the second attempt is `first_pause_s`; with full jitter. `time_left_s` returns
-    the seconds until the invocation ends: a pause that would outlast it is not begun.
+    `first_pause_s`: the longest pause before the second attempt. `time_left_s` returns the seconds until the
+    invocation ends, which no pause outlasts.
     """
 
     first_pause_s: float = 0.05
@@ -107,8 +105,8 @@ MAX_IDLE_S: Final = 60.0
 """A connection that was idle for longer is replaced: endpoints close idle ones (as in the SDK for Java)."""
 
 MAX_IDLE_BEFORE_INVOKE_S: Final = 5.0
-"""The same for `invoke_client`. The environment may have been frozen, and the endpoint may have closed the
-connection; an error on it would not show whether the request arrived."""
+"""The same for `invoke_client`: an error on a connection that the endpoint closed would not show whether the
+request arrived."""
 
 FIRST_DYNAMODB_PAUSE_S: Final = 0.025
 FIRST_PAUSE_S: Final = 0.05
@@ -119,13 +117,13 @@ _BOTO3_VARIABLES: Final = (
     *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"),
     *("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
 )
-"""Variables that change how an SDK calls AWS, and that a `SignedClient` does not have."""
+"""Variables that change how an SDK calls AWS, and that a `SignedClient` does not support."""
 
 _WITHOUT_EFFECT: Final = frozenset({"", "false", "preferred", "disabled", "/dev/null"})
-"""Values of these variables with which an SDK calls AWS as without them."""
+"""Values of these variables that change nothing."""
 
 _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
-"""Service -> its name in the variables of endpoints, if that differs from the upper-case name."""
+"""Service -> its name in the variables of endpoints, if it is not in upper case."""
 
 
 class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached_property
@@ -173,7 +171,7 @@ class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached
 
     @cached_property
     def _credentials(self) -> CredentialSource:
-        """The source for all clients: a container is asked once for all of them."""
+        """The source for all clients, so that a container is asked once."""
         credentials = find_credentials(self.environment)
         if credentials is None:
             raise _unsupported("no credentials are in the environment variables that Lambda sets")
@@ -183,9 +181,7 @@ class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached
 def find_endpoint(service: str, region: str, environment: Mapping[str, str]) -> SplitResult:
     """Return the endpoint of a service in a Region of the partition `aws`, or the configured one.
 
-    Raises SettingsError for a URL with userinfo, a query or a fragment, and in another partition if no
-    endpoint is configured.
-
+    Raises SettingsError for an invalid URL, and in another partition without a configured endpoint.
     https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
     """
     name = _SERVICE_IDS.get(service, service.upper())
@@ -199,7 +195,7 @@ def find_endpoint(service: str, region: str, environment: Mapping[str, str]) -> 
 
 
 def _is_commercial(region: str) -> bool:
-    """Return whether a Region is in the partition `aws`: it has three parts, and is not in China."""
+    """Return whether a Region is in the partition `aws`: three parts, and not in China."""
     parts = region.split("-")
     return len(parts) == 3 and parts[0] != "cn" and parts[2].isdecimal()
 
@@ -210,11 +206,7 @@ def _unsupported(reason: str) -> SettingsError:
 
 
 class SignedClient(Struct, eq=False):
-    """An `AwsClient` of one service. Several threads may use it.
-
-    Each attempt connects in 1 s, and sends the request and reads the response in 2 s or `timeout_s`.
-    `clock` returns epoch seconds.
-    """
+    """An `AwsClient`. Each attempt connects in 1 s, and sends and reads in 2 s or `timeout_s`."""
 
     service: Service
     region: str

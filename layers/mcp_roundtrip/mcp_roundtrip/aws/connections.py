@@ -1,4 +1,4 @@
-"""Kept connections to one endpoint, over TCP or TLS, with limits of time and size for each response."""
+"""Kept connections to one endpoint, with limits of time and size for each response."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MAX_KEPT: Final = 10
 """Idle connections. More are open only while more threads wait for responses."""
 
 MAX_RESPONSE: Final = 32 * 1024 * 1024
-"""The limit in bytes of a response. The largest are pages of Query: 1 MB of items in JSON and Base64."""
+"""The limit in bytes of a response. The largest are pages of Query: 1 MB before JSON and Base64."""
 
 AMAZON_HOSTS: Final = (".amazonaws.com", ".api.aws")
-"""The ends of the names of hosts with certificates by Amazon."""
+"""The ends of host names with certificates by Amazon."""
 
 AMAZON_AUTHORITIES: Final = frozenset(
     {
@@ -64,8 +64,8 @@ class Connections:
     """Sends requests to an endpoint, over a kept connection if there is one. Thread-safe.
 
     A connection that was idle for over `max_idle_s`, that the endpoint closed, or that another process
-    opened (before a fork) is replaced. `clock` returns epoch seconds: monotonic time may stop while Lambda
-    has frozen the environment, and a restored snapshot finds its connections idle for long.
+    opened (before a fork) is replaced. `clock` returns epoch seconds: monotonic time may stop while the
+    environment is frozen. `ca_bundle` is a file with the trusted authorities, if not the system's.
     """
 
     def __init__(
@@ -76,7 +76,6 @@ class Connections:
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         ca_bundle: str | None = None,
     ) -> None:
-        """Open nothing yet. `ca_bundle` is a file with the trusted authorities, if not the system's."""
         self._kept: list[tuple[float, HTTPConnection]] = []
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
@@ -99,8 +98,8 @@ class Connections:
     ) -> ServiceResponse:
         """Send a request once, and return its response. Redirects are not followed.
 
-        Raises ValueError for an invalid header or target, NotSent, NoResponse if the response does not arrive
-        within `timeout_s`, and AwsError if it is too large.
+        Raises ValueError for an invalid header or target, NotSent, NoResponse without a response within
+        `timeout_s`, and AwsError if it is too large.
         """
         connection = self._take() or self._open()
         is_kept = False
@@ -142,9 +141,8 @@ class Connections:
     def _open(self) -> HTTPConnection:
         """Open a connection. Raises NotSent, and NoResponse if TLS fails.
 
-        Loading all 140 authorities of an operating system takes longer than everything else in a first call.
-        So Amazon's are loaded first, as far as the operating system trusts them, and all only if these do not
-        suffice.
+        Loading all 140 authorities of an operating system would take most of the time of a first call. Of
+        these, Amazon's are tried first.
         """
         if self._endpoint.scheme == "http":
             return self._connect(None)
@@ -175,10 +173,7 @@ class Connections:
 
 @cache
 def tls_context(ca_bundle: str | None) -> ssl.SSLContext:
-    """Trust the authorities in a file, or those of the operating system.
-
-    Raises AwsError if the file cannot be read.
-    """
+    """Trust the authorities in a file, or the operating system's. Raises AwsError for an unreadable file."""
     try:
         context = ssl.create_default_context(cafile=ca_bundle)
     except OSError as error:  # also ssl.SSLError
@@ -206,7 +201,7 @@ def amazon_tls_context() -> ssl.SSLContext | None:
 
 
 def _is_readable(connection: HTTPConnection) -> bool:
-    """Return whether an idle connection has something to read: its end, or what belongs to no request."""
+    """Return whether an idle connection has its end, or bytes of no request, to read."""
     waiting = poll()  # select() takes no descriptor over 1,023
     waiting.register(connection.sock, POLLIN)
     return bool(waiting.poll(0))
@@ -220,7 +215,7 @@ def _exchange(
     body: bytes | None,
     timeout_s: float,
 ) -> ServiceResponse:
-    """Send a request and read the response. It closes a connection that cannot be used again."""
+    """Send a request and read the response. Close a connection that cannot be used again."""
     ends_at = time.monotonic() + timeout_s
     connection.sock.settimeout(timeout_s)
     try:
@@ -260,8 +255,8 @@ class _LimitedResponse(HTTPResponse):
 
     def begin(self) -> None:
         super().begin()
-        # http.client takes the end of the stream for the end of the headers, and other interim responses than
-        # 100 Continue for responses.
+        # http.client takes the end of the stream for the end of the headers, and takes 101 and more interim
+        # responses for final ones.
         if self._stream.has_ended or self.status < 200:
             raise HTTPException("an incomplete head")
 

@@ -1,9 +1,9 @@
 """A store of tasks in a DynamoDB table with the text keys `pk` and `sk`.
 
-When the response to a write is lost, the SDK sends the write again, and the condition of the second attempt
-fails because of the first. So each write stores a random id in the item: if the condition fails and the item
-has this id, the write was done. Equal content would not prove that, because two workers may write the same. A
-transaction is idempotent by its ClientRequestToken.
+If the response to a write is lost, the client repeats the write, whose condition then fails. So each write
+stores a random id in the item: if the condition fails and the item has this id, the write was done. Equal
+content would not prove that, because two workers may write the same. A transaction is idempotent by its
+ClientRequestToken.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from mcp_roundtrip.tasks.store import (
 T = TypeVar("T")
 
 WRITE_ID: Final = "mark"
-"""The attribute with the id of the last write. The store removes it from the items it returns."""
+"""The attribute with the id of the last write, which the store does not return."""
 
 DYNAMODB_ITEM_LIMIT: Final = 409_600
-"""DynamoDB's own limit of an item in bytes. An update can exceed it, although `check_item_size` passed."""
+"""DynamoDB's limit of an item in bytes. An update can exceed it although `check_item_size` passed."""
 
 _FAILED: Final = "ConditionalCheckFailedException"
 
@@ -50,7 +50,7 @@ _RETURN_PRESENT: Final[Mapping[str, Any]] = {"ReturnValuesOnConditionCheckFailur
 _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictException"})
 
 CONFLICT_ATTEMPTS: Final = 8
-"""The attempts for a write that conflicts with a transaction. The SDK does not retry these conflicts."""
+"""The attempts for a write that conflicts with a transaction, which no client retries."""
 
 MAX_PAGES: Final = 500
 """The most pages of a query. A page has up to 1 MB."""
@@ -62,8 +62,7 @@ FIRST_CONFLICT_PAUSE_S: Final = 0.02
 class DynamoStore(Struct, eq=False):
     """A `TaskStore`. Needs dynamodb:GetItem, PutItem, Query and UpdateItem on the table.
 
-    The reason of a StoreError is the AWS error code, `timeout`, or the name of the exception. `pause_s`
-    sleeps for a number of seconds.
+    The reason of a StoreError is the AWS error code, `timeout`, or the name of the exception.
     """
 
     client: AwsClient
@@ -122,7 +121,7 @@ class DynamoStore(Struct, eq=False):
         return _without_write_id(updated)
 
     def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
-        """Write all items in one transaction. Needs the permissions of the single writes, and no other."""
+        """Write all items in one transaction. Needs only the permissions of the single writes."""
         check_item_size(item)
         writes = [{"Put": self._put_new(item)}, *({"Update": self._update(each)} for each in updates)]
         token = self.random_bytes(16).hex()  # makes a repeated request idempotent
@@ -159,9 +158,9 @@ class DynamoStore(Struct, eq=False):
 
 
 class _ConditionFailed(StoreError):
-    """The condition of a write does not hold. `present` is the existing item, if DynamoDB returned it.
+    """The condition of a write failed. `present` is the existing item, if DynamoDB returned it.
 
-    `updates` has the numbers of the updates of a transaction whose conditions do not hold.
+    `updates` has the numbers of the updates of a transaction whose conditions failed.
     """
 
     def __init__(self, present: Item | None = None, updates: Collection[int] = ()) -> None:
@@ -212,7 +211,7 @@ def to_attributes(item: Item) -> dict[str, Any]:
 
 
 def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
-    """Convert AttributeValues to an item. Raises ValueError if they are not those of an item."""
+    """Convert AttributeValues to an item. Raises ValueError."""
     if not isinstance(attributes, Mapping):
         raise ValueError("not an item")
     return {name: _from_attribute(attribute) for name, attribute in attributes.items()}

@@ -1,7 +1,5 @@
 """Invoke functions: forward a call to the owner of its tool, and dispatch the workers of tasks.
 
-Workers are invoked asynchronously, or a message is sent to the queue that invokes them.
-
 https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
@@ -24,15 +22,15 @@ MAX_DELAY_S: Final = 900
 
 
 def invoke_owner(
-    client: AwsClient, function: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+    invoke_client: AwsClient,
+    function: str,
+    event: Mapping[str, Any],
+    custom: Mapping[str, Any],
+    timeout_s: int,
 ) -> Any:
-    """Invoke a function synchronously, at most once: `client` is a `ClientFactory.invoke_client`.
-
-    Return its response to `event`; `custom` becomes its `client_context.custom`. Raises ForwardingFailed if
-    it could not be invoked, failed, or did not respond within `timeout_s`.
-    """
+    """Return a function's response to an event with this `client_context.custom`. Raises ForwardingFailed."""
     try:
-        response = client.call(
+        response = invoke_client.call(
             "Invoke",
             timeout_s=timeout_s,
             FunctionName=function,

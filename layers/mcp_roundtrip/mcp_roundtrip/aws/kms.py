@@ -1,8 +1,8 @@
 """AWS KMS as signer, source of public keys and MAC key.
 
 Keys are identified only by their ARN. The `kid` of a token is never sent to KMS: GetPublicKey works across
-accounts, so an attacker could name a key of their own. Nor is an alias: if it moved between GetPublicKey and
-Sign, tokens would name one key and be signed by another.
+accounts, so an attacker could name another key. An alias could move between GetPublicKey and Sign, and tokens
+would name one key and be signed by another.
 """
 
 from __future__ import annotations
@@ -27,16 +27,13 @@ CONFIRM_INTERVAL_S = 900
 """The interval of the GetPublicKey calls that confirm that the key is still enabled."""
 
 MAX_UNCONFIRMED_S = 3600
-"""The time for which a public key is trusted after KMS last confirmed it, while KMS is not available."""
+"""The time for which a public key is trusted without a confirmation, while KMS is not available."""
 
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
 
 def public_half(spki: bytes) -> jws.VerificationKey:
-    """Return the public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY) in the answer of GetPublicKey.
-
-    `spki` is its SubjectPublicKeyInfo. Raises ValueError if it is not on P-256.
-    """
+    """Return the public half of an ECC_NIST_P256 key from its SubjectPublicKeyInfo. Raises ValueError."""
     try:
         public_key = load_der_public_key(spki)
     except UnsupportedAlgorithm as error:
@@ -63,11 +60,9 @@ def pinned_half(arn: str, public_keys: Mapping[str, bytes]) -> jws.VerificationK
 class KmsKey:
     """A KMS key that signs. Its public half is loaded at first use and confirmed every `CONFIRM_INTERVAL_S`.
 
-    A key that KMS reports as disabled, pending deletion or unknown is not trusted any more. While KMS is not
-    available, the key is trusted for `MAX_UNCONFIRMED_S` after the last response.
-
-    A `pinned` public half is part of the deployment, and not loaded from KMS: after the key is disabled,
-    signing fails, but verification continues.
+    A key that KMS reports as disabled, pending deletion or unknown is not trusted any more. A `pinned` public
+    half is not loaded from KMS: after the key is disabled, signing fails, but verification continues.
+    `clock` returns epoch seconds.
     """
 
     def __init__(
@@ -77,7 +72,6 @@ class KmsKey:
         clock: Callable[[], float],
         pinned: jws.VerificationKey | None = None,
     ) -> None:
-        """Load nothing yet. `clock` returns epoch seconds."""
         self.arn = arn
         self._client = client
         self._clock = clock
@@ -90,7 +84,7 @@ class KmsKey:
 
     @property
     def kid(self) -> str | None:
-        """The key id in tokens; None while the public half was never loaded."""
+        """The key id in tokens; None before the public half is loaded."""
         return None if self._loaded is None else self._loaded.kid
 
     def loaded_public_half(self) -> jws.VerificationKey:
@@ -98,7 +92,7 @@ class KmsKey:
         return self._loaded or self.trusted_public_half()
 
     def trusted_public_half(self) -> jws.VerificationKey:
-        """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
+        """Return the public half. Raises KeyServiceError if it is not trusted now."""
         if self._pinned is not None:
             return self._pinned
         now = self._clock()
@@ -181,7 +175,7 @@ class KmsSigner:
             if answer["KeyId"] != self._key.arn:
                 raise KeyServiceError("signed_by_another_key")
             signature = jws.raw_signature(answer["Signature"])
-        # The first one is verified: with a wrong public key for the ARN, no token could be.
+        # The first signature is verified: with a wrong public key for the ARN, no token would be valid.
         public_key = self._key.loaded_public_half().public_key
         if not self._is_verified and not jws.is_valid_signature(signature, signing_input, public_key):
             raise KeyServiceError("public_key_of_another_key")

@@ -1,8 +1,8 @@
 """AWS Signature Version 4, and the credentials of a function.
 
 The credentials come from environment variables or, with SnapStart, from an endpoint on the loopback
-interface, which returns credentials for some hours. Only boto3 knows the other sources of an SDK, such as
-profiles, web identities, and the endpoints of other containers.
+interface. Only boto3 has the other sources of an SDK, such as profiles, web identities, and the endpoints of
+other containers.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
@@ -52,7 +52,7 @@ def sign(
 ) -> Headers:
     """Return the headers that authenticate a POST request at the time `at` (epoch seconds).
 
-    `path` is as it is sent: percent-encoded. All `headers` are signed; they include Host, and each name once.
+    `path` is percent-encoded, as sent. All `headers` are signed; they include Host, and each name once.
     """
     timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
     added = [("X-Amz-Date", timestamp)]
@@ -103,7 +103,7 @@ CredentialSource = Callable[[], AwsCredentials]
 
 
 def find_credentials(environment: Mapping[str, str]) -> CredentialSource | None:
-    """Return the source of credentials that the environment names; None for one that only boto3 knows."""
+    """Return the source of credentials in the environment; None for a source that only boto3 has."""
     if environment.get("AWS_ACCESS_KEY_ID"):
         # Half a pair is an error, which boto3 explains.
         return (lambda: _read_environment(environment)) if environment.get("AWS_SECRET_ACCESS_KEY") else None
@@ -122,10 +122,7 @@ def _read_environment(environment: Mapping[str, str]) -> AwsCredentials:
 
 
 class ContainerCredentials(Struct, eq=False):
-    """Fetches credentials at the first use, and before they expire. Thread-safe.
-
-    `clock` returns epoch seconds; `sleep` pauses for a second between attempts.
-    """
+    """Fetches credentials at the first use, and before they expire. Thread-safe. `clock`: epoch seconds."""
 
     endpoint: SplitResult
     environment: Mapping[str, str]

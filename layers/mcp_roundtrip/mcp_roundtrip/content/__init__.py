@@ -1,1 +1,1 @@
-"""What functions return, as MCP has it: content blocks, results of tools, messages and resource contents."""
+"""The values of functions in MCP: content blocks, results of tools, messages and resource contents."""

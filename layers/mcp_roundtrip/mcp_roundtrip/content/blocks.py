@@ -138,10 +138,10 @@ class PromptMessage:
 
 
 def prompt_messages(name: str, value: Any) -> list[dict[str, Any]]:
-    """Return what a prompt's function returned, as `messages` of the result of `prompts/get`.
+    """Return the value of a prompt's function as `messages` of the result of `prompts/get`.
 
-    Text, a content block or a PromptMessage, or a list of them; text and blocks get the role `user`. Raises
-    UsageError for anything else.
+    It is text, a content block or a PromptMessage, or a list of them. Text and blocks get the role `user`.
+    Raises UsageError for any other value.
     """
     items = value if isinstance(value, (list, tuple)) else [value]
     others = [item for item in items or [value] if not isinstance(item, str | PromptMessage | Block)]
@@ -182,11 +182,10 @@ class ResourceContents:
 
 
 def resource_contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
-    """Return what a resource's function returned, as `contents` of the result of `resources/read`.
+    """Return the value of a resource's function as `contents` of the result of `resources/read`.
 
-    Text, bytes, ResourceContents or a list of them, or any value that JSON can hold. Raises UsageError for
-    other values, for a list with ResourceContents and other items, and for None: a function raises
-    ResourceNotFound for a missing resource.
+    It is text, bytes, ResourceContents or a list of ResourceContents, or any value that JSON can hold. Raises
+    UsageError for any other value, and for None: a function raises ResourceNotFound for a missing resource.
     """
     several = value if isinstance(value, (list, tuple)) else ()
     if any(isinstance(each, ResourceContents) for each in several):

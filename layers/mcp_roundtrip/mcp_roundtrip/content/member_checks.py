@@ -1,7 +1,6 @@
 """Members of content blocks, resource contents and definitions: their types, and their JSON.
 
-Members have the types that the specification has for `Annotations`, `Icon` and the others. A block and a
-decorator have Python's names for them, such as `mime_type`.
+The types are those of the specification, the names in blocks and decorators Python's, such as `mime_type`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Required, TypedDict
@@ -59,11 +59,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 
 
 def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of members of a definition as JSON. Their names are those of the specification.
-
-    `kind` and `name` are those of the feature, for messages. Raises DefinitionError for a value that cannot
-    be listed.
-    """
+    """Return members of a feature's definition, by their names in MCP, as JSON. Raises DefinitionError."""
     checked: dict[str, Any] = {}
     try:
         for member, value in given.items():
@@ -126,7 +122,7 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
 
 
 def _check_names(where: str, given: Mapping[str, Any], kind: Any) -> None:
-    """Raise UsageError for a name in snake case, as the SDK has it: a client would ignore the member."""
+    """Raise UsageError for a name in snake case, as in the SDK, whose member a client would ignore."""
     for name in given:
         first, *others = name.split("_")
         wire = first + "".join(map(str.capitalize, others))
@@ -174,19 +170,12 @@ def _to_json(where: str, value: Any) -> Any:
     if isinstance(value, (str, int)):
         return value
     plain = _plain(value)
-    try:
+    with suppress(TypeError, ValueError, RecursionError):
         return parse_json(json.dumps(plain, ensure_ascii=False, allow_nan=False).encode())
-    except (TypeError, ValueError, RecursionError):
-        return _values_to_json(where, plain)
-
-
-def _values_to_json(where: str, plain: Any) -> Any:
-    from mcp_roundtrip.schema.serialization import (  # a front door has no pydantic
-        locate_unserializable,
-        to_json,
-    )
+    from mcp_roundtrip.schema import serialization  # a front door has no pydantic
 
     try:
-        return to_json(plain)[0]
+        return serialization.to_json(plain)[0]
     except ValueError:
-        raise UsageError(f"{where} must be JSON{locate_unserializable(plain, where)}") from None
+        place = serialization.locate_unserializable(plain, where)
+        raise UsageError(f"{where} must be JSON{place}") from None

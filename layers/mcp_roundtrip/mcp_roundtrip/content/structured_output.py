@@ -1,4 +1,4 @@
-"""Results that have an outputSchema, or whose type is not annotated: as JSON data and its text."""
+"""Results with an outputSchema, or without an annotated type, as JSON data and its text."""
 
 from __future__ import annotations
 
@@ -59,11 +59,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return compile_schema(self.json_schema, f"{self.name}: outputSchema")
 
     def to_json(self, value: Any, *, is_typed: bool = True) -> JsonResult:
-        """Return the data of a result, and its text. Without `is_typed`, the value says which type it has.
-
-        Raises UsageError for a value that does not fit the return type or is not JSON; it names the place and
-        quotes no value.
-        """
+        """Return the data of a result, and its text. Raises UsageError, which quotes no value."""
         if not is_typed:
             return untyped_to_json(self.name, value)
         try:
@@ -107,20 +103,19 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
 def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
     """Return a value of the type, and its JSON text.
 
-    A value of the type is not validated again, because validators may convert it. A value of another type is,
-    such as a dict for a model.
+    Only a value of another type is validated, such as a dict for a model: validators may convert values.
     """
     try:
         return value, types.dump_json(value, by_alias=True, warnings="error")
     except PydanticSerializationError:
-        if locate_iterator(value, "result"):  # it has been read, so that nothing is left to validate
+        if locate_iterator(value, "result"):  # it has been read
             raise
         typed = types.validate_python(value, by_alias=True, by_name=True)
         return typed, types.dump_json(typed, by_alias=True, warnings="error")
 
 
 def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
-    """Return whether a plain type accepts what was written. Serializers check no limits, and write null."""
+    """Return whether a plain type accepts the text. Serializers check no limits, and write null."""
     try:
         types.validate_json(written, strict=True)
     except ValidationError:
@@ -129,10 +124,7 @@ def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
 
 
 def untyped_to_json(name: str, value: Any) -> JsonResult:
-    """Return a result of the function `name` as JSON.
-
-    Raises UsageError, which names the place and quotes no value, for a value that JSON cannot hold.
-    """
+    """Return a result of the function `name` as JSON. Raises UsageError, which quotes no value."""
     try:
         return to_json(value)
     except ValueError as error:

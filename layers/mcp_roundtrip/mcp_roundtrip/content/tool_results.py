@@ -1,4 +1,4 @@
-"""A tool's result: outputSchema from the return annotation, content and structuredContent from a value."""
+"""A tool's result: outputSchema by the return annotation, content and structuredContent by the value."""
 
 from __future__ import annotations
 
@@ -59,11 +59,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> Output:
-        """Read the return annotation of `function`.
-
-        Raises DefinitionError for an annotation that mixes content blocks with structured values, because no
-        outputSchema describes both.
-        """
+        """Read the return annotation of `function`. Raises DefinitionError."""
         name = function_name(function)
         annotation = resolve_type_hints(function).get("return", Signature.empty)
         if annotation in _UNTYPED:
@@ -78,18 +74,14 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         return cls(name, annotation, _Kind.STRUCTURED)
 
     def json_schema(self) -> dict[str, Any] | None:
-        """Return the `outputSchema`, or None. It is built once; do not change it.
-
-        Raises DefinitionError for a type that JSON Schema cannot describe.
-        """
+        """Return the `outputSchema`, built once, or None. Do not change it. Raises DefinitionError."""
         return self._types.json_schema if self.kind is _Kind.STRUCTURED else None
 
     def dump(self, value: Any) -> dict[str, Any]:
         """Return the members of a result that hold a value: `content`, and for data `structuredContent`.
 
         With an outputSchema every value is structured, also None and text, as the specification demands.
-        Raises UsageError for a value that does not fit the return type or is not JSON; it names the place
-        and quotes no value.
+        Raises UsageError, which names the place and quotes no value.
         """
         if self.kind is _Kind.STRUCTURED:
             if isinstance(value, _SEQUENCE) and any(isinstance(item, ContentBlock) for item in value):
@@ -124,7 +116,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
 
 def untyped_data(name: str, value: Any) -> Any:
-    """Return what the function `name` returned as JSON data. Raises UsageError, which quotes no value."""
+    """Return the value of the function `name` as JSON data. Raises UsageError, which quotes no value."""
     return Output(name, Any, _Kind.UNTYPED)._structured(value)["structuredContent"]
 
 
@@ -178,7 +170,7 @@ def _includes_none(annotation: Any) -> bool:
 
 
 def _has_serializer(metadata: Iterable[Any]) -> bool:
-    """Return whether pydantic may serialize the type in a way of its own. That of a block is never used."""
+    """Return whether pydantic may serialize the type in another way, which a block would ignore."""
     return any(
         hasattr(each, "__get_pydantic_core_schema__")
         and type(each).__module__ != "pydantic.functional_validators"
@@ -187,7 +179,7 @@ def _has_serializer(metadata: Iterable[Any]) -> bool:
 
 
 def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:
-    """Return whether a type has blocks in it. `aliases` are those around it, which it may refer to."""
+    """Return whether a type has blocks in it. It may refer to the `aliases` around it."""
     if is_alias(annotation):
         aliases, annotation = (*aliases, annotation), unwrap_alias(annotation)
     arguments = get_args(annotation)

@@ -1,1 +1,1 @@
-"""What a deployment has: its settings, what they create, and what an environment does at its start."""
+"""The settings of a deployment, the ports that they create, and the cold start."""

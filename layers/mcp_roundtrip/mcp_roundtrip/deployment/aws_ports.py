@@ -1,4 +1,4 @@
-"""Create the ports that call AWS, each at its first use. Most requests need none, and do not import this."""
+"""Create the ports that call AWS, each at its first use. Most requests do not import this module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def make_clients(settings: Settings, observer: Observer, tracer: Tracer | None) -> ClientFactory:
-    """Create what makes the clients of AWS services."""
     make = AwsClients
     if settings.aws_client == "boto3":
         from mcp_roundtrip.aws.boto3_client import Boto3Clients  # 130 ms
@@ -40,7 +39,7 @@ def make_clients(settings: Settings, observer: Observer, tracer: Tracer | None) 
 
 
 class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
-    """The ports that call AWS for one endpoint. All endpoints share `clients`, which have the credentials."""
+    """The ports that call AWS for one endpoint. All endpoints share `clients` and their credentials."""
 
     settings: Settings
     observer: Observer
@@ -82,7 +81,6 @@ class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
         )
 
     def forward(self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
-        """Forward an event to the function of an owner (see `Ports.forward`)."""
         function = owner_function(self.settings, owner)
         return invoke_owner(self._invoke_client, function, event, custom, timeout_s)
 

@@ -1,4 +1,4 @@
-"""Create the tasks of a deployment, in a table of DynamoDB. Requests without tasks do not import this."""
+"""Create the tasks of a deployment. Requests without tasks do not import this module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mcp_roundtrip.tasks.service import Tasks
 
 
 def make_tasks(settings: Settings, observer: Observer, clients: ClientFactory) -> Tasks:
-    """Create the tasks. Raises SettingsError."""
     return Tasks(
         DynamoStore(clients.client("dynamodb"), settings.required("task_table")),
         AwsDispatcher(clients, _clock_ms, settings.task_queue),

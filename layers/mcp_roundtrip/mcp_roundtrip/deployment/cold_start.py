@@ -1,9 +1,8 @@
-"""What makes cold starts shorter: little garbage collection, and imports before the first request.
+"""Shorten cold starts: little garbage collection, and imports before the first request.
 
-With Lambda SnapStart and provisioned concurrency, the initialization imports the modules that the first
-request that needs them would otherwise import. It does nothing else: requests create keys, caches, clients
-and connections, so environments that are restored from one snapshot share none
-(https://docs.aws.amazon.com/lambda/latest/dg/snapstart-uniqueness.html).
+With Lambda SnapStart and provisioned concurrency, the initialization imports modules that a request would
+otherwise import. Requests create keys, caches, clients and connections, so environments that are restored
+from one snapshot share none (https://docs.aws.amazon.com/lambda/latest/dg/snapstart-uniqueness.html).
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from typing import Final, Literal
 THRESHOLD: Final = 50_000
 """New containers until a garbage collection. A server with one tool creates 38,000 up to its first response.
 
-What an initialization creates stays: modules, classes, schemas. With Python's default, dozens of collections
-look for garbage among these objects, and take a twelfth of the CPU time of a cold start. Memory grows by
-the garbage in reference cycles among so many objects, some MB; other garbage is freed at once, as always.
+With Python's default, dozens of collections look for garbage among modules, classes and schemas, which all
+stay, and take a twelfth of the CPU time of a cold start. The price is some MB of garbage in reference cycles.
 """
 
 ON_DEMAND: Final = "on-demand"
@@ -48,17 +46,17 @@ _SERVER: Final = (
     # calls that become tasks or are parked
     "server.parked_carrier",
 )
-"""Modules of this package that a request may import. Each costs a first request some milliseconds."""
+"""Modules of this package that a request may import, some milliseconds each."""
 
 _LIBRARIES: Final = (
     *("ssl", "encodings.idna", "cryptography.hazmat.backends.openssl.backend"),
     *("cryptography.hazmat.primitives.asymmetric.utils", "cryptography.hazmat.primitives.ciphers.aead"),
     "jwt.algorithms",
 )
-"""Modules that these import where they need them."""
+"""Modules that these import when they run."""
 
 _PYDANTIC: Final = ("pydantic._internal._dataclasses", "pydantic.plugin._loader")
-"""pydantic imports these for the first type that it validates."""
+"""Modules that pydantic imports for the first type."""
 
 
 def collect_rarely() -> None:
@@ -83,6 +81,6 @@ def prewarm(function: Literal["server", "front_door"]) -> None:
         with suppress(ImportError):  # the request that needs it fails
             import_module(name)
     if initialization_type() == SNAP_START:
-        # Environments of one snapshot share the state of `random`, and a tool may use it. Only runtimes with
-        # SnapStart have the module.
+        # Environments of one snapshot share the state of `random`, which a tool may use. Only runtimes with
+        # SnapStart have this module.
         import_module("snapshot_restore_py").register_after_restore(random.seed)

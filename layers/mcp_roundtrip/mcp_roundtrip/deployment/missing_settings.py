@@ -12,7 +12,6 @@ from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 
 MAX_NAMES: Final = 5
-"""Features that a message names."""
 
 _NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "tasks": (("task_table", "task_worker", "task_queue", "audience"), "calls of {} cannot become tasks"),
@@ -29,7 +28,7 @@ _NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "scopes": (("scope_context_key",), "no caller has the scopes that {} requires"),
 }
-"""What features do -> the settings without which they cannot do it, and what happens then."""
+"""Need of features -> the settings that it takes, and the consequence if one is not set."""
 
 _REMEDIES: Final[Mapping[str, str]] = {
     "task_table": "set it to the name of the stack's task table",
@@ -52,9 +51,9 @@ _NEEDS_WITHOUT_ERROR: Final = frozenset({"states", "page", "scopes"})
 
 
 class MissingSetting(Struct, frozen=True):
-    """A setting that features need. The message of `error` names both, and what to do.
+    """A setting that features need. The message of `error` names both, and the remedy.
 
-    `is_error`: the features cannot do what they declare; otherwise, they cannot do what they may do.
+    `is_error`: the features cannot do what they declare. Without, they cannot do what they may do.
     """
 
     error: SettingsError
@@ -62,7 +61,7 @@ class MissingSetting(Struct, frozen=True):
 
 
 def find_unset_settings(settings: Settings) -> frozenset[str]:
-    """Return the settings that features may need in this deployment, and that have no value."""
+    """Return the settings without a value that features may need in this deployment."""
     names = {"state_key_arn", "owners", "task_table"}
     if settings.task_delivery == "invoke":
         names.add("task_worker")
@@ -78,10 +77,9 @@ def find_unset_settings(settings: Settings) -> frozenset[str]:
 
 
 def missing_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str]) -> list[MissingSetting]:
-    """Return the settings that are missing, each once, errors first.
+    """Return the missing ones of the `unset` settings, each once, errors first.
 
-    `needs`: the names of features by what they do (`server.endpoint.Endpoint.needs`).
-    `unset`: the settings without a value (`find_unset_settings`).
+    `needs`: the names of features by their need (`server.endpoint.Endpoint.needs`).
     """
     found: dict[str, MissingSetting] = {}
     for need in sorted(needs, key=_NEEDS_WITHOUT_ERROR.__contains__):

@@ -1,4 +1,4 @@
-"""Interfaces to what is outside of the server: time, randomness, keys, tasks, log. `wiring` creates them."""
+"""The interfaces of the server to time, randomness, keys, tasks and logs. `wiring` creates them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,12 @@ class Observer(Protocol):
 
 
 class AuditLog(Struct, frozen=True):
-    """Where audit records are stored.
+    """Where audit records are stored. `write` and `hash_key` raise AuditFailed.
 
     `write`: takes epoch milliseconds and the JSON text of a line, and returns when it is stored.
     `source`: the members of every line: the stack and the function.
     `hash_key`: returns the key of the hashes that identify callers; None if their subjects identify them.
     `trace_header`: returns the X-Ray trace header of the invocation.
-
-    `write` and `hash_key` raise AuditFailed.
     """
 
     write: Callable[[int, str], None]
@@ -61,13 +59,11 @@ class AuditLog(Struct, frozen=True):
 class Ports(Struct, frozen=True):
     """All interfaces.
 
-    `settings`: those of the deployment.
-    `clock`, `clock_ms`: epoch seconds, and monotonic milliseconds.
+    `clock`, `clock_ms`: return epoch seconds, and monotonic milliseconds.
     `pause_ms`, `pause_ms_async`: return after so many milliseconds; the latter by default with asyncio.
     `wait_ms`: waits for a threading.Event for so many milliseconds, and returns whether it was set.
     `random_bytes`: returns n random bytes.
-    `state_codec`, `links`, `tasks`: create the object at its first use; most calls need none, and the imports
-    are slow.
+    `state_codec`, `links`, `tasks`: create the object at its first use, because the imports are slow.
     `forward`: takes owner, event, custom client context and timeout in seconds, and returns the owner's
     response or raises ForwardingFailed.
     `for_endpoint`: returns the ports of an endpoint by its URI (None: unknown), if it is not configured.

@@ -39,7 +39,7 @@ def _number(least: int, most: int = _MAX_COUNT) -> Meta:
 def _text(pattern: str, problem: str) -> Meta:
     """Return the pattern of a text, or of each item of a list, and what the error says.
 
-    Not `Meta(pattern=...)`, with which msgspec would compile all of them at every cold start.
+    With `Meta(pattern=...)`, msgspec would compile all patterns at every cold start.
     """
     return Meta(description=problem, extra={"pattern": pattern})
 
@@ -62,13 +62,13 @@ _OF_MODES: Final[Mapping[tuple[AuthMode, ...], tuple[str, ...]]] = {
     (AuthMode.BEARER,): ("token_jwks_uri", "token_algorithms", "token_type", "token_audience"),
     (AuthMode.IAM,): ("iam_principal",),
 }
-"""Modes -> settings that have an effect only with one of them, so they are refused with another."""
+"""Modes -> settings that are refused with any other mode, in which they have no effect."""
 
 
 class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
     """The settings of a deployment. Each is the environment variable `MCP_` and the field in upper case.
 
-    docs/reference/settings.md explains each. Raises SettingsError for settings that contradict each other.
+    docs/reference/settings.md explains each. Raises SettingsError for contradictions.
     """
 
     auth_mode: AuthMode
@@ -194,12 +194,12 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
 
     @property
     def derives_audience(self) -> bool:
-        """Whether each request has the audience that its event tells: not if tasks outlive their requests."""
+        """Whether the event of a request has the audience: not with tasks, which outlive their requests."""
         return self.audience is None and self.task_table is None
 
     @property
     def needs_audience(self) -> bool:
-        """Whether no request can be served without the audience: callers or metadata depend on it."""
+        """Whether callers or metadata depend on the audience, so that no request can be served without it."""
         return self.token_issuer is not None or "{" in self.scope_prefix
 
     @property
@@ -208,18 +208,17 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
         return self.issuer or self.required("audience")
 
     def worker_address(self) -> str:
-        """Return where new tasks are dispatched. Raises SettingsError if that is not set."""
+        """Return the address to which new tasks are dispatched. Raises SettingsError if it is not set."""
         return self.required("task_queue" if self.task_delivery == "queue" else "task_worker")
 
     def required(self, name: str) -> str:
-        """Return an optional setting that is needed now. Raises SettingsError if it is not set."""
+        """Return an optional setting. Raises SettingsError if it is not set."""
         value = getattr(self, name)
         if not value:
             raise self.missing(name)
         return str(value)
 
     def missing(self, name: str) -> SettingsError:
-        """Return the error for an optional setting that is needed now."""
         problem = "is not set; set it in the function's environment"
         if name == "audience" and self.derives_audience:
             problem = "is not set, and this event does not tell it; set it to the URI that clients use"
@@ -253,10 +252,10 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def read_variables(environment: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
-    """Return the known variables that are set, or all of them, without white space around their texts.
+    """Return the variables that are set, or the known ones of them, without white space around their texts.
 
-    A variable of its own replaces its line in `MCP_SETTINGS`; an empty one unsets it. Raises SettingsError
-    for a line that is not `NAME=value`, and for a name in the lines that is not known or is there twice.
+    A separate variable replaces its line in `MCP_SETTINGS`; an empty one unsets it. Raises SettingsError for
+    a line that is not `NAME=value`, and for an unknown or repeated name in the lines.
     """
     texts: dict[str, str] = {}
     for number, line in enumerate(_shared_lines(environment), 1):
@@ -291,7 +290,6 @@ def _shared_lines(environment: Mapping[str, str]) -> list[str]:
 
 
 def _wrong(variable: str, more: str = "") -> SettingsError:
-    """Return the error for a value that does not have the type of its setting."""
     declared: Any = Settings.__annotations__[VARIABLES[variable]]
     if metadata := getattr(declared, "__metadata__", ()):
         return SettingsError(variable, metadata[0].description)
@@ -299,7 +297,7 @@ def _wrong(variable: str, more: str = "") -> SettingsError:
 
 
 def _read_value(variable: str, text: str) -> Any:
-    """Split lists and pairs, and read numbers and objects: what is left to check are types and bounds.
+    """Split lists and pairs, and read numbers and objects, but check no types and bounds.
 
     The default of a setting says whether it is a list or a number. Raises SettingsError.
     """

@@ -1,4 +1,4 @@
-"""Create what protects states and links from the settings. Calls without a round trip do not import it."""
+"""Create the codec of states and the signer of links. Calls without a round trip do not import this."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
 class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
     """The codec of states and the signer of links, with their KMS keys. Each is created at its first use.
 
-    `clock`: epoch seconds. `on_certificate_issued`: called with the id and the end of each new certificate.
+    `clock` returns epoch seconds. `on_certificate_issued` takes the id and the expiry of a new certificate.
     """
 
     settings: Settings

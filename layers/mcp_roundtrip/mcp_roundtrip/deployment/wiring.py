@@ -1,7 +1,7 @@
 """The composition root: create the ports from the environment, at the first request.
 
-Only this module and those with `aws` in their names use the clocks, the randomness and the environment
-variables of the process and, through `aws`, the AWS account.
+Only this module and `aws_ports` use the clocks, the randomness and the environment variables of the process
+and, through `aws`, the AWS account.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from mcp_roundtrip.observing.tracer import Tracer
 
 CATALOG_DIGEST: Final = "catalog.digest"
-"""The file in the folder of a function with the digest of its features in the front door's catalog."""
+"""The file of `make catalog` in a function's folder, with the digest of its features in the catalog."""
 
 LOCAL_LOG_STREAM: Final = "local"
-"""The log stream of the local runner. On Lambda nothing else can set the variable, which Lambda reserves."""
+"""The log stream of the local runner. On Lambda, the variable is reserved."""
 
 SERVICE_NAME: Final = "POWERTOOLS_SERVICE_NAME"
 
 MAX_ENDPOINTS: Final = 16
-"""Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
+"""Endpoints with cached ports, if events have the audience: stages and routes of the API's owner."""
 
 
 def _service() -> str | None:
-    """Return the service of lines and metrics: by default the function's name without that of its stack."""
+    """Return the service of lines and metrics: by default the function's name without the stack's."""
     function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
     with suppress(SettingsError):  # each request reports it
         if stack := read_variables(os.environ, VARIABLES).get("MCP_ISSUER"):  # the stack's name
@@ -72,7 +72,7 @@ def ports() -> Ports:
 
 
 def make_ports(settings: Settings) -> Ports:
-    """Create ports on AWS for these settings, or for each audience that events tell."""
+    """Create ports on AWS, for each audience in events if the settings have none."""
     tracer = _tracer(settings)
     aws = cache(lambda: _aws_ports(settings, tracer))
     base = _make_ports(settings, aws, tracer)
@@ -97,7 +97,7 @@ def make_ports(settings: Settings) -> Ports:
 def _is_in_own_region(uri: str) -> bool:
     """Return whether `https://<id>.<service>.<Region>…` is in the Region of this function.
 
-    Callers of a private API choose the API with a header, and could write another Region into Host.
+    Callers of a private API can write another Region into Host.
     """
     return uri.split(".")[2:3] == [os.environ.get("AWS_REGION")]
 
@@ -124,7 +124,6 @@ def _make_ports(settings: Settings, aws: Callable[[], AwsPorts], tracer: Tracer 
 
 @cache
 def _catalog_digest() -> str | None:
-    """Return what `make catalog` wrote into the folder of this function; None if there is nothing."""
     with suppress(OSError, ValueError):
         return Path(os.environ.get("LAMBDA_TASK_ROOT", ""), CATALOG_DIGEST).read_text("ascii").strip()
     return None
@@ -152,7 +151,6 @@ def _tracer(settings: Settings) -> Tracer | None:
 
 
 def make_authenticator(settings: Settings) -> Authenticator:
-    """Create the authenticator. Raises SettingsError."""
     if settings.audience is None and settings.needs_audience:
         return _WithoutAudience(settings)
     if settings.auth_mode is AuthMode.BEARER:

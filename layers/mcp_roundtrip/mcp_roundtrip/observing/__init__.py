@@ -1,1 +1,1 @@
-"""What a deployment tells about its requests: log lines, metrics, traces and audit records."""
+"""Log lines, metrics, traces and audit records."""

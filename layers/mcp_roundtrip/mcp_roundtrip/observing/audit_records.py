@@ -3,10 +3,10 @@
 An operation has one record: a request that calls a feature or changes a task, a pass of a worker, a form of
 the question page, or a refusal. A record has up to two lines with the same id:
 
-- `begun` is stored before any code of the feature runs, or anything of the task changes.
+- `begun` is stored before any code of the feature runs, or the task changes. A refusal has no such line.
 - `ended` is stored after the outcome is known, before the response leaves. It has all members of `begun`.
 
-A record without an `ended` line has an unknown outcome: the process was lost. A refusal has no `begun` line.
+A record without an `ended` line has an unknown outcome: the process was lost.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.observing.logs_and_metrics import encode_line
 
 SCHEMA: Final = 1
-"""The version of the JSON form. It changes when a member is removed or gets another meaning."""
+"""The version of the JSON form. A member that is removed or gets another meaning changes it."""
 
 MAX_ITEMS: Final = 100
-"""The limit of `asked`, `answered` and `steps`. A member `<list>_omitted` has the number of further items."""
+"""The limit of `asked`, `answered` and `steps`. `<list>_omitted` has the number of further items."""
 
 MAX_TEXT: Final = 256
 """The limit of characters of a text that the client chooses."""
@@ -33,8 +33,7 @@ MAX_TEXT: Final = 256
 def audit_line(members: Mapping[str, Any]) -> str:
     """Return a line of a record as JSON, which fits into a log event (`encode_line`).
 
-    docs/reference/audit-record.schema.json describes the members. Those without a value are omitted, except
-    `principal`.
+    docs/reference/audit-record.schema.json describes the members. Empty ones are omitted, except `principal`.
     """
     bounded = dict(members)
     for name in ("asked", "answered", "steps"):
@@ -49,7 +48,7 @@ def audit_line(members: Mapping[str, Any]) -> str:
 
 
 def plain_caller(principal: Principal) -> dict[str, str]:
-    """Return the members that identify a caller by its subject."""
+    """Return the members that identify a caller by the subject."""
     return {**_public_members(principal), "subject": principal.subject}
 
 
@@ -69,7 +68,7 @@ def _public_members(principal: Principal) -> dict[str, str]:
 
 
 def client_members(info: Any) -> dict[str, str] | None:
-    """Return name and version of an Implementation object, which the client chooses, cut to MAX_TEXT."""
+    """Return name and version in a `clientInfo`, cut to MAX_TEXT."""
     if not isinstance(info, Mapping):
         return None
     found = {name: info.get(name) for name in ("name", "version")}
@@ -80,7 +79,7 @@ def client_members(info: Any) -> dict[str, str] | None:
 
 
 def answers_of(entries: Iterable[Entry], channels: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return how the questions among these entries were answered; `channels` has the channel by key."""
+    """Return how the questions among these entries were answered, with the channel by key."""
     answers = []
     for entry in entries:
         if entry.kind is Kind.DEFAULT:

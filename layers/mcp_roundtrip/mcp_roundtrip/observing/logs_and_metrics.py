@@ -1,8 +1,6 @@
-"""The observer of a deployment: log lines and metrics, which `Logger` and `Metrics` of Powertools write.
+"""The observer of a deployment: log lines and metrics by Powertools' `Logger` and `Metrics`.
 
-The variables of Powertools set the service, the level and the namespace.
-
-Sources: https://docs.aws.amazon.com/powertools/python/latest/core/logger/ and
+https://docs.aws.amazon.com/powertools/python/latest/core/logger/
 https://docs.aws.amazon.com/powertools/python/latest/core/metrics/
 """
 
@@ -41,8 +39,8 @@ _JSON: Final = JSONEncoder(separators=(",", ":"), default=str)
 def encode_line(line: Mapping[str, Any]) -> str:
     """Return a line as JSON of at most MAX_LINE_BYTES bytes.
 
-    If it has more, its largest members are cut until it fits: texts and lists to their beginnings, which end
-    with their full size. The member `uncut_bytes` has the size of the whole line.
+    If it has more, the largest members are cut until it fits: texts and lists to their beginnings, and their
+    full size. The member `uncut_bytes` has the size of the whole line.
     """
     text = _JSON.encode(line)
     if len(text) <= MAX_LINE_BYTES:
@@ -60,7 +58,7 @@ def encode_line(line: Mapping[str, Any]) -> str:
 
 
 def _cut(value: Any, limit: int, levels: int = _MAX_LEVELS) -> Any:
-    """Return JSON data with at most `limit` bytes of each text, and the first items of lists and objects."""
+    """Cut each text in JSON data to `limit` bytes, and lists and objects to their first items."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (list, tuple, Mapping)):
@@ -91,7 +89,7 @@ DEFAULT_NAMESPACE: Final = "mcp-roundtrip"
 FINAL_EVENTS: Final = frozenset(
     {"request_completed", "request_refused", "request_forwarded", "worker_finished", "task_not_claimed"}
 )
-"""The last event of an invocation. Its line has the duration, the number of AWS calls and the metrics."""
+"""The last event of an invocation, with the duration, the number of AWS calls and the metrics."""
 
 WARNING_EVENTS: Final = frozenset(
     {
@@ -110,7 +108,7 @@ WARNING_EVENTS: Final = frozenset(
         "catalog_drift",
     }
 )
-"""Expected events that deserve an alarm when there are many."""
+"""Expected events for which there may be an alarm."""
 
 
 class _StandardOutput(logging.Handler):
@@ -124,19 +122,17 @@ class _StandardOutput(logging.Handler):
 _STANDARD_OUTPUT: Final = _StandardOutput()
 
 _LOGGER_NAME: Final = f"{__name__}.{id(_STANDARD_OUTPUT)}"
-"""A name of its own for each import of this module: a debugger imports it again after a change, and a logger
-keeps the handler that its first `Logger` had."""
+"""Unique for each import of this module: a logger keeps the handler of its first `Logger`, and a debugger
+imports the module again after a change."""
 
 
 class LogObserver:
-    """Writes log lines and metrics.
+    """Writes log lines and metrics. A line that cannot be written fails no request.
 
     The variables of Powertools set `service` and `namespace` if they are None. The higher one of `level` and
     that of Lambda's LoggingConfig counts. An unknown level is logged and ignored. `clock_ms` returns
-    monotonic milliseconds. `starts_cold` is whether the first request waits for the initialization. With
+    monotonic milliseconds. `starts_cold`: whether the first request waits for the initialization. With
     `redacts`, tracebacks do not have the values of requests.
-
-    A line that cannot be written fails no request.
     """
 
     def __init__(
@@ -168,8 +164,8 @@ class LogObserver:
                 self.record_failure("misconfigured", error)
 
     def _make_loggers(self, service: str | None, level: str | None) -> None:
-        # A logger of its own: what a tool sets on its `Logger`, such as a level or a format, changes no line
-        # here. Without `location`, `make run` knows these lines from a tool's.
+        # The logger is separate, so that the level and the format of a tool's `Logger` change no line here.
+        # The lines have no `location`, by which `make run` knows them from a tool's.
         self._logger = Logger(
             service=_LOGGER_NAME,
             level=level,
@@ -184,8 +180,8 @@ class LogObserver:
         self._logger.remove_keys(["sampling_rate"])
         self._own = logging.getLogger(_LOGGER_NAME)
         self._own.propagate = False  # handlers of the root logger would write it again
-        # Powertools prefers Lambda's level, which is INFO by default. Lambda's TRACE is no level of Python:
-        # without this line, that of the root logger would apply.
+        # Powertools prefers Lambda's level, which is INFO by default. Lambda's TRACE is no level of Python,
+        # and the level of the root logger would apply.
         chosen = logging.getLevelNamesMapping().get(level or "", logging.DEBUG)
         self._own.setLevel(max(self._own.level, chosen))
         # A child shares the keys of its parent, and does not decide its format, as a first `Logger` would.
@@ -193,10 +189,6 @@ class LogObserver:
         self._service = self._tool_logger.service
 
     def begin(self, correlation_id: str) -> bool:
-        """Begin an invocation: following lines and metrics have its id, and nothing of the previous one.
-
-        Return whether it is the first one.
-        """
         self._invocations += 1
         self._began_ms = self._clock_ms()
         self._aws_calls.clear()
@@ -206,7 +198,6 @@ class LogObserver:
         return self._invocations == 1
 
     def tag(self, **fields: Any) -> None:
-        """Add fields to the following lines and metrics of this invocation, also to lines of the author's."""
         self._replace_tags((), self._tags | fields)
 
     def _replace_tags(self, removed: Iterable[str], tags: dict[str, Any]) -> None:
@@ -226,7 +217,7 @@ class LogObserver:
         try:
             if event in WARNING_EVENTS:
                 self._write(logging.WARNING, event, fields)
-                # The reasons of answers are texts without number, and each would be a metric of its own.
+                # The reasons of answers vary, and each would be another metric.
                 self._put_metric(event, None if event == "answer_refused" else fields.get("reason"))
             elif self._logger.log_level <= logging.INFO:
                 last = (
@@ -248,7 +239,7 @@ class LogObserver:
             self._record_defect(event, defect)
 
     def _record_defect(self, event: str, error: Exception) -> None:
-        """Log that the line of an event could not be written, without what could be the cause."""
+        """Log that the line of an event could not be written, without the fields that may be the cause."""
         with suppress(Exception):  # standard output is closed
             members = {"event": event, "exception_name": type(error).__name__}
             correlation_id = self._tags.get("correlation_id")
@@ -279,19 +270,17 @@ class LogObserver:
         }
 
     def _final_metrics(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        counts = metric_counts(event, fields)
-        if not counts:
-            return {}
         dimensions = {"code": str(fields["code"])} if event == "request_refused" else {}
-        return self._metrics(counts, dimensions)
+        counts = metric_counts(event, fields)
+        return self._metrics(counts, dimensions) if counts else {}
 
     def _put_metric(self, event: str, reason: str | None) -> None:
-        """Write a count of one, with the dimensions service and reason, at every level."""
+        """Write a count of one, at every level."""
         metrics = self._metrics({event: 1}, {} if reason is None else {"reason": reason})
         _print(encode_line({**metrics, **self._tags}))
 
     def _metrics(self, counts: Mapping[str, int], dimensions: Mapping[str, str]) -> dict[str, Any]:
-        """Return members by which CloudWatch finds metrics in a line. `service` is one of the dimensions."""
+        """Return the members by which CloudWatch finds metrics in a line."""
         # `Metrics` would add these dimensions to the metrics of a tool.
         metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
         for name, value in {"service": self._service, **dimensions}.items():
@@ -302,11 +291,10 @@ class LogObserver:
 
 
 def metric_counts(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
-    """Return the metrics of a final event.
+    """Return the metrics of a final event: none for a call without questions, because they take long.
 
-    `questions` are sent to clients, `rounds` are those of a call that took more than one, `declines` are
-    answers that decline, `checkpoints` are rounds that ran out of time, `refusals` are errors. A call without
-    questions has no metrics: writing them takes longer than writing the line.
+    `questions` are sent to clients, `rounds` are those of a call with several, `declines` are answers that
+    decline, `checkpoints` are rounds that ran out of time, `refusals` are errors.
     """
     if event == "request_refused":
         return {"refusals": 1}
@@ -322,6 +310,6 @@ def metric_counts(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _print(line: str) -> None:
-    # One write: print() makes two, between which another thread may write.
+    # print() would make two writes, between which another thread may write.
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

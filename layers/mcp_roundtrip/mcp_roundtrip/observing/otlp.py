@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 
 def make_provider(service: str) -> TracerProvider:
-    """Return a provider. OpenTelemetry's environment variables configure it, and may name another service."""
+    """OpenTelemetry's environment variables configure the provider, and may name another service."""
     attributes = Resource({"service.name": service}).merge(OTELResourceDetector().detect()).attributes
     provider = TracerProvider(resource=Resource.create(attributes))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -16,7 +16,7 @@ MIN_LENGTH: Final = 4
 """Shorter values are not redacted, because they occur in any text."""
 
 MAX_MESSAGE: Final = 16_384
-"""Longer messages are omitted instead of searched."""
+"""Longer messages are omitted."""
 
 MAX_VALUES: Final = 5_000
 """With more values, all messages are omitted, so that the failure of a large request stays fast."""
@@ -27,16 +27,15 @@ _FRAME: Final = r'[\s|+-]*File ".*", line \d+, in '
 _PYDANTIC_INPUT: Final = r"(?<=input_value=).*(?=, input_type=)"
 
 _SAFE: Final = ("", "/", "!#$%&'()*+,/:;=?@[]~")
-"""What URLs contain unchanged: as `quote` writes them and, the last, as requests, httpx and urllib3 do."""
+"""Characters that `quote` and, the last, requests, httpx and urllib3 leave unchanged in URLs."""
 
 _PLACEHOLDER: Final = "\0"  # shorter than any value, so that no value is found in it
 
 
 def redacted_traceback(error: BaseException, values: Iterable[Any]) -> str:
-    """Return the traceback of an exception with `values` (JSON data) replaced by `[redacted]`.
+    """Return the traceback of an exception with `values` (JSON data), or whole lines of them, replaced.
 
-    Frames contain source code only and stay unchanged. Not replaced are values shorter than `MIN_LENGTH`, the
-    names of members, and parts of values, except for whole lines.
+    Frames contain only source code and stay unchanged. Names of members are the schema's, not the client's.
     """
     parts = list(TracebackException.from_exception(error).format())
     spellings = _spellings(list(values))
@@ -52,7 +51,7 @@ def _redact(message: str, spellings: Iterable[str] | None) -> str:
 
 
 def _spellings(values: Any) -> list[str] | None:
-    """Return the texts to replace, the longest first, so that no part of one remains. None for too many."""
+    """Return the texts to replace, the longest first so that no part of one remains. None for too many."""
     texts = set(islice(_texts(values), MAX_VALUES + 1))
     # Notes, exception groups and syntax errors are formatted line by line.
     lines = {line.strip() for text in texts for line in islice(text.splitlines(), MAX_VALUES + 1)}
@@ -64,7 +63,7 @@ def _spellings(values: Any) -> list[str] | None:
 
 
 def _spellings_of(text: str) -> Iterator[str]:
-    """Yield a text as messages quote it: plain, in JSON, in the `repr` of either or of bytes, and in URLs."""
+    """Yield a text as messages quote it: plain, in JSON, in the `repr` of both or of bytes, and in URLs."""
     for plain in (text, json.dumps(text)[1:-1]):
         yield plain
         yield repr(plain)[1:-1]
@@ -75,7 +74,7 @@ def _spellings_of(text: str) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the strings and numbers in JSON data. The names of members are the schema's, not the client's."""
+    """Yield the strings and numbers in JSON data, without the names of members."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

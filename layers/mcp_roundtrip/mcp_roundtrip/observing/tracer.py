@@ -1,8 +1,8 @@
-"""Make spans with OpenTelemetry. Only a deployment that traces loads this module, and those that name a span.
+"""Make spans with OpenTelemetry.
 
-A span context is text in the form of a `traceparent` (W3C Trace Context 1) where a state, a task or the
-client context of a forwarded call carries it. Spans contain names, counts and outcomes, as log lines do: no
-arguments, answers, results, tokens or texts of errors.
+In states, tasks and the client context of forwarded calls, a span context is text in the form of a
+`traceparent` (W3C Trace Context 1). Spans contain names, counts and outcomes, as log lines do: no arguments,
+answers, results, tokens or texts of errors.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
 """The version of the semantic conventions that the attributes follow."""
 
 FLUSH_MS: Final = 1_000
-"""Longest time in milliseconds that a response waits for the export of its spans."""
+"""The longest time that a response waits for the export of its spans."""
 
 Attribute = str | int | float | bool
 
 OnError = Callable[[Span, Exception], None]
-"""Says on a span which exception left it."""
+"""Describes on a span the exception that left it."""
 
 # https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader
 _X_RAY: Final = re.compile(r"Root=1-([0-9a-f]{8})-([0-9a-f]{24});Parent=([0-9a-f]{16});Sampled=1(?:;|$)")
@@ -52,7 +52,7 @@ _PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 
 def fail(span: Span, error_type: str) -> None:
-    """Set the status to ERROR and `error.type`, which has few values. There is no description."""
+    """Set the status to ERROR, and `error.type`, which has few values."""
     span.set_attribute("error.type", error_type)
     span.set_status(StatusCode.ERROR)
 
@@ -62,9 +62,9 @@ def fail_with_class(span: Span, error: BaseException) -> None:
 
 
 def traceparent_of(span: Span) -> str | None:
-    """Return the context of a span as text; None if nothing is traced, because no exporter is set up.
+    """Return the context of a span as text; None if nothing is traced.
 
-    Of the flags, it has `sampled` only: a state with another one would be invalid for a version before.
+    Its only flag is `sampled`: a state with another one would be invalid for an earlier version.
     """
     ids = span.get_span_context()
     if not ids.is_valid:
@@ -83,10 +83,7 @@ def _extract(traceparent: str | None, tracestate: str | None, base: contexts.Con
 
 
 class Tracer:
-    """Makes the spans of a deployment. Several threads and coroutines may use it.
-
-    `x_ray_header` returns the X-Ray trace header of the invocation.
-    """
+    """Makes the spans of a deployment. Thread-safe. `x_ray_header` returns the header of the invocation."""
 
     def __init__(
         self, provider: TracerProvider, x_ray_header: Callable[[], str | None], flush_ms: int = FLUSH_MS
@@ -111,8 +108,7 @@ class Tracer:
     ) -> Iterator[Span]:
         """Return a span that is the current one until the context is left.
 
-        Without a `parent` it is a child of the current span, or of the one that X-Ray sampled. Links that are
-        None are left out.
+        Without a `parent` it is a child of the current span, or of the span that X-Ray sampled.
         """
         if parent is None and not trace.get_current_span().get_span_context().is_valid:
             parent = _x_ray_traceparent(self._x_ray_header())
@@ -133,7 +129,6 @@ class Tracer:
                 raise
 
     def traced(self, clients: ClientFactory) -> TracedClients:
-        """Return clients of AWS services whose calls are client spans."""
         return TracedClients(clients, self)
 
     def current(self) -> str | None:
@@ -147,8 +142,7 @@ class Tracer:
     def flush(self) -> None:
         """Export the spans that have ended, within FLUSH_MS: Lambda freezes the process after the response.
 
-        The SDK's BatchSpanProcessor ignores the timeout, and an endpoint that is down would take seconds of
-        each response. An export that takes longer continues in the next invocation.
+        The SDK's BatchSpanProcessor ignores the timeout, so a slow export continues in the next invocation.
         """
         # The providers of the SDK have this method; the interface does not.
         force_flush = getattr(self._provider, "force_flush", None)
@@ -165,10 +159,7 @@ class Tracer:
 
 
 def _x_ray_traceparent(header: str | None) -> str | None:
-    """Return the context of a request that X-Ray samples.
-
-    A request that X-Ray does not sample is no parent: the sampler would drop all of its spans.
-    """
+    """Return the context of a request that X-Ray samples. Any other would drop all of its spans."""
     found = _X_RAY.match(header or "")
     return None if found is None else f"00-{found[1]}{found[2]}-{found[3]}-01"
 
@@ -176,10 +167,9 @@ def _x_ray_traceparent(header: str | None) -> str | None:
 def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str, str]) -> Tracer:
     """Return the tracer of a deployment.
 
-    Its provider is the one that a layer or the function's module has set. Without one, set one up for OTLP.
-    OpenTelemetry's environment variables configure the latter
-    (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Its service is the
-    function, unless they name another one. Raises ImportError if the SDK or the exporter is not installed.
+    The provider is that of a layer or of the function's module, or else one for OTLP, which OpenTelemetry's
+    environment variables configure. Raises ImportError if the SDK or the exporter is not installed.
+    https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     """
     provider = trace.get_tracer_provider()
     if not isinstance(provider, trace.ProxyTracerProvider):
@@ -201,14 +191,14 @@ _SERVICES: Final[Mapping[str, str]] = {
     "logs": "CloudWatch Logs",
     "sqs": "SQS",
 }
-"""Name in endpoints -> name in spans, which is the `sdkId` of the service's model."""
+"""Name in endpoints -> the `sdkId` of the service's model."""
 
 _EXPECTED: Final = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
-"""How DynamoDB says that a conditional write came too late, which is no failure."""
+"""The errors of conditional writes that came too late, which are no failures."""
 
 
 class TracedClients(Struct, frozen=True):
-    """Traces the calls of other clients, but those outside of a span, such as the renewal of a lease."""
+    """Traces the calls of other clients within a span. The renewal of a lease is outside."""
 
     clients: ClientFactory
     tracer: Tracer
@@ -221,7 +211,7 @@ class TracedClients(Struct, frozen=True):
 
 
 class TracedClient(Struct, frozen=True, eq=False):
-    """Makes a span of each call of another client. The span covers all attempts."""
+    """Makes a span of each call of another client, with all attempts."""
 
     client: AwsClient
     service: str

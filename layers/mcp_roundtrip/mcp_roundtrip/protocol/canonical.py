@@ -1,10 +1,9 @@
 """Strict JSON parsing, compact JSON, and the canonical form of JSON that is digested.
 
-Two values have the same canonical form exactly if they are the same JSON value, in any runtime's spelling:
+Two values have the same canonical form exactly if they are the same JSON value:
 
-- Integral floats become exact integers, because JavaScript writes ``2.0`` as ``2`` and ``1e20`` as
-  ``100000000000000000000``. Above 2^53 JavaScript also writes other digits than Python
-  (``65982389175107968.0`` as ``65982389175107970``). These are different values here, as they are for a tool.
+- Integral floats become exact integers, because JavaScript writes ``2.0`` as ``2``. Above 2^53 it also writes
+  other digits than Python (``65982389175107968.0`` as ``65982389175107970``): these are different values.
 - Members are ordered by code point.
 - Everything outside of ASCII is escaped, so that lone surrogates have a form, too.
 - There is no Unicode normalization: different code points are different values.
@@ -15,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64encode
+from math import isfinite
 from typing import Any, Final
 
 MAX_DEPTH = 64
@@ -38,9 +38,8 @@ def parse_json(
 ) -> Any:
     """Read one I-JSON document (RFC 7493): UTF-8, no duplicate members, no NaN or Infinity.
 
-    `max_values` limits the arrays, objects, strings, numbers, booleans and nulls; member names do not count.
-    It is checked before anything is built. Raises ValueError, of which TooManyValues is one, with a reason
-    that does not quote the document.
+    `max_values` limits the values without the member names, and is checked before anything is built. Raises
+    ValueError, of which TooManyValues is one, with a reason that does not quote the document.
     """
     if not isinstance(text, str):
         try:
@@ -94,7 +93,7 @@ _UP_TO_A_VALUE: Final = r'(?:[^",\[{]++|"(?:[^"\\]++|\\.)*+"|[\[{][ \t\r\n]*+[\]
 
 
 def compact_json(value: Any) -> str:
-    """Write JSON on one line in ASCII, because of lone surrogates. Raises ValueError for NaN and Infinity."""
+    """Write JSON on one line, in ASCII because of lone surrogates. Raises ValueError for NaN and Infinity."""
     return _ENCODER.encode(value)
 
 
@@ -131,8 +130,7 @@ def sha256(data: bytes) -> bytes:
 def with_exact_integers(value: Any) -> Any:
     """Return a JSON value in which 2.0 is 2. Raises ValueError for NaN and Infinity, and other names."""
     if isinstance(value, float):
-        # json.loads reads 1e400 as inf, and int(inf) raises OverflowError.
-        if value != value or value in (float("inf"), float("-inf")):
+        if not isfinite(value):  # json.loads reads 1e400 as inf
             raise ValueError("NaN and Infinity are not JSON")
         return int(value) if value.is_integer() else value
     if isinstance(value, dict):
@@ -146,7 +144,6 @@ def with_exact_integers(value: Any) -> Any:
 
 
 def exceeds_depth(value: Any, levels: int) -> bool:
-    """Return whether arrays and objects are nested in more than `levels` levels."""
     containers = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
         containers = [
@@ -159,10 +156,7 @@ def exceeds_depth(value: Any, levels: int) -> bool:
 
 
 def has_half_of_a_pair(value: Any) -> bool:
-    """Return whether text, or a string in a JSON value, has half of a surrogate pair.
-
-    UTF-8 cannot encode it.
-    """
+    """Return whether text, or JSON data, has half of a surrogate pair, which UTF-8 cannot encode."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
@@ -193,7 +187,7 @@ def _parse_integer(digits: str) -> int:
 
 def _parse_float(text: str) -> float:
     number = float(text)
-    if number in (float("inf"), float("-inf")):
+    if not isfinite(number):
         raise ValueError("a number is out of range")
     return number
 

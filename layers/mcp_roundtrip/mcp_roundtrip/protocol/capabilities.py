@@ -1,4 +1,4 @@
-"""What clients can do: the capabilities that they declare, and known faults that they do not declare."""
+"""The capabilities that clients declare, and the known faults of clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import DefinitionError, dotted_capabilities
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 
 CapabilityPath = tuple[str, ...]
-"""The members that lead to a capability: ("sampling", "tools"), ("extensions", "com.example/approval")."""
+"""The members that lead to a capability, such as ("extensions", "com.example/approval")."""
 
 ELICITATION_FORM: CapabilityPath = ("elicitation", "form")
 ELICITATION_URL: CapabilityPath = ("elicitation", "url")
@@ -19,7 +19,7 @@ ROOTS: CapabilityPath = ("roots",)
 TASKS: CapabilityPath = ("extensions", TASKS_EXTENSION)
 
 INPUT_CAPABILITIES: Final = frozenset({"elicitation", "sampling", "roots"})
-"""The capabilities that declare that a client answers input requests."""
+"""The capabilities of clients that answer input requests."""
 
 _KNOWN: Final = (
     *("elicitation", "elicitation.form", "elicitation.url"),
@@ -37,10 +37,7 @@ def capability_path(name: str) -> CapabilityPath:
 
 
 def declarable_path(where: str, name: str) -> CapabilityPath:
-    """Return the path of a capability that clients can declare.
-
-    Raises DefinitionError for any other name. The names of extensions are open.
-    """
+    """Return the path of a known capability or of any extension. Raises DefinitionError for other names."""
     is_open = isinstance(name, str) and re.fullmatch(r"(extensions|experimental)\.\S+", name)
     if name not in _KNOWN and not is_open:
         raise DefinitionError(
@@ -63,12 +60,11 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
 
 
 def is_empty(value: Any) -> bool:
-    """Return whether an object has no members; those that are null count as absent."""
+    """Return whether an object has no members. Members that are null count as absent."""
     return isinstance(value, Mapping) and all(member is None for member in value.values())
 
 
 def answers_input_requests(capabilities: Mapping[str, Any]) -> bool:
-    """Return whether a client declares that it answers any kind of input request."""
     return any(declares(capabilities, (name,)) for name in INPUT_CAPABILITIES)
 
 
@@ -99,7 +95,6 @@ def missing_capabilities(capabilities: Mapping[str, Any], wanted: Iterable[Capab
 
 
 def declare(capabilities: dict[str, Any], capability: CapabilityPath) -> None:
-    """Add a capability to those that a client declares."""
     node = capabilities
     for name in capability:
         node = node.setdefault(name, {})
@@ -111,35 +106,33 @@ def declares_required(capabilities: Mapping[str, Any], required: Mapping[str, An
 
 
 def capability_paths(required: Mapping[str, Any]) -> Iterator[CapabilityPath]:
-    """Return the paths of the capabilities in `requiredCapabilities`."""
     return map(capability_path, dotted_capabilities(required))
 
 
 _BREAK_ON_STATE_ONLY_ROUNDS: Final = frozenset({"Anthropic/ClaudeAI"})
-"""The `clientInfo.name` of clients that end a call with an error at an InputRequiredResult that asks
-nothing, which the specification tells them to send again. Remove a client that is fixed.
+"""The `clientInfo.name` of clients that end a call with an error at an InputRequiredResult without questions,
+in place of sending the call again. Remove a client that is fixed.
 
 claude.ai: https://github.com/anthropics/claude-ai-mcp/issues/1027, seen on 2026-09-13. The OpenAI Agents SDK
-0.24.0 fails, too, but sends the same as the Python SDK's `Client`, which follows such results. `server.plan`
-goes by what both have in common: they declare no input capability.
+0.24.0 fails, too, but sends the same as the Python SDK's `Client`, which sends the call again. Both declare
+no input capability, by which `server.plan` decides.
 """
-
 
 _NEED_ELICITATION_IDS: Final = frozenset({"codex-mcp-client", "copilot-cli"})
 """The `clientInfo.name` of clients that fail at a URL elicitation without `elicitationId`, which revision
 2026-07-28 removed. Remove a client that is fixed.
 
-Codex and Copilot CLI, which use rmcp: https://github.com/openai/codex/issues/40657, seen on 2026-11-28.
+Both use rmcp: https://github.com/openai/codex/issues/40657, seen on 2026-11-28.
 """
 
 
 def breaks_on_state_only_rounds(info: Mapping[str, Any] | None) -> bool:
-    """Return whether a client is known to fail at a checkpoint. `info` is its Implementation object."""
+    """Return whether the client with this `clientInfo` is known to fail at a checkpoint."""
     return _is_named(info, _BREAK_ON_STATE_ONLY_ROUNDS)
 
 
 def needs_elicitation_ids(info: Mapping[str, Any] | None) -> bool:
-    """Return whether a client is known to need `elicitationId`. `info` is its Implementation object."""
+    """Return whether the client with this `clientInfo` is known to need `elicitationId`."""
     return _is_named(info, _NEED_ELICITATION_IDS)
 
 

@@ -24,12 +24,12 @@ META_TRACEPARENT: Final = "traceparent"
 META_TRACESTATE: Final = "tracestate"
 META_BAGGAGE: Final = "baggage"
 META_TRACELINK: Final = "io.modelcontextprotocol/tracelink"
-"""Not in the specification: a client's convention for the later rounds of a call (panyam/mcpkit)."""
+"""A client's convention for the later rounds of a call (panyam/mcpkit), not in the specification."""
 META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACELINK, "tracelink")
 """The members of `_meta` with trace context (SEP-414)."""
 
 TRACEPARENT: Final = r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-"""The pattern of the span contexts that this package writes: W3C Trace Context 1, version 00."""
+"""The pattern of the span contexts that this package writes (W3C Trace Context 1, version 00)."""
 
 HEADER_PROTOCOL_VERSION: Final = "mcp-protocol-version"
 HEADER_METHOD: Final = "mcp-method"
@@ -89,10 +89,7 @@ NAME_PARAMETER: Final[Mapping[str, str]] = {
 """Method -> the parameter that its `Mcp-Name` header mirrors (SEP-2243; for tasks, SEP-2663)."""
 
 NAME_HEADER_REQUIRED: Final = frozenset({TOOLS_CALL, PROMPTS_GET, RESOURCES_READ})
-"""Methods whose requests must have `Mcp-Name`.
-
-With `tasks/*` clients should send it (SEP-2663), but servers need not require it, and FastMCP 4.1.2 omits it.
-"""
+"""Methods whose requests must have `Mcp-Name`. With `tasks/*` it is optional, and FastMCP 4.1.2 omits it."""
 
 SINGLE_FIELD: Final = "value"
 """The one property of a form that asks for a single value."""

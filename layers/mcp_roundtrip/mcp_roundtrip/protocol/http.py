@@ -20,10 +20,10 @@ from mcp_roundtrip.protocol.jsonrpc import (
 )
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-"""Default limit of a request body; `MCP_MAX_BODY_BYTES` overrides it. A larger body is refused with 413."""
+"""Default limit of a request body (`MCP_MAX_BODY_BYTES`). A larger body is refused with 413."""
 
 MAX_JSON_VALUES: Final = 20_000
-"""Default limit of JSON values in a request body; `MCP_MAX_JSON_VALUES` overrides it. More: 413.
+"""Default limit of JSON values in a request body (`MCP_MAX_JSON_VALUES`). A larger body is refused with 413.
 
 A value takes about 100 bytes of memory, and 500 for each validation error in it.
 """
@@ -42,13 +42,13 @@ class HttpRequest(Struct, frozen=True):
     headers: Mapping[str, str]
     body: str | bytes | None
     authorizer: Mapping[str, Any] = field(default_factory=dict)
-    """The event's authorizer context. A client cannot write there."""
+    """The event's authorizer context, in which a client cannot write."""
     source_limit_ms: int | None = None
-    """How long the event source waits for the response; None if it has no limit of its own."""
+    """The time for which the event source waits for the response; None if it has no limit of its own."""
     is_direct: bool = False
-    """Whether the event was a bare JSON-RPC message. Its headers are then derived from the body."""
+    """Whether the event was a bare JSON-RPC message. The headers are then derived from the body."""
     path: str = ""
-    """The path as the event source reports it, without the stage if the event tells the two apart."""
+    """The path in the event, without the stage if the event names the stage."""
     query: Mapping[str, str] = field(default_factory=dict)
     """The parameters of the query that occur once."""
     max_response_bytes: int = MAX_RESPONSE_BYTES
@@ -61,7 +61,7 @@ class HttpResponse(Struct, frozen=True):
     """An HTTP response. `body` is ASCII: JSON, a stream of events, HTML, or empty.
 
     A lone surrogate in the body becomes U+FFFD, because many JSON parsers refuse the whole response for it.
-    `raw` is a response that another function has already built for the event source; it is returned as is.
+    `raw` is the response of another function for the event source, and is returned unchanged.
     """
 
     status: int
@@ -89,7 +89,6 @@ HTTP_STATUS: Final[Mapping[int, int]] = {
 
 
 def http_status(failure: ProtocolError) -> int:
-    """Return the HTTP status of an error response."""
     return failure.http_status or HTTP_STATUS.get(failure.code, 200)
 
 
@@ -102,10 +101,7 @@ EVENT_STREAM_HEADERS: Mapping[str, str] = {
 
 
 def build_response(message: str, events: Iterable[str], headers: Mapping[str, str]) -> HttpResponse:
-    """Return 200 with a JSON-RPC message, as an event stream behind its events if the client accepts one.
-
-    `headers` are the request's. Without events the body is plain JSON.
-    """
+    """Return 200 with a JSON-RPC message, behind its events if the client accepts an event stream."""
     events = [*events, message]
     if len(events) == 1 or not accepts(headers.get("accept", ""), "text/event-stream"):
         return HttpResponse(200, message, JSON_HEADERS)
@@ -117,10 +113,7 @@ def _format_event(data: str) -> str:
 
 
 def accepts(accept: str, media_type: str) -> bool:
-    """Return whether an Accept header accepts a media type (RFC 9110 §12.5.1).
-
-    An absent or empty header accepts nothing, because MCP clients must send one.
-    """
+    """Return whether an Accept header accepts a media type (RFC 9110 §12.5.1). An empty one accepts none."""
     ranges = ("*/*", f"{media_type.partition('/')[0]}/*", media_type)  # the most specific one last
     matches = [(-1, 0.0)]
     for item in accept.split(","):

@@ -42,7 +42,7 @@ ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
 
 
 class JsonRpcRequest(Struct, frozen=True):
-    """A request. `params` is empty if the message has none, and has no member that is null."""
+    """A request. `params` has no member that is null."""
 
     id: RequestId
     method: str
@@ -80,10 +80,7 @@ class BodyTooLarge(InvalidEnvelope):
 
 
 def parse_message(body: str | bytes, max_values: int | None = None) -> JsonRpcRequest | Notification:
-    """Parse one message of at most `max_values` JSON values. A byte order mark is ignored (RFC 8259 §8.1).
-
-    Raises InvalidEnvelope: BodyTooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
-    """
+    """Parse one message, and ignore a byte order mark (RFC 8259 §8.1). Raises InvalidEnvelope."""
     text = body.removeprefix("\ufeff") if isinstance(body, str) else body.removeprefix(BOM_UTF8)
     try:
         message = parse_json(text, max_values=max_values)
@@ -123,7 +120,7 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRe
 
 
 def without_null_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an object of the client without members that are null: an optional one counts as absent."""
+    """Return an object of the client without members that are null, which count as absent."""
     return {name: member for name, member in value.items() if member is not None}
 
 
@@ -141,7 +138,7 @@ def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any]:
-    """Build a response with an error, without an id if that of the request could not be read."""
+    """Build an error response. It has no id if that of the request could not be read."""
     body: dict[str, Any] = {"code": failure.code, "message": failure.message}
     if failure.data is not None:
         body["data"] = failure.data

@@ -32,8 +32,8 @@ def check_headers(request: JsonRpcRequest, headers: Mapping[str, str], *, requir
     """Raise -32020 unless the headers are present and equal the members of the body.
 
     The version is compared only if the body has one: `_meta` without a version is another error. Without
-    `required`, headers may be missing: clients that open with `initialize` need not send them. But a proxy
-    may have routed by those that they send.
+    `required`, as for clients that open with `initialize`, headers may be missing. A header that is sent has
+    to be equal, because a proxy may have routed by it.
     """
     if required:
         _compare("MCP-Protocol-Version", headers.get(HEADER_PROTOCOL_VERSION), _body_version(request))
@@ -66,8 +66,8 @@ def _compare(header: str, value: str | None, expected: str | None) -> None:
 def _difference(header: str, value: str, expected: str) -> ProtocolError:
     """Return the error of a header that differs from the body.
 
-    Gateways join the values of a header that is sent twice with commas. It is refused with equal values, too:
-    it is no list, and a proxy may have read one of the values only (RFC 9110 §5.3).
+    Gateways join the values of a repeated header with commas. Equal values are refused, too: the header is no
+    list, and a proxy may have read one value only (RFC 9110 §5.3).
     """
     if {decode_header(each) for each in value.split(",")} == {expected}:
         return mismatch(f"the {header} header occurs more than once")
@@ -88,8 +88,7 @@ def mismatch(problem: str) -> ProtocolError:
 def decode_header(header: str) -> str | None:
     """Return the value of a header, without surrounding white space and with its Base64 form decoded.
 
-    None if the header holds other characters than visible ASCII, space and tab, or a sentinel whose
-    content is not canonical Base64 of UTF-8.
+    None for characters other than visible ASCII, space and tab, and for Base64 that is not canonical UTF-8.
     """
     value = header.strip(" \t")
     if _ALLOWED.fullmatch(value) is None:
@@ -116,11 +115,10 @@ ParameterHeaders = Mapping[tuple[str, ...], str]
 """Path of an argument -> the name of its header without the prefix `Mcp-Param-`."""
 
 MAX_INTEGER: Final = 2**53 - 1
-"""The largest integer that all intermediaries read exactly: many only have doubles."""
+"""The largest integer that intermediaries with doubles read exactly."""
 
 # As in JSON, with an exponent that Decimal accepts. Doubles need three digits at most.
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
-
 
 # FastMCP 4.2.3 and the Go SDK 1.7.0 send these headers only in calls of tools that they have listed.
 _MISSING: Final = "is missing. Clients list the tools to know their headers"
@@ -133,10 +131,10 @@ def check_parameter_headers(
     *,
     required: bool = True,
 ) -> None:
-    """Raise ProtocolError -32020 unless the headers (lower-case names) equal the arguments.
+    """Raise -32020 unless the headers (lower-case names) equal the arguments.
 
-    Without `required`, headers may be missing: clients that open with `initialize` do not send them. Headers
-    that mirror no argument are ignored. An array or an object has no header; validation refuses it later.
+    Without `required`, as for clients that open with `initialize`, headers may be missing. Others that mirror
+    no argument are ignored. An array or an object has no header; validation refuses it later.
     """
     for path, name in parameter_headers.items():
         header = headers.get(_header(name).lower())

@@ -59,7 +59,7 @@ class RequestMeta(Struct, frozen=True):
 
     Nothing in it is verified. The client's `info` is for display, logs and known faults of clients.
     `knows_capabilities`: False if the client may have declared capabilities that did not reach this request.
-    `session_nonce`: identifies the session of a client of the earlier versions; it authenticates no one.
+    `session_nonce`: identifies a session of an earlier version, and authenticates no caller.
     """
 
     protocol_version: str
@@ -95,7 +95,7 @@ class ValidRequest(Struct, frozen=True):
 
 
 class InvalidRequest(Struct, frozen=True):
-    """A request that failed a check. `id` is None if the id of the request could not be read."""
+    """A request that failed a check. `id` is None if it could not be read."""
 
     id: RequestId | None
     failure: ProtocolError
@@ -109,10 +109,9 @@ def validate_request(
     serves_legacy: bool = False,
     max_values: int | None = None,
 ) -> ValidRequest | Notification | InvalidRequest:
-    """Check one HTTP body and its headers, whose names are in lower case.
+    """Check one HTTP body, of at most `max_values` JSON values, and its headers (lower-case names).
 
-    With `serves_legacy`, a request of a client that opens with `initialize` is valid too, with one of
-    LEGACY_VERSIONS. A body with more than `max_values` JSON values is invalid.
+    With `serves_legacy`, requests of clients that open with `initialize` are valid, too.
     """
     try:
         message = parse_message(body, max_values)
@@ -146,7 +145,7 @@ def _has_version(message: JsonRpcRequest) -> bool:
 
 
 def _session(message: JsonRpcRequest, headers: Mapping[str, str]) -> SessionId | None:
-    """Return what the client declared with `initialize`; None if it has no session id of this package."""
+    """Return what the client declared with `initialize`; None without a session id of this package."""
     text = headers.get(HEADER_SESSION_ID)
     if text is None or message.method == INITIALIZE:
         return None
@@ -158,9 +157,8 @@ def _legacy_version(
 ) -> str | None:
     """Return the version of a client that opens with `initialize`; None for any other client.
 
-    Such a client sends the version in a header after `initialize`, whose body negotiates it (2025-11-25,
-    basic/transports "Protocol Version Header"). A request without the header has the version of its session,
-    or else the latest one.
+    After `initialize`, the client sends the version in a header (2025-11-25, basic/transports "Protocol
+    Version Header"). Without the header, the version is that of the session, or else the latest one.
     """
     if message.method == INITIALIZE:
         return LEGACY_VERSION
@@ -175,7 +173,7 @@ def _refuse_legacy(message: JsonRpcRequest, headers: Mapping[str, str], *, serve
     Its user may see nothing else, so -32602 would not help. A client whose header has a supported version is
     a modern one with a malformed `_meta` instead (basic/versioning "Backward Compatibility").
     """
-    if message.method == "initialize":
+    if message.method == INITIALIZE:
         requested = message.params.get("protocolVersion")
         raise unsupported_version(requested if isinstance(requested, str) else "")
     header = headers.get(HEADER_PROTOCOL_VERSION)
@@ -202,10 +200,7 @@ def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
 
 
 def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | None) -> RequestMeta:
-    """Return the `_meta` of a client that opens with `initialize`.
-
-    Capabilities and log level in the `_meta` of the request take precedence over those of the session.
-    """
+    # Capabilities and log level of the request take precedence over those of the session.
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise invalid_params("_meta must be an object")
@@ -246,7 +241,6 @@ def _optional(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> A
 
 
 def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
-    # Every notification repeats it, so its length is limited like that of an id.
     if "progressToken" not in meta:
         return None
     token: str | int = meta["progressToken"]
@@ -263,7 +257,7 @@ def _log_level(meta: Mapping[str, Any]) -> str | None:
 
 
 def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VERSIONS) -> ProtocolError:
-    """Return -32022 with the supported versions, by default those that a request can name in `_meta`."""
+    """Return -32022 with the supported versions, by default those of requests with `_meta`."""
     return ProtocolError(
         UNSUPPORTED_PROTOCOL_VERSION,
         f"Unsupported protocol version: use one of {', '.join(supported)}",
@@ -273,7 +267,7 @@ def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VER
 
 def unknown_method(method: str) -> ProtocolError:
     """Return -32601; for `initialize`, with the versions that have no such method."""
-    if method == "initialize":
+    if method == INITIALIZE:
         return ProtocolError(
             METHOD_NOT_FOUND,
             f"The supported protocol versions have no initialize: {', '.join(SUPPORTED_VERSIONS)}",

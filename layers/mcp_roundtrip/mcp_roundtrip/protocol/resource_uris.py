@@ -2,8 +2,8 @@
 
 In the normal form, equivalent spellings are equal (RFC 3986 §6.2). Scheme and authority are in lower case,
 percent-encoded unreserved characters are decoded, and characters outside ASCII are encoded. For http, https,
-ws, wss and ftp, a default port is removed and an empty path is `/`. A URI with a `.` or `..` segment has no
-normal form: it is refused, not resolved.
+ws, wss and ftp, a default port is removed and an empty path is `/`. A URI with a `.` or `..` segment is
+refused, not resolved.
 
 Templates are the part of RFC 6570 that MCP servers use:
 
@@ -15,7 +15,7 @@ Templates are the part of RFC 6570 that MCP servers use:
 | `{?q,r}` | at the end: these parameters in any order, each at most once, and no others |
 
 A reserved character separates two variables: `{a}/{b}.txt`, not `{a}-{b}`. Other expressions are refused.
-URIs match in normal form. Values are percent-decoded: a slash may have been `%2F`.
+Values are percent-decoded: a slash may have been `%2F`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ RESERVED: Final = ":/?#[]@!$&'()*+,;="
 # Patterns are strings, which the first URI compiles: a front door imports this module for every call.
 
 EXPRESSION: Final = r"(\{[^{}]*\})"
-"""An expression of a template."""
 
 _INVALID: Final = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20\x7f\"<>\\^`{|}\ud800-\udfff]"
 _ENCODED: Final = r"%(..)|([^\x00-\x7f]+)"
@@ -47,8 +46,7 @@ _DEFAULT_PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443",
 class NormalUri(Struct, frozen=True):
     """A normal form. `key` is equal for equivalent URIs.
 
-    `spelled` differs only in the authority: unless it is a host by the scheme, it has the client's case, for
-    values such as that of `notes://{name}`.
+    In `spelled`, an authority that is no host has the client's case, for values as of `notes://{name}`.
     """
 
     key: str
@@ -134,10 +132,9 @@ _DOT_SEGMENT_OF_VALUE: Final = r"(?:\A|[/\\])\.\.?(?:[/\\]|\Z)"
 
 
 class Match(Struct, frozen=True):
-    """The values of a template's variables in a URI, and how specific the template is.
+    """The values of a template's variables in a URI. The most specific template has the highest `rank`.
 
-    `rank` is the number of characters that are the template's own, whether it is a URI, then minus the number
-    of its `{+path}`. Of several that match a URI, the one with the highest rank is the most specific.
+    `rank`: the number of the template's own characters, whether it is a URI, minus the number of `{+path}`.
     """
 
     values: dict[str, str]
@@ -203,14 +200,14 @@ class UriIndex(Generic[T]):
         self._entries = tuple(entries)
 
     def find(self, uri: str) -> list[tuple[T, dict[str, str]]]:
-        """Return the items that match, with the values of their variables; the item to read is the first.
+        """Return the items that match, with the values of their variables. The first one is read.
 
         Only the most specific ones count, in the order of their registration. Items that match the URI with
-        its reserved characters decoded follow, because values are decoded: `{+path}` has one value for `a/b`
-        and `a%2Fb`. A reader needs the scopes of all.
+        its reserved characters decoded follow, because `{+path}` has one value for `a/b` and `a%2Fb`. The
+        caller needs the scopes of all items.
 
-        None match if a value has a `.` or `..` segment: values may become paths of files, and such a segment
-        would lead out of a folder ("Security Considerations" of resources).
+        No item matches if a value has a `.` or `..` segment, which would lead out of a folder of files
+        ("Security Considerations" of resources).
         """
         try:
             normal = normalize_uri(uri)
@@ -224,7 +221,7 @@ class UriIndex(Generic[T]):
         return found + [each for each in self._find(decoded) if found and id(each[0]) not in known]
 
     def find_equivalent(self, text: str) -> str:
-        """Return the registered URI or template of which `text` is a spelling; without any, `text`."""
+        """Return the registered URI or template of which `text` is a spelling, or else `text`."""
         key = spelling_key(text)
         return next((template.text for template, _ in self._entries if template.key == key), text)
 

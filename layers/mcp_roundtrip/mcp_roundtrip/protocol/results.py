@@ -1,8 +1,7 @@
 """Results that are sent to clients, and those with which clients answer input requests (schema 2026-07-28).
 
-The client is responsible for the shape of its ElicitResult, CreateMessageResult or ListRootsResult, which is
-checked here. Whether the content of a form fits its schema is for the user to correct
-(`arguments.elicitation_form`). An optional member that is null counts as absent: the models of official SDKs
+The shape of an ElicitResult, CreateMessageResult or ListRootsResult is checked here, the content of a form by
+`arguments.elicitation_form`. An optional member that is null counts as absent: the models of official SDKs
 accept it, and some clients send it.
 """
 
@@ -28,7 +27,7 @@ def iso_timestamp(epoch_ms: int) -> str:
 
 
 class PreSerialized(dict[str, Any]):
-    """A result that answers many requests, serialized once. It must not be changed."""
+    """A result that answers many requests, serialized once. Do not change it."""
 
     @cached_property
     def json(self) -> str:
@@ -67,10 +66,7 @@ def text_content(text: str) -> dict[str, Any]:
 
 
 class MalformedInputResponse(ProtocolError):
-    """The -32602 error for a response that is no result of its request.
-
-    `key` is that of the response. `reason` names the member and says what it must be, without its value.
-    """
+    """The -32602 error for a response that is no result of its request. `reason` has no value of it."""
 
     def __init__(self, key: str, member: str, expected: str) -> None:
         super().__init__(INVALID_PARAMS, f"Invalid params: inputResponses.{key}{member} must be {expected}")
@@ -79,14 +75,10 @@ class MalformedInputResponse(ProtocolError):
 
 
 def read_response(key: str, request: Mapping[str, Any], raw: Any) -> dict[str, Any]:
-    """Return the response to an InputRequest without optional members that are null.
-
-    Raises MalformedInputResponse. A namespaced request has an object as its result.
-    """
-
+    """Return the response to an InputRequest, without null members. Raises MalformedInputResponse."""
     if not isinstance(raw, dict):
         raise MalformedInputResponse(key, "", "an object")
-    # A result or a step could not hold it. A form with it is asked again.
+    # No result or step could hold half of a surrogate pair. A form is asked again.
     if request["method"] != "elicitation/create" and has_half_of_a_pair(raw):
         raise MalformedInputResponse(key, "", "an object without half of a surrogate pair")
     if (known := _RESULTS.get(request["method"])) is None:
@@ -139,7 +131,7 @@ _RESULTS: Final[Mapping[str, tuple[_Check, frozenset[str]]]] = {
     "sampling/createMessage": (_check_sampling_result, frozenset({"_meta", "input", "structuredContent"})),
     "roots/list": (_check_roots_result, frozenset({"_meta"})),
 }
-"""The check of each result, and the members that hold JSON of another schema: null is a value in them."""
+"""The check of each result, and the members with JSON of another schema, in which null is a value."""
 
 
 def _without_nulls(value: Any, open_members: frozenset[str]) -> Any:
@@ -157,8 +149,8 @@ def _without_nulls(value: Any, open_members: frozenset[str]) -> Any:
 def call_tool_result(later: Mapping[str, Any]) -> dict[str, Any]:
     """Return a CallToolResult of earlier versions, whose structured content is an object.
 
-    Another value is its member `result`, as in the official SDKs. Without structured content, Gemini CLI
-    (0.61.0) reads it from a text that is JSON, and refuses a list or a number.
+    Another value becomes the member `result`, as in the official SDKs. Without it, Gemini CLI (0.61.0) reads
+    structured content from a text that is JSON, and refuses a list or a number.
     """
     structured = later.get("structuredContent", {})
     if isinstance(structured, dict):

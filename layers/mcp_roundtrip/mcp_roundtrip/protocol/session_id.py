@@ -1,12 +1,12 @@
 """Session ids that hold what a client declared with `initialize`, so that the server need not store it.
 
 A client of the earlier versions declares its capabilities once and then repeats the `Mcp-Session-Id` that the
-server chose, which may be any visible ASCII text (2025-11-25, basic/transports "Session Management"). These
-ids are the URL-safe Base64 of compact JSON::
+server chose, which may be any visible ASCII text (2025-11-25, basic/transports "Session Management"). An id
+is the URL-safe Base64 of compact JSON::
 
     {"protocolVersion": "2025-11-25", "client": ["name", "1.0"], "capabilities": {...}, "nonce": "..."}
 
-They contain claims of the client itself, as `_meta` does in 2026-07-28, so they need no signature. They do
+These are claims of the client itself, as in the `_meta` of 2026-07-28, so no signature is needed. An id does
 not authenticate: a client can invent one, and every caller who knows one can send it.
 """
 
@@ -28,10 +28,8 @@ MAX_LENGTH: Final = 4_096
 NONCE_BYTES: Final = 16
 
 MAX_NAME: Final = 64
-"""Characters of the client's name that are kept."""
-
 MAX_VERSION: Final = 32
-"""Characters of the client's version that are kept."""
+"""Characters of the client's name and version that are kept."""
 
 _BASE64: Final = r"[A-Za-z0-9_-]+"
 
@@ -39,9 +37,9 @@ _BASE64: Final = r"[A-Za-z0-9_-]+"
 class SessionId(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The claims of a client in its session id.
 
-    `protocol_version` is the one that `initialize` agreed on, `client` its name and its own version.
-    `nonce`: 128 random bits that differ in each session, in URL-safe Base64.
-    `log_level`: the minimum level of log messages, if the client named one in the `_meta` of `initialize`.
+    `protocol_version` is the one that `initialize` agreed on, `client` the client's name and version, `nonce`
+    128 random bits of the session in URL-safe Base64, and `log_level` the minimum level of log messages that
+    the `_meta` of `initialize` named.
     """
 
     protocol_version: str
@@ -65,7 +63,6 @@ class SessionId(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def client_info(self) -> dict[str, str]:
-        """The client's Implementation object."""
         name, version = self.client
         return {"name": name, "version": version}
 

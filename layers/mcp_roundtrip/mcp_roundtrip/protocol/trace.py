@@ -39,9 +39,9 @@ _BAGGAGE_MEMBER: Final = re.compile(rf"{_KEY}{_VALUE}(?:[ \t]*+;[ \t]*+{_KEY}(?:
 class TraceContext:
     """The trace context of a request. A member that is absent or malformed is None.
 
-    `traceparent` has the form of version 00 for every received version. With `tracestate` and `baggage`
-    it can be sent to the services that a tool calls. `tracelink` is the traceparent of a linked span: in a
-    later round, that of the first round.
+    `traceparent` has the form of version 00 for every received version. With `tracestate` and `baggage` it
+    can be sent to the services that a tool calls. `tracelink` is the traceparent of a linked span, such as
+    that of the first round.
     """
 
     traceparent: str | None = None
@@ -94,7 +94,7 @@ def _traceparent(value: Any) -> str | None:
 
 
 def _list(value: Any, member: re.Pattern[str], most: int = MAX_LENGTH) -> str | None:
-    """Return a list without blanks and empty members; None if a member is malformed, or with too many."""
+    """Return a list without blanks and empty members; None for too many or malformed members."""
     if not isinstance(value, str) or len(value) > MAX_LENGTH:
         return None
     members = [each.strip(" \t") for each in value.split(",")]

@@ -1,4 +1,4 @@
-"""Render the controls of fields with their labels, hints and errors, and the address of a URL question."""
+"""Render the controls of fields with labels, hints and errors, and the address of a URL question."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _css(error: str) -> str:
 
 
 def _texts(name: str, hints: Sequence[str], error: str) -> tuple[str, str]:
-    """Return the hints and the error of a control, and the attribute that refers to them."""
+    """Return markup of the hints and the error, and the attribute that refers to it."""
     html_id = element_id(name)
     texts = {f"{html_id}-h{number}": ("hint", hint) for number, hint in enumerate(hints)}
     if error:
@@ -81,7 +81,7 @@ def _texts(name: str, hints: Sequence[str], error: str) -> tuple[str, str]:
 def render_boxes(
     kind: str, name: str, options: Iterable[tuple[str, str]], chosen: Collection[str], attributes: str = ""
 ) -> str:
-    """Return a radio button or check box for each option (value and title). Errors link to the first."""
+    """Return a radio button or check box for each (value, title). Errors link to the first one."""
     own_id = f' id="{element_id(name)}"'
     parts: list[str] = []
     for value, title in options:
@@ -158,7 +158,7 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\uff
 def escape(text: str) -> str:
     r"""Return ASCII markup for a text: element content, or the value of a quoted attribute.
 
-    A backslash is escaped because a response replaces the escapes of lone surrogates in its body.
+    A backslash is escaped because HttpResponse replaces the escapes of lone surrogates.
     """
     printable = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     escaped = html.escape(printable).replace("\\", "&#92;")
@@ -178,10 +178,7 @@ _RESERVED: Final = "!#$%&'()*+,/:;=?@[]~"
 
 
 class WebAddress(Struct, frozen=True):
-    """A URL that a user can judge (client/elicitation, "Safe URL Handling").
-
-    `url` is in ASCII, `host` is in ASCII (punycode) with its port.
-    """
+    """A URL that a user can judge (client/elicitation, "Safe URL Handling"), in ASCII. `host` has a port."""
 
     url: str
     host: str
@@ -191,7 +188,7 @@ def parse_web_address(url: str) -> WebAddress | None:
     """Return a web address; None for any other URL, which is shown as text only."""
     if not _WEB.match(url) or _NOT_IN_URLS.search(url):
         return None
-    # As browsers read it: "https://evil.example\@bank.example" leads to the first.
+    # As browsers read it: "https://evil.example\@bank.example" leads to evil.example.
     url = url.replace("\\", "/")
     try:
         parts = urlsplit(url)

@@ -1,10 +1,10 @@
 """The fields of a form: made from the properties of a `requestedSchema`, read from posted values.
 
-A property is a PrimitiveSchemaDefinition (MCP 2026-07-28, schema.json), and comes from
-`arguments.elicitation_form`. Choices are posted by their positions, so that any text can be an option.
+A property is a PrimitiveSchemaDefinition (MCP 2026-07-28, schema.json) of `arguments.elicitation_form`.
+Choices are posted by their positions, so that any text can be an option.
 
-The checks take bounded time. They are no stricter than the schema, because the server validates each answer
-again: they let the user correct a slip before the form is gone.
+The checks let the user correct a slip before the form is gone. They are no stricter than the schema, by which
+the server validates each answer again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POSTED_DATE_TIME: Final = re.compile(
 
 
 class FieldError(ValueError):
-    """A posted value is not an answer. The text says what to enter."""
+    """A posted value is not an answer. The message says what to enter."""
 
 
 class FormField(Struct, frozen=True):
@@ -54,7 +54,7 @@ class FormField(Struct, frozen=True):
         raise NotImplementedError
 
     def hint(self) -> str:
-        """Return what the constraints require, in words; empty if they require nothing."""
+        """Return the constraints in words, or ""."""
         return ""
 
     def _missing(self, request: str) -> Any:
@@ -78,7 +78,7 @@ class TextField(FormField, frozen=True):
     def read(self, values: Sequence[str]) -> Any:
         text = _only(values)
         if not text:
-            # Without the property, the default would count, which the user has removed.
+            # Without the property, the default would count, and the user has removed it.
             is_removed = self.default and not self.min_length and self.format is None
             return "" if is_removed and not self.required else self._missing("Enter an answer.")
         if self.format is not None:

@@ -1,6 +1,6 @@
 """Render the question page: HTML in ASCII, without scripts and without anything from another origin.
 
-Every text of a tool or a user passes `escape`, and stands in element content or in a quoted attribute.
+Every text of a tool or a user passes `escape`, and is element content or the value of a quoted attribute.
 """
 
 from __future__ import annotations
@@ -41,11 +41,7 @@ _NOTE: Final = (
 
 
 class FormPage(Struct, frozen=True):
-    """A page with a form.
-
-    `values` are shown in its fields, `errors` beside them, both by the field's name. `problem` is an error of
-    the form as a whole.
-    """
+    """A page with a form. `values` and `errors` are by field name, `problem` is about the whole form."""
 
     server: str
     tool: str
@@ -158,7 +154,7 @@ def _actions(questions: Sequence[PageQuestion]) -> str:
 
 
 class Notice(NamedTuple):
-    """A page that only says something."""
+    """A page without a form."""
 
     status: int
     title: str

@@ -25,7 +25,7 @@ Values = Mapping[str, tuple[str, ...]]
 _MALFORMED_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 ACTION: Final = "action"
-"""The name of the buttons, whose value is the action of every answer."""
+"""The name of the buttons. The value of the pressed one is the action of every answer."""
 
 VERSION: Final = "version"
 """The name of the hidden input with the digest of the questions that the user sees."""
@@ -38,9 +38,9 @@ class MalformedForm(ValueError):
 
 
 class PageQuestion(Struct, frozen=True):
-    """One elicitation: `key` is its wire key. A form has fields, a URL question has a `url`.
+    """One elicitation with its wire key. A form has fields, a URL question has a `url`.
 
-    On a page with several questions, `action_name` is the name of the choice between answer and decline.
+    `action_name`: the control for answer or decline, on a page with several questions.
     """
 
     key: str
@@ -56,7 +56,7 @@ class PageQuestion(Struct, frozen=True):
 
 
 class Answers(Struct, frozen=True):
-    """The answers by wire key (ElicitResult), or what is wrong by the name of a field."""
+    """The answers (ElicitResult) by wire key, or the errors by the name of a field."""
 
     responses: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -135,10 +135,7 @@ def _read_content(fields: Sequence[FormField], posted: Values, errors: dict[str,
 
 
 def parse_form(body: str | bytes) -> Values:
-    """Return the values in a form body (application/x-www-form-urlencoded); line breaks become `\\n`.
-
-    Raises MalformedForm for malformed escapes, text that is not UTF-8, and too many values.
-    """
+    """Return the values in a form body (application/x-www-form-urlencoded). Raises MalformedForm."""
     try:
         text = (body.encode() if isinstance(body, str) else body).decode()
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_VALUES)
