@@ -55,8 +55,8 @@ class Questions(Struct, frozen=True):
     def ask(self, questions: Sequence[Question[Any]]) -> Generator[Poll, bool | None, list[Any] | None]:
         """Return the answers in order; None if a request is outstanding and the caller has to suspend.
 
-        The caller sends the result of each `Poll`. Raises UsageError, MissingClientCapability with all that
-        is missing, ElicitationDeclined and ElicitationCancelled.
+        The caller sends the result of each `Poll`. Raises UsageError, MissingClientCapability,
+        ElicitationDeclined and ElicitationCancelled.
         """
         for question in questions:
             self._check(question)
@@ -69,7 +69,6 @@ class Questions(Struct, frozen=True):
         return resolver.answers()
 
     def _check(self, question: object) -> None:
-        """Raise UsageError for a value that is not a question, and for a request that is not allowed."""
         if not isinstance(question, Question):
             raise self.run.usage_error(
                 f"ask takes questions, not {type(question).__name__}; pass Elicit(key, message, model), "
@@ -117,10 +116,7 @@ class _Resolver:
         return clock_ms() - began_ms
 
     def request_unanswered(self) -> None:
-        """Add the requests of unanswered questions, or take their defaults.
-
-        Raises MissingClientCapability.
-        """
+        """Add the requests of unanswered questions, or take defaults. Raises MissingClientCapability."""
         unanswered = {key: question for key, question in self._questions.items() if key not in self._answers}
         for key, channel in self._choose_channels(unanswered).items():
             if channel == "default":
@@ -150,9 +146,9 @@ class _Resolver:
         return answers
 
     def _replay(self, key: str, question: Question[Any]) -> bool:
-        """Take the journaled answer; return False if there is none, or it answers another question than this.
+        """Take the journaled answer; return False if there is none.
 
-        Raises InvalidAnswer if it no longer validates. In both cases the entry is removed.
+        An answer to another question is removed. So is one that no longer validates: raises InvalidAnswer.
         """
         entry = self._run.history.entry(key)
         if entry is None:
@@ -189,10 +185,7 @@ class _Resolver:
         self._run.history.remove(key)
 
     def _read_response(self, key: str, question: Question[Any]) -> None:
-        """Take the answer in this request's response, and journal it. Does nothing if no response counts.
-
-        Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
-        """
+        """Journal the answer in this request's response, if one counts. Raises InvalidAnswer."""
         inputs = self._run.inputs
         responses: Mapping[str, Any]
         if key in inputs.model_responses and self._channel(question) == "model":

@@ -86,10 +86,7 @@ class Branches:
             return None
 
     def unfinished(self) -> list[str]:
-        """Return the names of the calls that tasks still carry out.
-
-        Cancelled tasks are left out: their code no longer waits for anything.
-        """
+        """Return the names of the calls that tasks still carry out, without those of cancelled tasks."""
         left = [task for task in self._children if not task.done() and not task.cancelling()]
         calls = [self._calls[task].describe() for task in left if task in self._calls]
         others = [task for task in left if task not in self._calls]
@@ -98,10 +95,7 @@ class Branches:
         return [*calls, *(f"question {key!r}" for key in keys), *steps]
 
     async def refuse_unawaited(self, step: str, arguments: Sequence[object]) -> None:
-        """Raise NotAwaited if the step depends on a call that nothing has awaited yet.
-
-        It depends on the questions that the same task asked, and on the calls among its arguments.
-        """
+        """Raise NotAwaited for a question of the same task, or an argument, that nothing has awaited yet."""
         await asyncio.sleep(0)  # tasks that were just created from such calls await them now
         task = self.current_task()
         for call in alive(self.unawaited):
@@ -158,7 +152,7 @@ class Branches:
                 return
 
     async def _changes_in_turns(self) -> bool:
-        """Let queued callbacks run, and return whether a task has changed meanwhile."""
+        """Let queued callbacks run; return whether a task has changed meanwhile."""
         self._changed.clear()
         for _ in range(SETTLING_TURNS):
             await asyncio.sleep(0)
@@ -246,11 +240,7 @@ def _outcome_of(task: AsyncioTask, branches: Branches) -> Done | Failed:
 
 @cache
 def _runner() -> asyncio.Runner:
-    """Return the event loop of the process.
-
-    It outlives the request, because authors keep clients in module globals, and a client belongs to the loop
-    on which it was first used.
-    """
+    """Return the event loop of the process. Authors keep clients, which belong to a loop, in globals."""
     return asyncio.Runner()
 
 

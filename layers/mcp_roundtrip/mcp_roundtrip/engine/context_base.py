@@ -30,8 +30,6 @@ MAX_SLEEP_MS: Final = 10 * 365 * 86_400_000
 
 
 class CallInfo(Struct, frozen=True):
-    """The facts about a call that a tool may read."""
-
     principal: Principal | None = None
     client: Mapping[str, Any] | None = None
     lambda_context: Any = None
@@ -118,7 +116,7 @@ class ContextBase(AnyContext):
         return Questions(self._run, self._prefix, self._info.namespaced_requests)
 
     def _step(self, name: str, function: Callable[..., Any], kwargs: dict[str, Any]) -> Step:
-        """Return a step, and remove its own options from the arguments of its function."""
+        """Return a step, and remove its options from the arguments of its function."""
         from mcp_roundtrip.engine.steps import Step  # most calls have no steps
 
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
@@ -161,10 +159,7 @@ class ContextBase(AnyContext):
         return str(run.replay_or_make(key, Kind.LINK, link))
 
     def _request_task(self, ttl_ms: int) -> bool:
-        """Request that the call becomes a task, and return True if the caller has to suspend.
-
-        Returns False if it is a task already, or if its client did not declare the tasks extension.
-        """
+        """Request that the call becomes a task, and return True if the caller has to suspend."""
         run = self._run
         run.check_context_usable()
         if self._prefix:

@@ -28,8 +28,7 @@ retries_end_at_ms: ContextVar[float] = ContextVar("retries_end_at_ms", default=m
 class Deadline(Struct, frozen=True):
     """The end of a pass: `at_ms` on the monotonic scale of `clock_ms`, both in milliseconds.
 
-    `can_continue` returns whether the call can continue after this pass. A pass that is the last one uses
-    its reserve.
+    `can_continue` returns whether the call can continue after this pass. The last pass uses its reserve.
     """
 
     at_ms: float
@@ -38,11 +37,9 @@ class Deadline(Struct, frozen=True):
 
     @property
     def reserve_ms(self) -> int:
-        """The time that the pass leaves for ending."""
         return CHECKPOINT_RESERVE_MS if self.can_continue() else 0
 
     def remaining_ms(self) -> int:
-        """Return the milliseconds left, never less than 0."""
         return max(0, int(self.at_ms - self.clock_ms()))
 
     def is_short_of(self, needs_ms: float | None = None) -> bool:
@@ -69,10 +66,7 @@ def lambda_remaining_ms(context: Any) -> int:
 
 
 def request_deadline_ms(now_ms: float, context: Any, *limits_ms: float | None) -> float:
-    """Return when a request has to end, on the scale of `now_ms`.
-
-    `limits_ms` are the times that the event source and the front door leave, None where there is no limit.
-    """
+    """Return when a request has to end, on the scale of `now_ms`. A limit of None is no limit."""
     limits = [lambda_remaining_ms(context), *(limit for limit in limits_ms if limit is not None)]
     return now_ms + min(limits) - RESPONSE_MARGIN_MS
 

@@ -202,9 +202,9 @@ class ConsentedUrl(Struct):
 def poll(
     run: Run, urls: Mapping[str, ConsentedUrl], check_ms: float
 ) -> Generator[Poll, bool | None, list[str]]:
-    """Return the keys of the URLs that were completed; the first check found none, and took `check_ms`.
+    """Return the keys of the URLs that were completed; the others are asked for again, or left to a task.
 
-    The others are asked for again, or left to a task.
+    The first check found none, and took `check_ms`.
     """
     polled = {
         key: url.elicitation for key, url in urls.items() if url.elicitation.poll_interval_ms is not None

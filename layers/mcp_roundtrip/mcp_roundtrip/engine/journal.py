@@ -119,10 +119,7 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
     @classmethod
     def from_json(cls, data: Any) -> Journal:
-        """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault.
-
-        `k` means nothing: an earlier version wrote it.
-        """
+        """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
         members = {name: member for name, member in data.items() if name not in ("v", "k")}
@@ -138,8 +135,8 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 class History:
     """The journal of a flow during one pass, and which of its keys the tool's code has used.
 
-    `has_effects`: whether an entry is of a kind that running the code again would not reproduce.
-    `round_has_entries`: whether this pass, or an earlier one of the same round, has added an entry.
+    `has_effects`: whether an entry `is_nonrepeatable`.
+    `has_new_entries`: whether this pass has added an entry.
     `unstored_steps`: the keys of steps that finished in this pass, and whose results could not be stored.
     """
 
@@ -199,12 +196,11 @@ class History:
         return list(self._entries.values())
 
     def new_entries(self) -> list[Entry]:
-        """Return the entries that this pass has added, and those that it has replaced."""
+        """Return the entries that this pass has added or replaced."""
         replayed = {entry.key: entry for entry in self.journal.entries}
         return [entry for key, entry in self._entries.items() if replayed.get(key) is not entry]
 
     def finished_steps(self) -> list[str]:
-        """Return the keys of the steps that finished in this pass."""
         stored = [entry.key for entry in self.new_entries() if entry.kind is Kind.STEP]
         return stored + self.unstored_steps
 
@@ -219,8 +215,7 @@ class History:
     def should_notify(self) -> bool:
         """Count a notification, and return whether no earlier pass has sent it.
 
-        While replaying, a pass sends none. After the last entry it skips as many as were sent between that
-        entry and the end of the pass that wrote the journal.
+        While replaying, a pass sends none. After the last entry it skips `trailing_notifications`.
         """
         if not self._has_new_entries and self._unused_keys:
             return False
@@ -230,5 +225,4 @@ class History:
     # -- the end of the pass ------------------------------------------------------------------------
 
     def to_journal(self) -> Journal:
-        """Return the journal with the entries and the notifications of this pass."""
         return replace(self.journal, entries=tuple(self.entries()), trailing_notifications=self._notified)

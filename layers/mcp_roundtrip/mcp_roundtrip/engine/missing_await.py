@@ -31,8 +31,8 @@ AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Coroutine[Any, Any, Any]])
 class ContextCall(Coroutine[Any, Any, T]):
     """A call of an `AsyncContext`, to be awaited once or to be handed to asyncio.
 
-    Its use as a value raises NotAwaited, which also decides the outcome of the run. The method's coroutine is
-    created when the call is awaited, because Python warns about a coroutine that never runs.
+    The method's coroutine is created when the call is awaited, because Python warns about a coroutine that
+    never runs.
 
     `kind` is the word for what the key names, such as "question", or "" if the call has no key. No member has
     the name of an author's field, such as `name`: without `await`, reading that has to fail.
@@ -76,7 +76,6 @@ class ContextCall(Coroutine[Any, Any, T]):
         return (self._coroutine or self.start()).throw(*error)
 
     def close(self) -> None:
-        """End the call. A closed call need not be awaited."""
         (self._coroutine or self.start()).close()
 
     def __del__(self) -> None:
@@ -150,10 +149,7 @@ _mark_coroutine_function: Callable[[Any], Any] = getattr(
 
 
 def returns_context_call(kind: str = "") -> Callable[[AnyMethod], AnyMethod]:
-    """Make a coroutine method of `AsyncContext` return ContextCalls.
-
-    `kind` is the word for what the key names in error messages. Type checkers see the method unchanged.
-    """
+    """Make a method of `AsyncContext` return ContextCalls. Type checkers see the method unchanged."""
 
     def decorate(method: AnyMethod) -> AnyMethod:
         @wraps(method)
@@ -175,8 +171,7 @@ def outcome_with_unawaited(
     """Return the outcome of a function that ended while calls were not awaited.
 
     `in_tasks` names the calls of tasks that still run. They fail a function that returned; one that raised
-    could not await its tasks. An unexpected exception stays the outcome, and so does one that a call of the
-    context raised: it explains why the code did not reach its later lines.
+    could not await its tasks. An unexpected exception stays the outcome, and so does one of a context call.
     """
     problems = [
         call.missing_await("was never awaited")

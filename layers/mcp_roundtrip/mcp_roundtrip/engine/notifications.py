@@ -14,12 +14,11 @@ from mcp_roundtrip.protocol.jsonrpc import notification
 
 
 class NotificationBuffer(Struct):
-    """Collect the notifications that the client asked for.
+    """Collects the notifications that the client asked for, by a progress token or a log level.
 
-    Without a progress token there are no progress notifications, and without a log level no log messages. A
-    value that cannot be sent raises UsageError for every client, so that a tool does not fail for some only.
-    `is_new` is False for a notification that an earlier pass has sent. `bytes_left` limits the buffer;
-    `dropped` counts the notifications beyond it.
+    A value that cannot be sent raises UsageError for every client, so that a tool does not fail for some
+    only. `is_new` is False for a notification that an earlier pass has sent. `dropped` counts those beyond
+    `bytes_left`.
     """
 
     progress_token: str | int | None = None
@@ -44,7 +43,6 @@ class NotificationBuffer(Struct):
         self._add("notifications/progress", params)
 
     def log(self, level: str, data: Any, logger: str | None, *, is_new: bool) -> None:
-        """Add `notifications/message`."""
         if level not in LOG_LEVELS:
             raise UsageError(f"log: {level!r:.100} is not a log level; use one of {', '.join(LOG_LEVELS)}")
         params: dict[str, Any] = {"level": level, "data": _json(data)}
@@ -64,7 +62,6 @@ class NotificationBuffer(Struct):
         self.messages.append(added)
 
     def log_fields(self) -> dict[str, int]:
-        """Return the log fields that report dropped notifications."""
         return {"notifications_dropped": self.dropped} if self.dropped else {}
 
 

@@ -14,12 +14,10 @@ from mcp_roundtrip.errors import MissingClientCapability, ToolError
 from mcp_roundtrip.protocol.capabilities import capability_paths, missing_capabilities
 
 OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]
-"""The names of the outcomes that are no failures, as hooks and spans have them."""
+"""An outcome that is no failure, for hooks and spans."""
 
 
 class Done(Struct, frozen=True):
-    """The function returned `value`."""
-
     name: ClassVar[OutcomeName] = "complete"
     value: Any
 
@@ -40,7 +38,7 @@ class NeedsInput(Struct, frozen=True):
 
 
 class Checkpointed(Struct, frozen=True):
-    """The time is nearly over and nothing is outstanding: the client retries at once with the state."""
+    """The time is nearly over and nothing is outstanding: the next pass continues at once."""
 
     name: ClassVar[OutcomeName] = "checkpoint"
     journal: Journal
@@ -72,10 +70,7 @@ Outcome = Done | Failed | Suspended
 
 
 def run_function(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run) -> Outcome:
-    """Call `function` and return how the pass ended.
-
-    A fault of the run, and its suspension, decide the outcome even if the function caught the exception.
-    """
+    """Call `function` and return how the pass ended: a fault or a suspension counts even if it was caught."""
     outcome: Outcome
     try:
         outcome = Done(function(**arguments))

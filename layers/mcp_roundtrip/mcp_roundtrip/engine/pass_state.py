@@ -30,12 +30,10 @@ class RunServices(Struct, frozen=True):
     - `clock` returns epoch seconds, `random_bytes(n)` n random bytes.
     - `sign_link(key, flow_id, expires_at)` returns a token for a URL; `expires_at` is in epoch seconds.
     - `pause_ms` and `pause_ms_async` wait for that many milliseconds; None is `asyncio.sleep`.
-    - `on_step_failed` takes a step's key, its error, and whether the step runs again. It is called for the
-      errors that the tool's code does not see.
-    - `step_span` takes a step's key and the number of the attempt, if the step has a Retry, and returns the
-      span of its function. It is None if nothing is traced.
-    - `call_identity` returns a text that is the same in every call with the same caller, tool and arguments,
-      or None for callers that cannot be distinguished. It raises SettingsError.
+    - `on_step_failed` takes a step's key, an error that the tool's code does not see, and whether the step
+      runs again.
+    - `step_span` takes a step's key and the number of the attempt, if the step has a Retry. None: no traces.
+    - `call_identity`: see `state.claims.Binding.identity`. It raises SettingsError.
     """
 
     deadline: Deadline
@@ -54,16 +52,12 @@ class RunServices(Struct, frozen=True):
 
 
 class Recorder(Protocol):
-    """Stores the entries of a task as they are made: `tasks.lease.TaskRecorder`.
-
-    Both methods raise StoreError.
-    """
+    """Stores the entries of a task as they are made: `tasks.lease.TaskRecorder`. Raises StoreError."""
 
     def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         """Store an entry and return the one that counts: the first one stored under this key.
 
-        With `as_owner`, it is stored only if this worker owns the task at that moment. Raises LeaseLost, and
-        ItemTooLarge.
+        With `as_owner`, it is stored only if this worker owns the task then. Raises LeaseLost, ItemTooLarge.
         """
         ...
 
@@ -75,12 +69,11 @@ class Recorder(Protocol):
 class TaskOptions(Struct, frozen=True):
     """The task that a run belongs to, or whether the run may become one.
 
-    `recorder` is set in a task and in a parked call. `may_start` says whether this call may become a task:
-    the tool allows it and the client declared the extension. `is_offered` says whether the tool was
-    registered with `task=`. `is_parked`: the recorder stores a parked call, whose passes are rounds and may
-    become a task.
-    `created_in` is the span context in which the task was created, if that was traced. `outstanding_keys` are
-    the keys of the questions that the task was asking when the pass began.
+    `recorder`: set in a task and in a parked call (`is_parked`), whose passes are rounds.
+    `may_start`: the tool allows a task, and the client declared the extension.
+    `is_offered`: the tool was registered with `task=`.
+    `created_in`: the span context in which the task was created, if that was traced.
+    `outstanding_keys`: of the questions that the task was asking when the pass began.
     """
 
     recorder: Recorder | None = None
@@ -154,10 +147,7 @@ class Run(Struct, eq=False):
         return [*self.inputs.responses.values(), *(entry.value for entry in self.history.entries())]
 
     def use_key(self, key: str, prefix: str = "") -> str:
-        """Mark a key as used in this pass, and return it with the prefix of its branch.
-
-        Raises InvalidKey and DuplicateKey; Suspend once the pass is suspended, and its fault once it has one.
-        """
+        """Mark a key as used; return it with the prefix of its branch. Raises InvalidKey, DuplicateKey."""
         self.check_context_usable()
         if self.fault is not None:
             raise self.fault
@@ -169,16 +159,12 @@ class Run(Struct, eq=False):
         return full
 
     def check_key(self, key: str) -> str:
-        """Return `key` if an author may use it. Raises InvalidKey."""
         if not isinstance(key, str) or not key or has_half_of_a_pair(key) or RESERVED_CHARACTERS & set(key):
             raise self.fail(InvalidKey(key))
         return key
 
     def check_context_usable(self) -> None:
-        """Raise UsageError while the function of a step, or the `done` of a question, is running.
-
-        Raises UsageError after the pass, too, and Suspend once the pass is suspended.
-        """
+        """Raise UsageError in a step or a `done`, and after the pass; Suspend once the pass is suspended."""
         if self.has_ended:
             raise UsageError("the context is used after its round; use the context that the function gets")
         if self.suspension.has_begun:
@@ -196,11 +182,9 @@ class Run(Struct, eq=False):
         return error
 
     def usage_error(self, problem: str) -> UsageError:
-        """Return the error about the tool's use of its context, which decides the outcome of the pass."""
         return self.fail(UsageError(problem))
 
     def drift_error(self, key: str, changed: str) -> Exception:
-        """Return the error for code that no longer matches the journal."""
         return self.fail(Drift(key, changed))
 
     def recorded_entry(self, key: str, kind: Kind) -> Entry | None:
@@ -244,8 +228,8 @@ class Run(Struct, eq=False):
     def request_checkpoint(self, needs_ms: float | None = None) -> bool:
         """Check the lease of a task and the deadline; return True if the caller has to suspend.
 
-        The deadline counts only once this pass, or an earlier one of the same round, has added an entry.
-        Otherwise a step that takes longer than one round would never run.
+        The deadline counts only once this pass has added an entry. Otherwise a step that takes longer than
+        one round would never run.
         """
         self.check_context_usable()
         lost_ownership = not self._holds_lease()
@@ -283,21 +267,14 @@ class Run(Struct, eq=False):
         return {key: changed for key, changed in changes.items() if changed}
 
     def unasked_responses(self) -> list[str]:
-        """Return the keys of this request's responses that answer no question of this call.
-
-        A pass that ends early may not reach a question that has its answer: a client may send that again.
-        """
+        """Return the keys of this request's responses that answer no question of this call."""
         history = self.history
         asked = history.journal.outstanding
         unused = (key for key in self.inputs.responses if key not in asked and not history.is_used(key))
         return [key for key in unused if history.entry(key) is None]
 
     def to_journal(self) -> Journal:
-        """Return the journal for the next pass.
-
-        It keeps the responses to outstanding requests that this pass did not reach: in a rolling deployment,
-        another version of the code may reach them.
-        """
+        """Return the journal for the next pass (see `Journal.unused_responses`)."""
         before, inputs = self.history.journal, self.inputs
         unused = {
             key: raw

@@ -38,11 +38,7 @@ _CARRIED: Final[Mapping[Channel, frozenset[CapabilityPath]]] = {
 
 
 class Channels(Struct, frozen=True):
-    """The channels that this call can use.
-
-    `declared` are the capabilities with which the client answers input requests, `fallbacks` the usable
-    fallbacks in the author's order.
-    """
+    """The channels of a call: the client's capabilities, and the usable fallbacks in the author's order."""
 
     declared: Mapping[str, Any]
     fallbacks: tuple[Channel, ...] = ()
@@ -50,10 +46,7 @@ class Channels(Struct, frozen=True):
     def choose(
         self, needs: Sequence[CapabilityPath], *, has_default: bool, needs_user: bool
     ) -> Channel | None:
-        """Return the first channel that can carry a question with these needs; None if there is none.
-
-        `needs_user`: only the user may answer it, so a model cannot pass the answer on.
-        """
+        """Return the first channel that can carry a question; None if there is none."""
         if not missing_capabilities(self.declared, needs):
             return "client"
         for fallback in self.fallbacks:
@@ -71,14 +64,12 @@ class Channels(Struct, frozen=True):
 
 
 class ClientInputs(Struct, frozen=True):
-    """The input responses of a pass, and the channels through which it can ask.
+    """The input responses of a pass by key, and the channels through which it can ask.
 
-    - `responses` are the responses to consider, by key.
-    - `is_resumed` says whether the call has begun before: in an earlier round, or as a stored call.
+    - `is_resumed`: whether the call has begun before: in an earlier round, or as a stored call.
     - `find_channels` returns the channels; most passes ask nothing and need none.
-    - `model_responses` are the responses that a model passed on, by key. They count for questions of the
-      channel "model" only.
-    - `response_channels` are the channels of responses that came through another one than the client, by key.
+    - `model_responses`: those that a model passed on.
+    - `response_channels`: the channels of those that came through another channel than the client.
     - `urls_may_be_visited`: an earlier call, of which nothing is kept, may have sent the user to the URLs. So
       `done` decides about each URL that the client can show, and the pass does not wait for it.
     """
@@ -137,10 +128,7 @@ class Question(Generic[T]):
 
     @abstractmethod
     def parse_response(self, raw: Any) -> T:
-        """Return the typed answer in an input response that `read_response` returned.
-
-        Raises InvalidAnswer (ask again), ElicitationDeclined or ElicitationCancelled.
-        """
+        """Return the answer. Raises InvalidAnswer (ask again), ElicitationDeclined, ElicitationCancelled."""
 
     def request(self) -> InputRequest:
         params = self.params()
@@ -166,7 +154,7 @@ class InputRequest(Struct, frozen=True):
     channel: Channel = "client"
 
     def after_rejection(self, reason: str) -> InputRequest:
-        """Return the request with the reason in its message, and the fingerprint that it had without it."""
+        """Return the request with the reason in its message; its fingerprint stays the same."""
         if "message" not in self.params:
             return self
         message = f"{self.params['message']}{_REFUSED}{reason}"
@@ -177,10 +165,7 @@ class InputRequest(Struct, frozen=True):
 
 
 def own_message(request: Mapping[str, Any]) -> str:
-    """Return the author's message of an InputRequest object, without the reason of a refusal.
-
-    The reason is for the user who gave the answer: the author's validator may quote it.
-    """
+    """Return the author's message, without the reason of a refusal, which may quote the refused answer."""
     return str(request["params"]["message"]).partition(_REFUSED)[0]
 
 
@@ -190,10 +175,9 @@ class InputRequests(Struct):
     A pass asks through one channel at a time. The requests of other channels are withheld: a later pass
     reaches their questions again.
 
-    - `url_consents` are the answers to URLs for which the task that the call becomes polls.
-    - `refused` has the reason, without values, of each response that was refused, by key.
-    - `user_only_reached` says whether the code has reached a question that the user must be shown, so that a
-      response sent before it cannot answer it.
+    - `url_consents`: the answers to URLs for which the task that the call becomes polls.
+    - `refused`: the reason, without values, of each response that was refused, by key.
+    - `user_only_reached`: whether the code has reached a question that the user must be shown.
     """
 
     _by_key: dict[str, InputRequest] = {}
@@ -205,7 +189,7 @@ class InputRequests(Struct):
         return bool(self._by_key)
 
     def items(self) -> Iterator[tuple[str, InputRequest]]:
-        """Return the requests of the pass's channel by key, in the order in which they were added."""
+        """Return the requests of the pass's channel, in the order in which they were added."""
         channel = self.channel
         return ((key, request) for key, request in self._by_key.items() if request.channel == channel)
 
@@ -221,7 +205,7 @@ class InputRequests(Struct):
             self._by_key.pop(key, None)
 
     def needs_user(self, channel: Channel) -> bool:
-        """Return whether a request has no consent yet, so that this channel, or an earlier one, shows it."""
+        """Return whether this channel, or an earlier one, shows a request: one without consent."""
         shown = ORDER[: ORDER.index(channel) + 1]
         return any(not request.has_consent and request.channel in shown for request in self._by_key.values())
 
@@ -231,7 +215,6 @@ class InputRequests(Struct):
         return bool(self._by_key) and not self.needs_user(self.channel)
 
     def fingerprints(self) -> dict[str, Fingerprint]:
-        """Return the fingerprint of each request, and of each URL that is left to a task."""
         asked = {key: request.fingerprint for key, request in self.items()}
         left = {key: entry.fingerprint for key, entry in self.url_consents.items() if entry.fingerprint}
         return asked | left

@@ -132,10 +132,10 @@ class Step(Struct, eq=False):
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Run the function in the block. An exception ends the block, if another attempt may follow.
+        """Run the function in the block. An exception only ends the block if another attempt may follow.
 
         Raises StepFailed after the last attempt, and StepInterrupted for an at-most-once step, because later
-        passes know that it began. Any other exception is raised again.
+        passes know that it began.
         """
         services, number = self.run.services, len(self._retry_times()) + 1 if self.retry else None
         span = nullcontext() if services.step_span is None else services.step_span(self.key, number)
@@ -156,7 +156,6 @@ class Step(Struct, eq=False):
                 raise StepFailed(self.key, number) from error
 
     def refuse_awaitable(self, value: Any) -> None:
-        """Raise UsageError for a value that only an async tool can await. A coroutine is closed first."""
         if isinstance(value, Awaitable):
             if isinstance(value, Coroutine):
                 value.close()
@@ -216,10 +215,7 @@ Pause = tuple[float, bool]
 
 
 def _pause_until(run: Run, retry_at_ms: int) -> Pause:
-    """Return how long to wait for that time (epoch milliseconds) in this pass.
-
-    A task sleeps over a long pause. A round waits for as long as it can, and the client's retry resumes it.
-    """
+    """Return the pause until that time (epoch milliseconds), or as much of it as fits into this pass."""
     left_ms = retry_at_ms - run.services.clock() * 1000
     if left_ms <= 0:
         return 0, False

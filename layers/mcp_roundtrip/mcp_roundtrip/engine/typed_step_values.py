@@ -90,10 +90,7 @@ class StepType(Struct, frozen=True):
             ) from None
 
     def revive(self, data: Any) -> Any:
-        """Return the value that was recorded as this JSON data.
-
-        Raises ValueError for data that the annotation does not read or writes otherwise.
-        """
+        """Return the value that was recorded; ValueError as in `step_values.revive`."""
         try:
             return _read_recorded(type_adapter(self.annotation, base64_bytes=True), data)
         except (ValueError, *TYPE_ERRORS):
@@ -128,8 +125,8 @@ def _is_plain(types: TypeAdapter[Any]) -> bool:
 def _has_recorded(written: Any, data: Any) -> bool:
     """Return whether JSON data that a type writes has what was recorded.
 
-    It may have more: members with defaults that the type got since. Names that the type lost do not count,
-    and a set has another order in each process. To Python, `1` and `True` are equal.
+    Members that the type got since, or has lost, do not count, and a set has another order in each process.
+    To Python, `1` and `True` are equal.
     """
     if isinstance(written, dict) and isinstance(data, dict):
         return all(_has_recorded(written[name], data[name]) for name in written.keys() & data.keys())

@@ -1,8 +1,6 @@
 """The owners of a front door: the catalog of their features, and how requests are forwarded to them.
 
-A build step writes the features of all owners to a file. A call of the endpoint is forwarded to the owner of
-its feature. A request for `/tools/<owner>` is forwarded unread: this is the address of one owner, whose
-function does all checks itself. The event is forwarded unchanged.
+A request for `/tools/<owner>` is forwarded unread: the function of the owner does all checks itself.
 """
 
 from __future__ import annotations
@@ -145,10 +143,9 @@ def forward(
     log_fields: Mapping[str, Any] | None = None,
     **feature: Any,
 ) -> HttpResponse:
-    """Return the response of an owner. `feature` is what `Forwarded` has about a feature of the catalog.
+    """Return the response of an owner. `feature`: what `Forwarded` has about a feature of the catalog.
 
-    Raises ForwardingFailed, which is logged with `log_fields` (see `forwarding_failed`): an owner that
-    crashed has logged nothing about the request.
+    Raises ForwardingFailed, and logs it: an owner that crashed has logged nothing about the request.
     """
     timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
     deadline_ms = int((ports.clock() + timeout_s) * 1_000)
@@ -185,10 +182,7 @@ def read_unread(request: HttpRequest, ports: Ports) -> ValidRequest | Notificati
 
 
 def identify_caller(request: HttpRequest, ports: Ports, invocation: Invocation) -> Caller:
-    """Return the caller of such a request.
-
-    It is anonymous if the token is invalid, or if too little time is left to fetch the keys of its issuer.
-    """
+    """Return the caller; an anonymous one if the token is invalid, or cannot be verified in time."""
     has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
     if has_time or isinstance(ports.authenticator, EventAuthenticator):  # which fetches no keys
         with suppress(Unauthorized, IssuerUnavailable):

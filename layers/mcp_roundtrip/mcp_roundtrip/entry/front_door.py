@@ -217,11 +217,7 @@ class FrontDoor:
     def _owner_response(
         self, request: HttpRequest, ports: Ports, invocation: Invocation
     ) -> HttpResponse | None:
-        """Return the response to a request for the path of an owner; None for the front door's own paths.
-
-        It is the owner's, or the error for a request that could not be forwarded. Raises ProtocolError with
-        status 404 for a name that no owner has.
-        """
+        """Return the response to a request for the path of an owner; None for the front door's own paths."""
         owner = self._owner_in_path(request.path, ports)
         if owner is None:
             return None

@@ -73,8 +73,6 @@ def _handle(invocation: WorkerInvocation, event: Any) -> Any:
 
 
 class WorkerInvocation(Struct, frozen=True):
-    """One invocation of a worker function."""
-
     server_tools: ServerTools
     ports: Ports
     correlation_id: str
@@ -82,7 +80,6 @@ class WorkerInvocation(Struct, frozen=True):
 
     @property
     def lease_ms(self) -> int:
-        """How long the lease of a worker lasts without a renewal."""
         return self.ports.settings.task_lease_s * 1000
 
     def begin(self) -> None:
@@ -188,9 +185,9 @@ class WorkerInvocation(Struct, frozen=True):
 
 
 def _is_moved(record: Mapping[str, Any], queue: str | None) -> bool:
-    """Return whether an operator has moved a message from the dead-letter queue to the queue of any worker.
+    """Return whether an operator moved a message from the dead-letter queue to the queue of any worker.
 
-    `queue` is the URL of the queue to which the message was sent; Lambda's messages do not name one.
+    `queue`: the URL of the queue to which it was sent; None in Lambda's messages.
     """
     if DEAD_LETTER_ATTRIBUTE in (record.get("messageAttributes") or {}):
         return True

@@ -60,8 +60,6 @@ Reference = tuple[str, str]
 
 
 class Scoped(Protocol):
-    """Anything that may require scopes."""
-
     @property
     def scopes(self) -> tuple[str, ...]: ...
 
@@ -102,9 +100,8 @@ def admit(
 def identify(request: HttpRequest, ports: Ports) -> Caller:
     """Return the caller, with its scopes as tools name them. Raises Unauthorized or IssuerUnavailable.
 
-    Some servers require a prefix in requests for scopes: Entra ID the URI of the application (and its tokens
-    then have the names only), Amazon Cognito the identifier of the resource server (and its tokens have it,
-    too).
+    Some authorization servers require a prefix in requests for scopes: Entra ID the URI of the application,
+    and its tokens have none; Amazon Cognito the identifier of the resource server, and its tokens have it.
     """
     caller = ports.authenticator.authenticate(request.headers, request.authorizer)
     if not (prefix := ports.settings.scope_prefix):
@@ -152,8 +149,8 @@ def authorize(
 ) -> AnyScoped:
     """Return the item if the caller may use it. Raises the error from `unknown`, or InsufficientScope.
 
-    Look the item up among all items first. A lookup among the permitted ones only could find an item that the
-    request does not mean. `scopes` replace the item's own if several items match the same request.
+    Look the item up among all items: one among the permitted items may not be what the request means.
+    `scopes` replace the item's own if several items match the request.
     """
     if item is None:
         if context.invocation.forwarded.server_info is not None:  # the front door lists it
@@ -168,7 +165,6 @@ def authorize(
 
 
 def unknown_resource(uri: str, context: RequestContext) -> ProtocolError:
-    """Return the error for a URI that no resource has."""
     code = LEGACY_RESOURCE_NOT_FOUND if context.request.is_legacy else INVALID_PARAMS
     return ProtocolError(code, "Resource not found", {"uri": uri})
 
@@ -184,11 +180,10 @@ def read_uri(params: Mapping[str, Any]) -> str:
 def find_by_uri(
     index: UriIndex[AnyScoped], uri: str, context: RequestContext
 ) -> tuple[AnyScoped, dict[str, str]]:
-    """Return the item that this URI names in any of its spellings, and the values of its variables.
+    """Return the item of a URI, and the values of its variables. Raises ProtocolError or InsufficientScope.
 
-    Where several templates match equally well, the first one counts and the caller needs the scopes of all of
-    them: an open template must not expose what another one protects. Raises ProtocolError or
-    InsufficientScope.
+    Where several templates match equally well, the first one counts, and the caller needs the scopes of all:
+    an open template must not expose what another one protects.
     """
     matches = index.find(uri)
     item, variables = matches[0] if matches else (None, {})
@@ -217,10 +212,7 @@ def check_call_headers(call: FeatureCall) -> None:
 def require_capabilities(
     context: RequestContext, required: Sequence[CapabilityPath], needed_by: str | None = None
 ) -> None:
-    """Check that the client declared the capabilities. Raises MissingClientCapability (-32021).
-
-    `needed_by` is what the error message says needs them; the method by default.
-    """
+    """Raise MissingClientCapability (-32021) unless the client declared all. `needed_by`: for its message."""
     lacking = missing_capabilities(context.request.meta.capabilities, required)
     if lacking:
         raise MissingClientCapability(lacking, needed_by=needed_by or context.request.method)

@@ -43,10 +43,7 @@ def read_own_view(tool: Tool, context: RequestContext) -> Reply:
 
 
 def view_result(context: RequestContext, uri: str, document: str, *, is_private: bool = False) -> Reply:
-    """Build the ReadResourceResult. A view may load nothing from other origins: it declares no `csp`.
-
-    `is_private`: whether it needs scopes, so that no cache may share it.
-    """
+    """Build the ReadResourceResult. A view declares no `csp`: it may load nothing from other origins."""
     contents = {
         "uri": uri,
         "mimeType": UI_MIME_TYPE,
@@ -68,11 +65,7 @@ def view_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_answered_call(tools: Mapping[str, Feature], context: RequestContext) -> FeatureCall | Reply:
-    """Return the call that asked, which continues with the answers; a reply to malformed arguments.
-
-    Raises ProtocolError for a client that shows no views and for an unknown tool, and InsufficientScope for
-    the scopes of the tool that asked.
-    """
+    """Return the call that asked, or a reply to malformed arguments. Raises as `authorize`."""
     if not shows_apps(context.request.meta.capabilities):
         raise unknown_item("tool", ANSWER_TOOL)
     given = CallParams.read(context.params).arguments

@@ -61,10 +61,9 @@ REFUSALS: Final = frozenset({401, 403, 429})
 
 
 class AuditedOperation(Operation):
-    """An operation under way, and what is known about it.
+    """An operation under way. What begins it raises ProtocolError (503) if the line cannot be stored.
 
-    `members`: those of the record that are known from the start. What begins the operation raises
-    ProtocolError (503) if the line cannot be stored.
+    `members`: those of the record that are known from the start.
     """
 
     def __init__(self, ports: Ports, correlation_id: str, **members: Any) -> None:
@@ -154,7 +153,6 @@ class AuditedOperation(Operation):
         self._begin()
 
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
-        """Store the `begun` line of a form of the question page."""
         task_id = task.task_id if task.worker else None  # a parked call has no worker, and is no task
         flow = task.flow_id or None
         self._record.update(method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=flow)
@@ -282,7 +280,6 @@ def _task_outcome(task: Task) -> str:
 
 
 def with_audit(ports: Ports, invocation: Invocation) -> tuple[Ports, Invocation]:
-    """Return what records the operation of a request, and the ends of tasks that it notices."""
     operation = AuditedOperation(ports, invocation.correlation_id)
     return with_audited_ends(ports, invocation.correlation_id), replace(invocation, operation=operation)
 
@@ -306,7 +303,7 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
 
     The process that notices the end writes the record: a poll, a wake-up or a worker. All processes that
     notice it at the same time write the same record id and outcome. If the `begun` line cannot be stored, the
-    task does not end then. `correlation_id` is that of the invocation.
+    task does not end then.
     """
 
     def begin(task: Task, reason: EndReason) -> Callable[[bool], None]:

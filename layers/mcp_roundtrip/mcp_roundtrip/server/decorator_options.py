@@ -157,7 +157,7 @@ def _percent_encoded(text: str) -> str:
 
 
 def feature_name(decorator: str, name: str | None, function: Any) -> str:
-    """Return the given name or else the one of the function. Raises DefinitionError."""
+    """Return the given name, or that of the function. Raises DefinitionError."""
     check_callable(decorator, function)
     found = function_name(function) if name is None else name
     if found == "<lambda>":

@@ -1,8 +1,7 @@
 """The mistakes in the definitions of features, for tests, the catalog and `make run`, never for a call.
 
-Among them are names and schemas that the APIs of models refuse, although MCP allows them. A model's API
-checks the definitions of all tools in each request and refuses the whole request for one of them, so one tool
-ends the sessions of everybody who connects its server.
+MCP allows some names and schemas that the APIs of models refuse. Each request has the definitions of all
+tools and is refused for one of them, so one tool ends the sessions of everybody who connects its server.
 """
 
 from __future__ import annotations

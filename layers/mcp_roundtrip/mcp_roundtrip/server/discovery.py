@@ -1,10 +1,9 @@
-"""What clients read of a server when they connect: `server/discover`, `initialize`, and the list of tools.
+"""What clients read of a server when they connect: `server/discover`, `initialize`, and the lists (`lists`).
 
-`lists` has the list. `subscriptions/listen` is declined: a Lambda function cannot hold a stream open, and
-nothing would notify it of changes. So the stream of a subscription is complete when it begins: an
-acknowledgement that accepts none of the notification types, then the result that ends the subscription
-gracefully (basic/patterns/subscriptions, "Graceful Closure"). A client that does not accept
-`text/event-stream` gets the result only.
+`subscriptions/listen` is declined: a Lambda function cannot hold a stream open, and nothing would notify it
+of changes. The stream is an acknowledgement that accepts none of the notification types, then the result that
+ends the subscription gracefully (basic/patterns/subscriptions, "Graceful Closure"). A client that does not
+accept `text/event-stream` gets the result only.
 
 The methods of 2025-11-25 and 2025-06-18 are those of the later versions, with the results that these versions
 have. They are served without sessions: see `protocol.session_id`.
@@ -90,7 +89,6 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         return found
 
     def _lists(self) -> dict[str, Handler]:
-        """Return the handlers of the lists of prompts and resources."""
         features, lists = self.features, dict[str, Handler]()
         if features.prompts:
             lists[PROMPTS_LIST] = FeatureList("prompts", features.prompts)
@@ -251,7 +249,6 @@ _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
 
 
 def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result without the members that these versions do not have."""
     later = _LATER_MEMBERS | ({"resultType"} if result.get("resultType") == "complete" else set())
     return {name: member for name, member in call_tool_result(result).items() if name not in later}
 

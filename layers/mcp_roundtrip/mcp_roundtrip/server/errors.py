@@ -104,17 +104,14 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
 def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
     """Return whether the request declares what its questions need, so that -32021 would be untrue.
 
-    The client of a call that waits, or that a view makes, is not asked what only a client can answer.
+    That is so in a call that waits, or that a view makes: it asks the client nothing.
     """
     declared = call.context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) or {}
     return bool(error.questions) and declares_required(declared, error.required)
 
 
 def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
-    """Return the JSON-RPC error of a feature that ran and whose results cannot report an error.
-
-    Its HTTP status is 200, as a tool's is, because notifications precede it.
-    """
+    """Return the JSON-RPC error of a prompt or resource. Its HTTP status is 200: notifications precede it."""
     code = INTERNAL_ERROR if error.is_internal else INVALID_PARAMS
     return ProtocolError(code, str(error), None if error.is_internal else data, http_status=200)
 
@@ -123,13 +120,12 @@ def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> Pr
 
 
 def too_many_rounds(call: FeatureCall, requests: WireInputRequests, rounds: int, run: Run) -> ClientError:
-    """Return the error of a call that is not finished after its last round."""
     text = f"The call was ended: it did not finish within {rounds} rounds.{describe_open_questions(run)}"
     return _unfinished(call, requests, text, "too_many_rounds")
 
 
 def describe_open_questions(run: Run) -> str:
-    """Return a sentence for each of the first open questions, with the reason if it was asked before."""
+    """Return a sentence for each open question, `MAX_DESCRIBED` at most."""
     changes, sentences = run.changed_questions(), list[str]()
     for key, request in islice(run.requests.items(), MAX_DESCRIBED):
         if (reason := run.requests.refused.get(key)) is not None:
@@ -149,10 +145,7 @@ def unsealed_state_error(
     requests: WireInputRequests,
     journal: Journal,
 ) -> ClientError:
-    """Return the error of a call whose flow has expired, or whose state is too large.
-
-    The latter names the cause: large step results, which the author can shrink, or answers.
-    """
+    """Return the error of a call whose flow has expired, or whose step results or answers are too large."""
     if not isinstance(error, StateTooLarge):
         text = f"The call took too long for another round. Call the {call.feature.kind} again."
         return _unfinished(call, requests, text, "flow_expired")
@@ -189,7 +182,7 @@ def _askable(capabilities: Iterable[str]) -> str:
 def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
     """Return the error that quotes the questions, or names the capabilities, which the client lacks.
 
-    It is a text for the model, because no client of the versions without rounds knows the code -32021.
+    It is a text for the model: no client of the versions without rounds knows the code -32021.
     """
     lacking = [*dotted_capabilities(error.required)]
     if error.lost:
@@ -230,7 +223,6 @@ def too_late_error(call: FeatureCall, capabilities: Iterable[str]) -> ClientErro
 
 
 def out_of_time_error(call: FeatureCall) -> ClientError:
-    """Return the error for a call that needs more time than one request has."""
     text = (
         f"This {call.feature.kind} ran out of time, and cannot resume with this client. "
         f"A client that follows the rounds or the tasks of MCP {PROTOCOL_VERSION} can wait for it."

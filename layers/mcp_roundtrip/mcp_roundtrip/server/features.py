@@ -26,10 +26,10 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     """The features of an endpoint. `tools`, `prompts`, `resources`, `templates`: the items of the lists.
 
     `calls`: the handlers of the methods that name a feature.
-    `read_own_view`: reads the view of a tool.
     `skill_folders`: the folders of skills of a server, with the required scopes.
-    `catalog_skills`: the skills in a catalog by URI, whose owners `forward_skill` asks.
-    `is_catalog`: they are those in a catalog, which may be stale: the owner of a feature decides about it.
+    `catalog_skills`: the skills in a catalog, by URI.
+    `forward`: on a front door, forwards a request to the owner of a catalog entry. The entry may be stale, so
+    the owner decides about the request.
     """
 
     tools: Mapping[str, ListedTool]
@@ -45,7 +45,6 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
 
     @cached_property
     def skills(self) -> SkillMethods:
-        """What serves the skills. Only endpoints with skills have it."""
         from mcp_roundtrip.server.skills import SkillMethods, read_manifests, serve_own_skill  # few have any
 
         if self.forward_skill is not None:

@@ -190,10 +190,8 @@ def run_with_hooks(
     """Run the pass inside the hooks of the server, the first registered outermost.
 
     An exception before a `yield` is the outcome of the pass, as if the function had raised it. One after it
-    is logged and changes nothing, because the function has had its effects. Raises what `run_function` does.
-
-    Hooks and function share one context, so the function sees the context variables that a hook sets, and the
-    next pass does not.
+    is logged and changes nothing, because the function has had its effects. The function sees the context
+    variables that a hook sets, and the next pass does not.
     """
     view, context = Call(call, run), copy_context()
     begun: list[tuple[Hook, Any]] = []

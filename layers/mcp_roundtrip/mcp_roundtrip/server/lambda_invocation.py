@@ -67,7 +67,6 @@ class Forwarded(Struct, frozen=True, rename=_NAMES):
             return _NOT_FORWARDED
 
     def custom(self) -> dict[str, Any]:
-        """Return the `custom` member of the client context."""
         members: dict[str, Any] = to_builtins(self)
         if self.trace is None:
             del members["mcpTrace"]
@@ -78,9 +77,9 @@ _NOT_FORWARDED: Final = Forwarded()
 
 
 class Operation:
-    """An audited operation, which `server.auditing` defines; this one is without audit records.
+    """An operation without audit records; `server.auditing` has the other.
 
-    Its arguments are `Any`, because the modules of their types import this one.
+    The arguments are `Any`, because the modules of their types import this one.
     """
 
     def tag(self, **fields: Any) -> None: ...
@@ -93,10 +92,7 @@ class Operation:
 
 
 class Spans(Struct, frozen=True):
-    """The spans of an invocation, which `server.spans` defines; these are without traces.
-
-    Their arguments are `Any`, for the same reason as those of `Operation`.
-    """
+    """The spans of an invocation without traces; `server.spans` has the others. `Any`: see `Operation`."""
 
     def message(self, handler: Callable[[Any], Any], context: Any) -> Any:
         return handler(context)
@@ -116,7 +112,6 @@ class Invocation(Struct, frozen=True):
     `correlation_id`: the id that error messages quote, and every log line carries.
     `deadline_ms`: when the response has to leave, on the monotonic clock of `Ports.clock_ms`.
     `max_response_bytes`: how many bytes of response body the event source accepts.
-    `operation`, `spans`: they note what happens, for audit records and for traces.
     """
 
     correlation_id: str

@@ -49,10 +49,7 @@ def adapt(call: FeatureCall) -> FeatureCall:
 
 
 def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
-    """Build the error that sends the user to URLs; another error for a namespaced request.
-
-    A client without rounds is asked nothing else: see `adapt`.
-    """
+    """Build the error that sends the user to URLs; another error for a namespaced request."""
     call = this_round.call
     if others := sorted({each["method"] for each in requests.values()} - {"elicitation/create"}):
         needed = [f"extensions.{method}" for method in others]
@@ -74,7 +71,7 @@ def _name(call: FeatureCall, journal: Journal) -> str:
     """Return a name that is equal in every such call; for anonymous callers, in this call only.
 
     Answers are part of it: what happens at the URL depends on them, and a model could change them later. URLs
-    that were visited are not: those asked for at the same time keep their ids.
+    that were visited are not: the others keep their ids.
     """
     principal = caller_binding(call.context.principal)
     if principal is None:

@@ -63,10 +63,7 @@ MAX_PAUSE_MS: Final = 4_000
 def call_tool(
     handler: Handler, tools: Mapping[str, ListedTool], context: RequestContext
 ) -> Reply | HttpResponse:
-    """Call the handler of `tools/call`: the client decides whether the call becomes a task.
-
-    Raises ProtocolError or InsufficientScope.
-    """
+    """Call the handler of `tools/call`: the client decides whether the call becomes a task."""
     if context.params.get("name") == ANSWER_TOOL:  # it continues a call that has asked before
         return handler(context)
     adapted = _adapt_context(find_by_name(tools, context), context)
@@ -139,7 +136,6 @@ def _in_dialect(context: RequestContext, max_ttl_ms: float = float("inf")) -> Re
 
 
 def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task:
-    """Store a completed task: a client that requested a task reads the result with `tasks/result`."""
     try:
         principal = caller_binding(context.principal)
         return context.ports.tasks().create_completed(principal, result, ttl_ms=TTL_MS)
@@ -241,4 +237,3 @@ TASK_HANDLERS: Final[Mapping[str, Handler]] = {
     TASKS_INPUT_RESPONSE: _input_response,
     TASKS_CANCEL: _cancel,
 }
-"""The handler of each method."""

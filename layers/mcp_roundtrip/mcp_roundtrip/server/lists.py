@@ -1,7 +1,7 @@
 """Lists of tools, prompts and resources, in pages with stateless cursors (server/utilities/pagination).
 
-A cursor holds a position and a digest of the names in the list. A client that forges one gains nothing: only
-cursors that this list issues are accepted, and a caller who may read the list may read every page.
+A cursor holds a position and a digest of the names in the list. Only cursors that this list issues are
+accepted, and a caller who may read the list may read every page.
 
 The list of tools depends on how its client can be asked. Clients that show MCP Apps learn which view shows
 the results of a tool, and through which tool views answer. A result that asks through a fallback, or that
@@ -34,8 +34,6 @@ from mcp_roundtrip.server.request_types import Reply, RequestContext
 
 
 class Listable(Protocol):
-    """An item of a list."""
-
     @property
     def scopes(self) -> tuple[str, ...]: ...
     def definition(self) -> Mapping[str, Any]: ...
@@ -49,13 +47,10 @@ class ListItem(Struct, frozen=True):
 
 
 class FeatureList(Struct):
-    """The handler of a list method. `items` are by name, in the order of the list.
-
-    The JSON of a page is written once, unless the list depends on the caller's scopes.
+    """The handler of a list method. The JSON of a page is written once, unless it depends on the scopes.
 
     `member`: the member of the result that holds the list, such as "tools".
     `is_private`: whether the list depends on what the client declared.
-    `max_page_size`: limits the option `page_size` of the server.
     """
 
     member: str
@@ -97,11 +92,7 @@ class FeatureList(Struct):
 
 
 def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, dict[str, str]]:
-    """Return the part of a list that a request asks for, and the member `nextCursor` if more follows.
-
-    `member` distinguishes lists that hold the same names, `cursor` is None for the first page. Raises
-    ProtocolError -32602 for a cursor that this list does not issue.
-    """
+    """Return a page of a list, and `nextCursor` if more follows. Raises ProtocolError -32602."""
     start = 0 if cursor is None else _position(member, names, cursor, size)
     end = start + size
     return slice(start, end), {"nextCursor": _cursor(member, names, end)} if end < len(names) else {}
@@ -177,7 +168,6 @@ class ListedTool(Listable, Protocol):
 
 
 def _add_argument(members: dict[str, Any], name: str, argument: Mapping[str, Any]) -> None:
-    """Add the schema of an argument to a Tool object."""
     schema = members["inputSchema"]
     members["inputSchema"] = {**schema, "properties": {**schema.get("properties", {}), name: argument}}
 
@@ -215,7 +205,7 @@ class ToolList(Struct):
         return items
 
     def definition(self, name: str, client: ClientAbilities, plan: Plan) -> dict[str, Any]:
-        """Build the Tool object that clients of one kind see. `plan`: how their calls are asked."""
+        """Build the Tool object that clients of one kind see."""
         tool = self.tools[name]
         members = dict(tool.definition())
         if plan.may_end_unfinished:

@@ -17,11 +17,8 @@ PAGE_SIZE: Final = 1_000
 """Default number of items in one page of a list."""
 
 MAX_SERVER_INFO: Final = 2_000
-"""Bytes of JSON that name, version and title may take.
-
-Every response carries them, and so does the client context of a forwarded call, for which Lambda accepts
-3,583 characters of Base64.
-"""
+"""Bytes of JSON that name, version and title may take. Every response carries them, and the client context of
+a forwarded call, for which Lambda accepts 3,583 characters of Base64."""
 
 MAX_DESCRIPTION: Final = 100
 """Characters of a description (SEP-2127, and the MCP registry)."""
@@ -39,10 +36,7 @@ INPUT_RESPONSES: Final = "input_responses"
 """The argument in which a model passes on the answers of the user (`question_results`)."""
 
 Fallback = Literal["app", "page", "model", "default"]
-"""A channel for questions that the client cannot show.
-
-These are a form in an MCP App, a link to a form on the endpoint, the model, and the question's default.
-"""
+"""For questions that the client cannot show: a form in an MCP App, or on a page; the model; the default."""
 
 FALLBACKS: Final[tuple[Fallback, ...]] = get_args(Fallback)
 
@@ -60,13 +54,11 @@ LegacyTasks = Literal["sep-2322"]
 
 
 class ServerOptions(Struct, frozen=True):
-    """The options that handlers depend on (see `Server`).
+    """The options that handlers depend on (see `Server`). Raises DefinitionError.
 
     `server_info`: the Implementation object in every result.
     `branding`: its members `icons` and `websiteUrl`, which would make every result longer.
-    `hooks`: run around every pass, the first outermost; the server appends to the list.
-
-    Raises DefinitionError for numbers and texts out of range.
+    `hooks`: the server appends to the list.
     """
 
     server_info: Mapping[str, Any]

@@ -1,9 +1,8 @@
 """The carrier "parked": the call waits in the task table, until it is made again (see `tasks.parked`).
 
 A call is parked when it asks the user in a way that outlasts the request, or when it is out of time and its
-client cannot continue it. The client, or its model, calls the same tool with the same arguments again. That
-request waits a few seconds for the answers, runs the next pass itself, and returns the result or the
-next question. No worker is dispatched.
+client cannot continue it. The request that makes the call again waits a few seconds for the answers, runs the
+next pass itself, and returns the result or the next question. No worker is dispatched.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ request that has less than twice this time reserves half of its time."""
 
 
 class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
-    """A call that the task table stores, parked or as a task, or may store."""
+    """A call that the task table stores, parked or as a task, or may store. The methods raise StoreError."""
 
     call: FeatureCall
 
@@ -70,14 +69,10 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         return deadline_ms - min(PASS_RESERVE_MS, (deadline_ms - now_ms) / 2)
 
     def require_room(self, run: Run) -> None:
-        """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
         task_carrier.require_room(self.call, run)
 
     def become_task(self, this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:
-        """Store a task that continues the call. Return the reply, or the one that says why there is no task.
-
-        Raises FlowIsStored.
-        """
+        """Create a task that continues the call; reply with it, or why there is none. Raises FlowIsStored."""
         try:
             return task_carrier.create(this_round, journal, ttl_ms)
         except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
@@ -104,8 +99,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
     def resume_repeated(self) -> Reply | None:
         """Return the reply of the parked call that this call repeats; None if there is none.
 
-        The answers that a model passes on are stored. A code that finds no call is an error: the call that it
-        named may have run before. Raises StoreError.
+        A code that finds no call is an error: the call that it named may have run before.
         """
         task = self._calls.find(self._caller)
         if task is None:
@@ -121,7 +115,6 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         return self._reply_to(task) or self._refuse_code()
 
     def _refuse_code(self) -> Reply | None:
-        """Return the reply to a code that finds no call, or whose call has expired; None without a code."""
         return None if self._caller.code is None else question_results.unknown_code(self._idle_round())
 
     def resume_named(self, task_id: str) -> Reply:
@@ -148,8 +141,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
     def resume_flow(self, this_round: Round) -> Reply | None:
         """Return the reply of the task or the parked call as which a flow continues; None if there is none.
 
-        The client has sent a state of the flow again. The answers of the request do not count. Raises
-        StoreError.
+        The client has sent a state of the flow again. The answers of the request do not count.
         """
         flow = flow_of(this_round)
         assert flow is not None
@@ -162,10 +154,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         return self._reply_to(stored) or question_results.ended(this_round)
 
     def _reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
-        """Wait until the call can continue, run a pass, and return the reply; None if the call expires.
-
-        `answer_wait_ms`: how long to wait for the answers to open questions. Raises StoreError.
-        """
+        """Wait until the call can continue, run a pass, and return the reply; None if the call expires."""
         try:
             return self._wait_and_continue(task, answer_wait_ms)
         except (KeyServiceError, SettingsError) as error:
@@ -244,10 +233,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
-    """Ask the open questions of a parked call in the best way of the client that makes the call now.
-
-    `is_repeated`: an earlier reply has asked them.
-    """
+    """Ask the open questions of a parked call in the best way of the client that makes the call now."""
     call, requests = this_round.call, question_results.open_requests(task)
     modes = [("elicitation", each["params"]["mode"]) for each in requests.values()]
     cannot_show = missing_capabilities(call.context.request.meta.capabilities, modes)

@@ -101,11 +101,7 @@ def plan_call(client: ClientAbilities, chosen: Sequence[Channel], *, asks: bool)
 
 
 def carrier_of_questions(plan: Plan, channel: Channel, *, has_effects: bool, takes_rounds: bool) -> Carrier:
-    """Return where a call waits that asks through a channel.
-
-    `has_effects`: a new call would repeat something. `takes_rounds`: the client's version has results that
-    ask.
-    """
+    """Return where a call waits that asks through a channel. `has_effects`: a new call would repeat some."""
     match channel:
         case "app":
             return "parked" if plan.parks else "state"
@@ -117,11 +113,7 @@ def carrier_of_questions(plan: Plan, channel: Channel, *, has_effects: bool, tak
 
 
 def presenter_of_repeated(plan: Plan, *, is_for_model: bool, shows_requests: bool) -> Channel:
-    """Return the channel of open questions for the client that makes a parked call again.
-
-    `is_for_model`: a model was asked them. `shows_requests`: the client shows all of them to its user as
-    input requests.
-    """
+    """Return the channel of the open questions for the client that makes a parked call again."""
     if is_for_model and "model" in plan.fallbacks:
         return "model"
     if shows_requests:

@@ -41,8 +41,6 @@ from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall,
 
 
 class Prompt(Feature, frozen=True):
-    """A registered prompt."""
-
     kind = "prompt"
 
     parameters: StringArguments
@@ -59,23 +57,18 @@ class Prompt(Feature, frozen=True):
         return {"name": name, **described, "required": name in whole.get("required", ())}
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
-        """Build the GetPromptResult for a returned value. Raises UsageError."""
         given = self.extra.get("description")
         described = {"description": given} if given else self.described
         return results.complete(call.server_info, **described, messages=prompt_messages(self.name, value))
 
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
-        """Build the JSON-RPC error: a GetPromptResult cannot report one."""
         if isinstance(error, ArgumentsError):
             return ProtocolError(INVALID_PARAMS, str(error))
         return feature_error(error)
 
 
 class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the template is parsed once
-    """A registered resource. `label`: the member `name` of its definition.
-
-    Raises DefinitionError for options that contradict each other.
-    """
+    """A registered resource. `label`: the member `name` of its definition. Raises DefinitionError."""
 
     kind = "resource"
 
@@ -117,13 +110,11 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
         return {at: self.name, "name": self.label, **self.described, **typed, **self.extra}
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
-        """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
         contents = resource_contents(self.name, value, call.name, self.mime_type)
         ttl_ms, scope = (0, "private") if call.params.is_retry else (self.ttl_ms, self.cache_scope)
         return results.complete(call.server_info, contents=contents) | {"ttlMs": ttl_ms, "cacheScope": scope}
 
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
-        """Build the JSON-RPC error: a ReadResourceResult cannot report one."""
         if isinstance(error, (ArgumentsError, ResourceNotFound)):
             return unknown_resource(call.name, call.context)
         return feature_error(error, {"uri": call.name})
@@ -187,12 +178,10 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
     @property
     def static(self) -> dict[str, Resource]:
-        """The resources with a fixed URI."""
         return {uri: each for uri, each in self.resources.items() if each.template.is_static}
 
     @property
     def templates(self) -> dict[str, Resource]:
-        """The resources with a URI template, which have a list of their own."""
         return {uri: each for uri, each in self.resources.items() if not each.template.is_static}
 
     def find_prompt(self, context: RequestContext) -> FeatureCall:
@@ -240,7 +229,6 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
 
 def _suggest(completer: Callable[..., Any], value: str, others: Mapping[str, str]) -> Completion:
-    """Return the suggestions of a function. Raises UsageError for values that are not text."""
     takes_others = len(call_parameters(completer)) == 2
     found = completer(value, others) if takes_others else completer(value)
     return found if isinstance(found, Completion) else Completion(found)

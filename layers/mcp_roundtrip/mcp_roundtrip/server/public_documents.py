@@ -62,18 +62,13 @@ _METADATA_PREFLIGHT: Final[Mapping[str, str]] = {
 
 
 class PublicDocuments(Struct, frozen=True):
-    """The documents of one endpoint; `scopes` and `options` are the endpoint's."""
-
     ports: Ports
     scopes: Sequence[str]
     options: ServerOptions
     operation: Operation
 
     def respond(self, request: HttpRequest) -> HttpResponse | None:
-        """Respond to a request for a document; return None for any other request.
-
-        Raises ProtocolError 404 for a document that this endpoint does not have.
-        """
+        """Respond to a request for a document; return None for any other. Raises ProtocolError 404."""
         found = self._question_page(request) or self._server_card(request) or self._resource_metadata(request)
         if found is None and request.method in _READ_METHODS and _is_of_document(request.path):
             raise ProtocolError(INVALID_REQUEST, "This endpoint has no such document", http_status=404)
@@ -199,12 +194,7 @@ def _matches(if_none_match: str, etag: str) -> bool:
 
 
 class ProtectedResource(Struct, frozen=True):
-    """The metadata of a protected resource.
-
-    `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should
-    request first; a challenge tells them which others a request needs. Clients are shown scopes
-    `with_prefix`.
-    """
+    """The metadata of a protected resource. `resource` is its URI, `scopes` are those to request first."""
 
     resource: str
     authorization_servers: Sequence[str]
@@ -235,11 +225,7 @@ class ProtectedResource(Struct, frozen=True):
         }
 
     def challenge(self, error: str | None = None, scopes: Iterable[str] | None = None) -> str:
-        """Return a value for WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
-
-        `error` is the code of RFC 6750, None if the request had no token. `scopes` are all that the request
-        needs; None means those to request first.
-        """
+        """Return a value for WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1). `error`: None without a token."""
         needed = self.scopes if scopes is None else scopes
         scope = " ".join(with_prefix(needed, self.scope_prefix))
         given = {"error": error, "scope": scope, "resource_metadata": self.url}

@@ -67,7 +67,6 @@ class QuestionPage(Struct, frozen=True):
     operation: Operation
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """Respond to a request for the page, and log its end."""
         observer = self.ports.observer
         try:
             outcome = self._handle(request)
@@ -114,11 +113,7 @@ class QuestionPage(Struct, frozen=True):
         return FormPage(self.server, found.tool, token, version, questions, initial_values(questions))
 
     def _take_answers(self, posted: Values) -> _Outcome:
-        """Store the answers. A form that is not stored is shown again with what the user typed.
-
-        The form of questions that have been answered gets the reply of the first one if its answers are the
-        same.
-        """
+        """Store the answers; the same ones get the same reply. A form that is not stored is shown again."""
         token, links = only_value(posted, TOKEN), QuestionLinks(self.ports.tasks())
         found = links.find(token)
         if found.state not in ("open", "answered"):
@@ -169,11 +164,7 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
 
 
 def _is_foreign(headers: Mapping[str, str], audience: str) -> bool:
-    """Return whether another site caused the request.
-
-    Under `no-referrer`, browsers send `Origin: null` with the page's own form (Fetch standard). Current
-    browsers send Sec-Fetch-Site, too.
-    """
+    """Return whether another site caused the request."""
     parts, host = urlsplit(audience), headers.get("host", "")
     own = (None, "null", f"{parts.scheme}://{parts.netloc}", f"https://{host}", f"http://{host}")
     site = headers.get("sec-fetch-site", "same-origin")

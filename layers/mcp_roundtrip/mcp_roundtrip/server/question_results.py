@@ -38,10 +38,7 @@ VIEW_PAUSE_MS: Final = 2_000
 
 
 class Repetition(Struct, frozen=True):
-    """The call that continues a parked call. A caller without an identity passes its code on.
-
-    `link`: the page on which the user answers the open questions of the parked call, if it has any.
-    """
+    """The call that continues a parked call. `code`: for an anonymous caller. `link`: to the page."""
 
     tool: str
     code: str | None
@@ -93,11 +90,7 @@ def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
 
 
 def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
-    """Build the InputRequiredResult. Without requests, the client sends the state again at once.
-
-    An empty `inputRequests` is optional, but without it the Go SDK (1.7.0) returns an empty result to its
-    caller.
-    """
+    """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
     call = this_round.call
     sent = {key: _for_client(call, key, each) for key, each in requests.items()}
     result = results.result("input_required", call.server_info, inputRequests=sent, requestState=state)
@@ -124,11 +117,7 @@ def _for_client(call: FeatureCall, key: str, request: Mapping[str, Any]) -> Mapp
 def ask_in_app(
     this_round: Round, requests: WireInputRequests, state: str, parked: Task | None = None
 ) -> Reply:
-    """Build the result that shows questions in a view.
-
-    `parked`: the parked call that the state names. The text has the link of a page with the same questions
-    then, for a user whose host declares views and shows none.
-    """
+    """Build the result that shows questions in a view. `parked`: the parked call that the state names."""
     call = this_round.call
     questions = {
         "status": "asking",
@@ -164,7 +153,7 @@ def ask_in_app(
 
 
 def ask_on_page(this_round: Round, parked: Task, *, is_repeated: bool = False) -> Reply:
-    """Build the result that has the model show a link. `is_repeated`: an earlier result had it."""
+    """Build the result that has the model show a link. `is_repeated`: an earlier result had the link."""
     requests, again = open_requests(parked), Repetition.of(this_round.call, parked)
     text = (
         f"This is not finished: {again.tool} asks the user, who answers on this page:\n{again.link}\n"
@@ -205,7 +194,7 @@ def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply
 def stored_result(this_round: Round, task: Task) -> Reply:
     """Build the reply with the stored result of a call that has ended. It has its large results, too.
 
-    Raises MissingClientCapability if that is a task, and the client does not declare tasks in this request.
+    Raises MissingClientCapability if the result is a task, and the client does not declare tasks now.
     """
     if task.error is not None:
         error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))

@@ -40,8 +40,7 @@ H = TypeVar("H", bound="Hook")
 class Registry:
     """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
 
-    `channels` and `lenient_arguments` are the defaults for tools, `name` the server's, for URIs of views.
-    Raises DefinitionError for a channel that does not exist.
+    `channels` and `lenient_arguments` are the defaults for tools. Raises DefinitionError.
     """
 
     def __init__(
@@ -63,14 +62,12 @@ class Registry:
 
     @cached_property
     def prompts_and_resources(self) -> PromptsAndResources:
-        """What registers and serves prompts and resources."""
         from mcp_roundtrip.server.prompts_and_resources import PromptsAndResources  # imports pydantic
 
         return PromptsAndResources(self.prompts, self.resources, self.completers)
 
     @property
     def features(self) -> list[Feature]:
-        """All tools, prompts and resources."""
         return [*self.tools.values(), *self.prompts.values(), *self.resources.values()]
 
     def check_definitions(self) -> None:

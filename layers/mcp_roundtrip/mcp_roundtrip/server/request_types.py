@@ -72,7 +72,7 @@ class Feature(Struct, frozen=True):
 
     @property
     def form_view_uri(self) -> str | None:
-        """The URI of the view that shows its questions."""
+        """The view that shows its questions."""
         return None
 
     @property
@@ -150,7 +150,6 @@ class RequestContext(Struct, frozen=True):
         return self.request.params
 
     def client_abilities(self) -> ClientAbilities:
-        """Return what the client can do during a call."""
         meta = self.request.meta
         return ClientAbilities(
             forms=declares(meta.capabilities, ELICITATION_FORM),
@@ -187,8 +186,8 @@ class RequestContext(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """The end of a request: a result or an error, the notifications before it, and fields for the log.
 
-    `headers`: further HTTP headers of a result. `reason`: why the request was refused. `asked`: the method
-    and the channel of each question that the response asks, by key.
+    `headers`: further HTTP headers of a result. `reason`: of a refusal, for the audit record. `asked`: the
+    method and the channel of each question that the response asks, by key.
     """
 
     body: Mapping[str, Any] | ProtocolError
@@ -203,8 +202,7 @@ class CallParams(Struct, frozen=True):
     """The params of `tools/call`, `prompts/get` and `resources/read`.
 
     `model_responses` are the answers that a model passed on among the arguments, and `continuation_code` is
-    the code of the call that it continues. `is_in_app`: the question app makes the call, to continue one that
-    asked a question.
+    the code of the call that it continues. `is_in_app`: a view continues the call that asked.
     """
 
     arguments: Mapping[str, Any]
@@ -253,11 +251,9 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
         return {self.feature.kind: self.feature.name}
 
     def record(self, event: str, **fields: Any) -> None:
-        """Log an event of the feature."""
         self.context.ports.observer.record(event, **self.log_identity, **fields)
 
     def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        """Log an error that someone must look at."""
         self.context.ports.observer.record_failure(event, error, **self.log_identity, **fields)
 
     @property
@@ -297,7 +293,4 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
 
 
 Handler = Callable[[RequestContext], Reply | HttpResponse]
-"""Handles one method. It returns an HttpResponse if another function has already answered.
-
-Raises ProtocolError or InsufficientScope.
-"""
+"""Handles one method. An HttpResponse is another function's. Raises ProtocolError or InsufficientScope."""

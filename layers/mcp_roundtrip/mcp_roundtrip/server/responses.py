@@ -87,11 +87,7 @@ def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> 
 def _within_limit(
     message: str, reply: Reply, request: HttpRequest
 ) -> tuple[HttpResponse | None, Mapping[str, Any]]:
-    """Return the response after as many of its notifications as there is room for, and the log fields.
-
-    These count the notifications that are dropped here and in the buffer of the round. The response is None
-    if it is too large without any.
-    """
+    """Return the response, None if it is too large, with the notifications that fit; and the log fields."""
     events, log_fields = list[str](), reply.log_fields
     room = request.max_response_bytes - event_size(message) if reply.notifications else 0
     for notification in reply.notifications:
@@ -109,10 +105,9 @@ def _within_limit(
 
 
 def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> HttpResponse:
-    """Report a result that Lambda or a load balancer would refuse, without telling the caller the reason.
+    """Report a result that Lambda or a load balancer would refuse.
 
-    Raises ProtocolError, except for the result of a tool: clients would poll the task of a JSON-RPC error
-    again.
+    Raises ProtocolError, except for the result of a tool: after a JSON-RPC error, clients poll a task again.
     """
     error = ResultTooLarge(limit)
     context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)

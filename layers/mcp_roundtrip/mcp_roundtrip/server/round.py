@@ -32,10 +32,7 @@ def channels_of(call: FeatureCall) -> Channels:
 
 
 def parked_channels(call: FeatureCall) -> Channels:
-    """Return the channels of a parked call: those whose questions can wait, and so no input requests.
-
-    A page is always among them, because another client may make the call again than the one that asked.
-    """
+    """Return the channels whose questions can wait. A page is one: another client may make the call again."""
     fallbacks = call.plan.fallbacks
     if {"app", "page"}.isdisjoint(fallbacks):
         fallbacks = (*fallbacks, "page")
@@ -58,10 +55,7 @@ def new_run(
     *,
     is_last: bool = False,
 ) -> Run:
-    """Create the run of one pass.
-
-    `options` are those of a stored call, `notifications` those of a task. `is_last`: no pass can follow it.
-    """
+    """Create the run of one pass. `options`: of a stored call. `is_last`: no pass can follow it."""
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
     return Run(
         History(journal),
@@ -152,7 +146,6 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
 
 
 def _log_catalog_drift(call: FeatureCall) -> None:
-    """Log that this function was deployed with another catalog than the front door."""
     forwarded = call.context.invocation.forwarded.catalog_digest
     if forwarded is not None and call.context.ports.catalog_digest() not in (None, forwarded):
         call.record("catalog_drift", remedy=CATALOG_DRIFT_REMEDY)
@@ -161,10 +154,9 @@ def _log_catalog_drift(call: FeatureCall) -> None:
 def _log_questions(call: FeatureCall, run: Run) -> None:
     """Log `answer_refused` and `question_changed` for the questions whose answers do not count.
 
-    A changed price is a valid reason. A text with the current time, or the items of a set in any order,
-    changes in every round, and no answer to it ever counts. The state holds fingerprints only, and a text may
-    quote arguments, so the record has the key and which part changed. A question of a task is logged by the
-    pass that asks it again, and not by further passes until it is answered.
+    A text with the current time, or the items of a set, changes in every round, and no answer to it counts.
+    The state holds fingerprints only, and a text may quote arguments, so the record has the key and which
+    part changed. Of the passes of a task, the one that asks the question again logs it.
     """
     logged = run.tasks.outstanding_keys
     for key, reason in run.requests.refused.items():
@@ -183,15 +175,12 @@ META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 
 
 def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[str, str]]:
-    """Return what `Reply.asked` has about questions."""
+    """Return the questions as `Reply.asked` has them."""
     return {key: (requests[key]["method"], channel) for key in sorted(requests)}
 
 
 class Round(Struct, frozen=True):
-    """One round of a call, which builds its reply from the run of its pass.
-
-    `opened`: the state that the client has sent; None if it has none of this flow.
-    """
+    """One round of a call, which builds its reply. `opened`: the state of this flow that the client sent."""
 
     call: FeatureCall
     run: Run

@@ -81,10 +81,7 @@ def _run_call(call: FeatureCall) -> Reply:
 
 
 def _adapt(call: FeatureCall) -> FeatureCall | Reply:
-    """Return the call with what its client can use and its model has answered, or the reply that refuses it.
-
-    Raises MissingClientCapability (-32021).
-    """
+    """Return the call as its client can use it, or a refusal. Raises MissingClientCapability (-32021)."""
     if not (call.context.takes_rounds or call.params.is_in_app):
         call = legacy_calls.adapt(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
@@ -101,10 +98,7 @@ def _adapt(call: FeatureCall) -> FeatureCall | Reply:
 
 
 def _check_required_capabilities(call: FeatureCall) -> None:
-    """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
-
-    A channel that reaches the user is as good as the client's own elicitation.
-    """
+    """Raise MissingClientCapability (-32021) for what neither the client nor a fallback can do."""
     feature, channels = call.feature, channels_of(call)
     required = [path for path in feature.requires if not channels.supports(path)]
     require_capabilities(call.context, required, f"The {feature.kind} {feature.name!r}")
@@ -114,11 +108,7 @@ def _check_required_capabilities(call: FeatureCall) -> None:
 
 
 def _load(call: FeatureCall) -> Round | Reply:
-    """Return the round with the journal of the call, or the reply of a call that continues in the table.
-
-    Only calls that may be parked, and states of tools that may become tasks, read the table. Raises
-    StoreError, and ProtocolError for a state that is not valid.
-    """
+    """Return the round with the journal of the call, or the reply of a call that continues in the table."""
     feature, params = call.feature, call.params
     if params.request_state is None:
         # A tool that asks nothing needs no plan. The client that parked the call may be another one.
@@ -178,7 +168,6 @@ def _round(
 
 
 def _stored(call: FeatureCall) -> StoredCall:
-    """Return what stores a call in the task table, and continues it from there."""
     from mcp_roundtrip.server.parked_carrier import StoredCall  # most calls are not stored
 
     return StoredCall(call)

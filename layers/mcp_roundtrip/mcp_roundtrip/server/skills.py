@@ -68,10 +68,7 @@ def file_resource(uri: str) -> dict[str, Any]:
 
 
 def file_contents(uri: str, content: bytes) -> dict[str, Any]:
-    """Return a file as an item of `contents`: as text if it is UTF-8, otherwise as a blob.
-
-    The client gets the same bytes from both forms, and compares them with the digest.
-    """
+    """Return a file as an item of `contents`: as text if it is UTF-8, otherwise as a blob."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -115,8 +112,6 @@ _MANIFEST: Final = Decoder(_Manifest)
 
 
 class OwnSkill(Struct, frozen=True, dict=True):  # dict: the files are indexed once
-    """A skill in a folder of this function."""
-
     folder: Path
     entry: SkillEntry
     scopes: tuple[str, ...] = ()
@@ -173,10 +168,7 @@ def _entries(manifest: Path) -> list[SkillEntry]:
 
 
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
-    """The handlers of skills, and the files of skills among other resources.
-
-    `skills`: the skills of this server, or the entries of those in a catalog, by the URI of their SKILL.md.
-    """
+    """The handlers of skills. `skills`: those of this server, or of a catalog, by the URI of SKILL.md."""
 
     skills: Mapping[str, Listable]
     serve: ServeSkill

@@ -64,12 +64,10 @@ _LOG_FIELDS: Final[Mapping[str, str]] = {
 
 
 class ServerSpans(Spans, frozen=True):
-    """The spans of an invocation that is traced."""
-
     tracer: Tracer
 
     def message(self, handler: Handler, context: RequestContext) -> Reply | HttpResponse:
-        """Return the reply of a handler, which runs in the span of its message. Raises what that raises."""
+        """Return the reply of a handler, which runs in the span of its message."""
         trace, method = TraceContext.from_meta(context.request.meta.trace), context.request.method
         with self.tracer.span(
             method,
@@ -92,7 +90,6 @@ class ServerSpans(Spans, frozen=True):
     def run_pass(
         self, call: FeatureCall, run: Run, run_pass: Callable[[FeatureCall, Run], Outcome]
     ) -> Outcome:
-        """Run a pass in its span. Raises what `run_pass` raises."""
         run.services = replace(run.services, step_span=partial(_step_span, self.tracer))
         with _pass_span(self.tracer, call, run) as span:
             _tag_log_lines(call.context, span)

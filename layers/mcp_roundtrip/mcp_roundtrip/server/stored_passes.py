@@ -1,9 +1,9 @@
 """One pass over the tool of a stored call, for a `tasks.worker.Worker`: of a task, or of a parked call.
 
-A task that waits for answers on the page ends, and its call is parked. Few clients show the `statusMessage`
-of a task, so the user may not see a link there. Clients show the result of a task. It is the reply of a
-parked call: it names the link, and asks the model to call the tool again. That call continues from the task's
-journal, as a new task where the tool calls `ctx.run_as_task`.
+A task that waits for answers on the page ends, and its call is parked: few clients show the `statusMessage`
+of a task, where the link would be, but they show its result. The result is the reply of a parked call: it
+names the link, and asks the model to call the tool again. That call continues from the task's journal, as a
+new task where the tool calls `ctx.run_as_task`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _conclusion(reply: Reply) -> Completed | TaskError:
 
 
 class ParkedPass(Struct):
-    """Runs a pass in the request that continues a parked call, and keeps the reply of the last one.
+    """Runs a pass in the request that continues a parked call, and keeps its reply.
 
     `refusal`: the reply of a pass that could not create its task, and has not ended the call.
     `waits_for_url`: the pass waits for what the user does at a URL that they agreed to open.
@@ -179,7 +179,7 @@ class StatusMessages(NotificationBuffer):
 
 
 class TaskRunner(Struct, frozen=True):
-    """Runs passes over the tools of a server, in a worker."""
+    """Runs a pass over the tool of a task, in a worker."""
 
     server_tools: ServerTools
     ports: Ports
@@ -228,7 +228,7 @@ class TaskRunner(Struct, frozen=True):
 def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:
     """Park the call, and end the task with the reply that names the link, in one transaction.
 
-    Returns False if the task has changed. Raises StoreError, and ItemTooLarge for an entry.
+    Returns False if the task has changed, or the lease was lost. Raises ItemTooLarge for an entry.
     """
     call = this_round.call
     calls = ParkedCalls.of(call.context.ports.tasks())

@@ -1,8 +1,7 @@
 """The carrier "task": the call continues in a task, which a worker runs. Parked calls are stored like tasks.
 
-A flow becomes one task, also if its rounds are sent again: the client sends a round again if its response was
-lost, or sends an earlier one with other answers. A tool that is not a task runs again in such a round. A flow
-that has become a task continues there, and the answers in the repetition do not count.
+A flow becomes one task, also if the client sends a round again, because its response was lost or with other
+answers. The flow continues in the task, and these answers do not count.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ of the lease writes them again, at the price of their size."""
 
 
 def session_caller(call: FeatureCall) -> str | None:
-    """Return a text that distinguishes the session of an anonymous caller; None without one."""
     nonce = call.context.request.meta.session_nonce
     return None if nonce is None else canonical_json(["session", nonce]).decode()
 
@@ -51,8 +49,7 @@ def parked_caller(call: FeatureCall) -> ParkedCaller:
     """Return the caller of a call.
 
     A call of an anonymous caller belongs to everyone who has its code, which is its random id, and knows its
-    tool and arguments. Its session finds it without the code. A call in another dialect of tasks is another
-    call: its client could not read the task that the first one becomes.
+    tool and arguments. Its session finds it without the code.
     """
     principal = caller_binding(call.context.principal)
     identity = replace(call.binding, principal=principal or _ANONYMOUS).identity()
@@ -79,7 +76,7 @@ def task_call_of(call: FeatureCall) -> TaskCall:
 
 
 def require_room(call: FeatureCall, run: Run) -> None:
-    """Raise ProtocolError if no task can be created for the call now. Raises StoreError."""
+    """Raise ProtocolError if no task can be created for the call now."""
     principal, flow_id = caller_binding(call.context.principal), run.history.journal.flow_id
     try:
         call.context.ports.tasks().limit.check(Owner(principal, session_caller(call), flow_id))
@@ -133,7 +130,7 @@ def _size(value: Any) -> int:
 
 
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
-    """Log the limit, and return the error with HTTP status 429. It names the steps that have run in vain."""
+    """Log the limit, and return the error, which names the steps that have run in vain."""
     call.record("task_limit_reached", limit=error.limit)
     is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
     again = "make this call again" if call.params.request_state is None else "send this request again"
@@ -166,11 +163,7 @@ def is_parked(stored: Task) -> bool:
 
 
 def reply_again(this_round: Round, task: Task) -> Reply:
-    """Return the CreateTaskResult which the first request got: the client reads the status later.
-
-    Raises MissingClientCapability if the client does not declare tasks in this round, and ProtocolError for a
-    state of a flow that is a task of the other dialect.
-    """
+    """Return the CreateTaskResult that the first request got. Raises ProtocolError for the other dialect."""
     call = this_round.call
     if call.params.is_in_app:  # a view cannot follow a task
         text = f"{call.name} continues as a task, with other answers. What was sent now was not stored."
@@ -185,10 +178,9 @@ def reply_again(this_round: Round, task: Task) -> Reply:
 
 
 def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
-    """Store a task that continues the call, and build the CreateTaskResult.
+    """Store a task that continues the call, or the `parked` one, and build the CreateTaskResult.
 
-    `parked` is the parked call that becomes the task. It becomes one task, also after a crash. Raises
-    FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
+    Raises FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
     """
     call, ports = this_round.call, this_round.call.context.ports
     capabilities = call.context.request.meta.capabilities

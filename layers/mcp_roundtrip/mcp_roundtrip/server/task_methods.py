@@ -24,10 +24,7 @@ POLL_INTERVAL_MS: Final = 1_000
 
 
 def task_members(task: Task, context: RequestContext | None = None) -> dict[str, Any]:
-    """Return the members of a Task object.
-
-    With the `context` of a request, `statusMessage` has the link to questions that the client cannot show.
-    """
+    """Return the members of a Task object. With a `context`, `statusMessage` has the link to the page."""
     members: dict[str, Any] = {
         "taskId": task.task_id,
         "status": task.visible_status.value,

@@ -53,17 +53,13 @@ class Tool(Feature, frozen=True, kw_only=True):
         return None if self.view is None else self.view.uri
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
-        """Build the CallToolResult for a returned value. Raises UsageError."""
         return results.tool_result(call.server_info, **self.output.dump(value))
 
     def error_body(self, call: FeatureCall, error: ToolError) -> dict[str, Any]:
-        """Build the CallToolResult that reports an error to the model."""
         return results.tool_error(call.server_info, str(error))
 
 
 class ServerTools(Struct, frozen=True):
-    """The tools of a server, among which it finds the call that a request asks for."""
-
     options: ServerOptions
     tools: Mapping[str, Tool]
 

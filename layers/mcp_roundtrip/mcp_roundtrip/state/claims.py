@@ -40,7 +40,7 @@ class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed a
     """The request that a token is bound to: it is accepted only with an equal one.
 
     `principal` is the principal's canonical JSON, None for an anonymous caller. `name` is what the method
-    acts on (the tool, the prompt, the resource's URI), `arguments` what is passed to it; None counts as none.
+    acts on: the tool, the prompt, the resource's URI.
     """
 
     issuer: str
@@ -65,11 +65,10 @@ class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed a
 
 
 class Limits(Struct, frozen=True):
-    """The lifetimes of tokens in seconds, and their sizes in characters.
+    """The lifetimes of tokens in seconds: of one round, and of all rounds of a call.
 
-    `round_ttl_s` is the time to answer one round, `flow_ttl_s` the time for all rounds of a call, `skew_s`
-    how far this clock may be behind the one that minted. Tokens over `max_minted` are not minted, tokens
-    over `max_presented` are refused unread.
+    `skew_s`: how far this clock may be behind the one that minted. Tokens of more than `max_minted`
+    characters are not minted, those of more than `max_presented` are refused unread.
     """
 
     round_ttl_s: int = 600
@@ -80,9 +79,9 @@ class Limits(Struct, frozen=True):
 
 
 class OpenState(Struct, frozen=True):
-    """The content of an accepted token. `first_issued_at` is copied into the next one.
+    """The content of an accepted token; times are epoch seconds. `first_issued_at` goes into the next one.
 
-    From `flow_ends_at` on, every environment refuses the tokens of the flow. Both are epoch seconds.
+    From `flow_ends_at` on, every environment refuses the tokens of the flow.
     """
 
     payload: Any
@@ -109,8 +108,7 @@ def build(
 ) -> dict[str, Any]:
     """Return the claims of a token minted at `now`; `first_issued_at` is None for the first of a flow.
 
-    Raises StateRejected (`flow_expired`) if the flow has expired, and ValueError for arguments that JSON
-    cannot represent.
+    Raises StateRejected (`flow_expired`), and ValueError for arguments that JSON cannot represent.
     """
     iat = int(now)
     oiat = iat if first_issued_at is None else first_issued_at

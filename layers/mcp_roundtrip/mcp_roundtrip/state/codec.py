@@ -26,9 +26,8 @@ STATE_TYP = "mcp-rs+jwt"
 class RequestStateCodec(Struct, frozen=True):
     """Seals and opens `requestState`. A client cannot change it or use it for another request.
 
-    `signer` returns the current signer; tokens of `trusted_keys` are accepted. With `epochs`, states are
-    encrypted, and unencrypted ones are refused. `clock` returns epoch seconds, `random_bytes(n)` n
-    unguessable bytes.
+    With `epochs`, states are encrypted, and unencrypted ones are refused. `clock` returns epoch seconds,
+    `random_bytes(n)` n unguessable bytes.
     """
 
     signer: Callable[[], Signer]
@@ -49,7 +48,7 @@ class RequestStateCodec(Struct, frozen=True):
         """Return a token with the JSON value `payload`, bound to `binding`.
 
         `first_issued_at` is that of the opened state, None in the first round. Raises StateRejected
-        (`flow_expired`) if the flow has expired, StateTooLarge, and KeyServiceError.
+        (`flow_expired`), StateTooLarge, and KeyServiceError.
         """
         now, max_length = self.clock(), self.limits.max_minted
         content = claims.build(
@@ -128,8 +127,6 @@ class Links(Struct, frozen=True):
     principal; the token of another user is refused. The token alone proves nothing about its bearer, and
     contains no personal data. `principal` here identifies the user without the OAuth client
     (`auth.callers.user_binding`), because the page has another client id than the MCP client.
-
-    `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.
     """
 
     signer: Signer
@@ -144,8 +141,7 @@ class Links(Struct, frozen=True):
 
         `flow_id` identifies the interaction for the page and the tool, `expires_at` is in epoch seconds. The
         token needs no escaping in a URL. Raises UsageError for an anonymous caller, who cannot be
-        distinguished from a victim, for a link that has already expired, and for a key and a flow id that are
-        too long; KeyServiceError if it cannot be signed.
+        distinguished from a victim, for a link that has expired, or is too long; and KeyServiceError.
         """
         now = int(self.clock())
         if not principal:
@@ -175,11 +171,7 @@ class Links(Struct, frozen=True):
             ) from None
 
     def open(self, principal: str | None, token: object) -> Link:
-        """Return the content of a link for `principal`, the authenticated visitor of the page.
-
-        Raises StateRejected for any other token or visitor, and KeyServiceError if there is no public key to
-        verify it.
-        """
+        """Return the content of a link for the page's visitor. Raises StateRejected, KeyServiceError."""
         with jws.denied_by_default():
             signed = jws.to_ascii(token, MAX_LINK_LENGTH)
             content, _ = jws.verify(signed, LINK_TYP, jws.key_finder(self.keys))

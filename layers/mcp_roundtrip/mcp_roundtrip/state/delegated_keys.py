@@ -45,10 +45,7 @@ def issue(
     issued_at: int,
     jti: str,
 ) -> str:
-    """Issue a certificate for `public_key`, valid for LIFETIME_S.
-
-    Raises KeyServiceError if `root` cannot sign, or if issuer and audience make the certificate too long.
-    """
+    """Issue a certificate for `public_key`, valid for LIFETIME_S. Raises KeyServiceError."""
     numbers = public_key.public_numbers()
     x, y = (jws.encode(number.to_bytes(32, "big")).decode() for number in (numbers.x, numbers.y))
     claims = {
@@ -82,7 +79,7 @@ class TrustedKeys:
     """
 
     def __init__(self, roots: PublicKeys, revoked: Collection[str] = ()) -> None:
-        """Trust `roots`, and their certificates except those whose `jti` is in `revoked`."""
+        """Trust `roots` and the keys that they certify. `revoked`: the `jti` of certificates."""
         self._by_kid = jws.key_finder(roots)
         self._revoked = frozenset(revoked)
         self._read = lru_cache(_MAX_CACHED)(self._verify)
@@ -90,10 +87,7 @@ class TrustedKeys:
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
     ) -> VerificationKey:
-        """Return the key that a header identifies: `kid` a root key, `crt` a certified key.
-
-        Raises StateRejected. The reason begins with `certificate` if the certificate is invalid.
-        """
+        """Return the key that a header identifies: `kid` a root key, `crt` a certified one."""
         if members.keys() != {"crt"}:
             return self._by_kid(members)
         try:
@@ -170,10 +164,9 @@ class Delegation(Struct):
     _renew_at: float = 0.0
 
     def signer(self) -> Signer:
-        """Return a key whose certificate outlasts any token signed now.
+        """Return a key whose certificate outlasts any token signed now. Raises KeyServiceError.
 
-        It is renewed early. If that fails, the old key is used as long as possible. Raises KeyServiceError if
-        there is no usable key.
+        It is renewed early. If that fails, the old key is used as long as possible.
         """
         now = self.clock()
         certified = self._certified

@@ -64,18 +64,14 @@ class ContentKey(Struct, frozen=True, dict=True):  # dict: for cached_property
 
 
 def encrypt(content: str, key: ContentKey, iv: bytes) -> str:
-    """Encrypt the signed token `content`. `iv` has IV_BYTES and must not be used twice with one key."""
+    """Encrypt a signed token. `iv` has IV_BYTES and must not be used twice with one key."""
     sealed = key.aead.encrypt(iv, content.encode("ascii"), key.header)
     parts = (key.header, b"", *map(jws.encode, (iv, sealed[:-_TAG_BYTES], sealed[-_TAG_BYTES:])))
     return b".".join(parts).decode("ascii")
 
 
 def decrypt(token: bytes, typ: str, find_key: Callable[[str], ContentKey]) -> bytes:
-    """Decrypt a token of type `typ`.
-
-    `find_key` takes the `kid` of an unverified header, and raises StateRejected if there is no such key.
-    Raises StateRejected for every other token.
-    """
+    """Decrypt a token of type `typ`. `find_key` takes an unverified `kid`. Raises StateRejected."""
     header, encrypted_key, iv, ciphertext, tag = jws.split(token, 5)
     if encrypted_key or len(header) > _MAX_HEADER:
         raise StateRejected("malformed")
@@ -118,18 +114,14 @@ class MacKey(Protocol):
 
 
 def short_key_id(key_id: str) -> str:
-    """Return 8 characters that identify a MAC key in tokens without revealing its id.
-
-    They are the same in all Regions of a multi-Region key, because `key_id` is.
-    """
+    """Return 8 characters that identify a MAC key in tokens without revealing its id, in any Region."""
     return canonical.digest("mcp-rs/v1/key_id", key_id, size=6)
 
 
 class EpochKeys(Struct):
     """The epoch keys of one or more MAC keys. States are encrypted with those of the first.
 
-    They are for the tokens of type `typ` that the deployment `issuer` mints and verifies. `clock` returns
-    epoch seconds, `random` numbers in [0, 1).
+    `clock` returns epoch seconds, `random` numbers in [0, 1).
 
     The first request after a random time late in an epoch derives the key of the next one, so that the
     environments do not all call the key service on the hour. If that fails, the current key is used until its
@@ -176,7 +168,6 @@ class EpochKeys(Struct):
         return key
 
     def _key(self, key_id: str, epoch: int) -> ContentKey:
-        """Return the key, and derive it if needed. Raises KeyServiceError, also during a pause after it."""
         if (key_id, epoch) not in self._keys:
             backoff = self._backoffs.setdefault(key_id, Backoff(self.clock, FIRST_RETRY_S))
             backoff.attempt(lambda: self._derive(key_id, epoch))
@@ -189,7 +180,6 @@ class EpochKeys(Struct):
         self._keys[key_id, epoch] = ContentKey(f"{key_id}.{epoch}", secret, self.typ)
 
     def _discard_expired(self, now: float) -> None:
-        """Delete the keys that no valid token can need any more."""
         oldest = (now - self.limits.round_ttl_s) // EPOCH_S
         if any(epoch < oldest for _, epoch in self._keys):
             self._keys = {name: key for name, key in self._keys.items() if name[1] >= oldest}

@@ -49,7 +49,7 @@ class Signer(Protocol):
 
 
 class VerificationKey(Struct, frozen=True):
-    """A P-256 key, trusted until `expires_at` (epoch seconds). `kid` is its id, or its root key's."""
+    """A P-256 key, trusted until `expires_at` (epoch seconds). `kid`: its own, or its root key's."""
 
     public_key: EllipticCurvePublicKey
     kid: str
@@ -60,19 +60,12 @@ class PublicKeys(Protocol):
     """The trusted public keys: several during a rotation."""
 
     def find(self, kid: str) -> VerificationKey | None:
-        """Return the trusted key with this id, or None.
-
-        `kid` comes from an unverified header, so it is only compared, never used to fetch anything. Raises
-        KeyServiceError if no key could be loaded.
-        """
+        """Return the key with this unverified id, which is only compared. Raises KeyServiceError."""
         ...
 
 
 def kid_of(public_key: EllipticCurvePublicKey) -> str:
-    """Return the key id: Base64url of the first 12 bytes of SHA-256 over the SubjectPublicKeyInfo in DER.
-
-    Raises ValueError if the key is not on P-256.
-    """
+    """Return the key id: a digest of the SubjectPublicKeyInfo in DER. Raises ValueError for another curve."""
     if public_key.curve.name != "secp256r1":
         raise ValueError(f"ES256 needs a key on P-256, not {public_key.curve.name}")
     der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -80,10 +73,7 @@ def kid_of(public_key: EllipticCurvePublicKey) -> str:
 
 
 def raw_signature(der: bytes) -> bytes:
-    """Convert a DER signature to 64 bytes r‖s, with the lower of the two valid s.
-
-    Raises ValueError for malformed DER.
-    """
+    """Convert a DER signature to 64 bytes r‖s, with the lower of the two valid s. Raises ValueError."""
     r, s = utils.decode_dss_signature(der)
     if not (0 < r < P256_ORDER and 0 < s < P256_ORDER):
         raise ValueError("r and s must lie between 0 and the order of P-256")
@@ -107,18 +97,13 @@ class LocalKey:
     """A private key in memory, as signer and as the only trusted key."""
 
     def __init__(self, private_key: EllipticCurvePrivateKey) -> None:
-        """Wrap a private key. Raises ValueError for a key that is not on P-256."""
         self._private_key = private_key
         self.public_key = private_key.public_key()
         self.kid = kid_of(self.public_key)
 
     @classmethod
     def generate(cls, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> LocalKey:
-        """Generate a key from `random_bytes`.
-
-        OpenSSL's generator is not used, because a snapshot (AWS Lambda SnapStart) copies its state into each
-        environment. The kernel's generator is seeded again.
-        """
+        """Generate a key. SnapStart copies the state of OpenSSL's generator; the kernel's is seeded again."""
         # FIPS 186-5 §A.2.1: 64 bits more than the order, so that the remainder is unbiased.
         secret = int.from_bytes(random_bytes(40), "big") % (P256_ORDER - 1) + 1
         return cls(ec.derive_private_key(secret, ec.SECP256R1()))
@@ -145,23 +130,20 @@ RENEWAL_RETRY_S = 60
 
 
 def renewal_time(start: float, end: float, random: float) -> float:
-    """Return a time between two thirds and eleven twelfths of the way from `start` to `end`.
+    """Return a time between two thirds and eleven twelfths of the way; the rest is for retries.
 
-    `random`, in [0, 1), spreads the calls of environments that started together. The last twelfth is for
-    retries.
+    `random`, in [0, 1), spreads the calls of environments that started together.
     """
     return start + (end - start) * (8 + 3 * random) / 12
 
 
 class Backoff:
-    """Makes calls for keys, and pauses after a failed one: requests wait for these calls.
+    """Makes calls for keys, and pauses after a failed one: each blocks its request until the SDK times out.
 
-    The pause doubles from `first_pause_s` up to a minute: while the key service does not answer, each call
-    blocks its request until the SDK times out.
+    The pause doubles from `first_pause_s` up to a minute. `clock` returns epoch seconds.
     """
 
     def __init__(self, clock: Callable[[], float], first_pause_s: int = RENEWAL_RETRY_S) -> None:
-        """Begin without a failure. `clock` returns epoch seconds."""
         self._clock = clock
         self._first_pause_s = first_pause_s
         self._pause_s = 0
@@ -221,10 +203,7 @@ def _encode_json(members: Mapping[str, Any]) -> bytes:
 
 
 def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], VerificationKey]:
-    """Verify a token of type `typ`; return its claims and the key that signed it.
-
-    The caller checks the claims. Raises StateRejected, and the exceptions of `find_key`.
-    """
+    """Verify a token of type `typ`; return its claims, not checked yet, and the key that signed it."""
     header, payload, signature = split(token, 3)
     if len(header) > _MAX_HEADER or len(signature) != _SIGNATURE_CHARACTERS:
         raise StateRejected("malformed")
@@ -306,10 +285,7 @@ def decode_json_object(part: bytes, reason: str, *, max_depth: int = canonical.M
 
 @contextmanager
 def denied_by_default() -> Iterator[None]:
-    """Refuse the token that is opened in the block if that raises anything unexpected.
-
-    No token may cause a server error. KeyServiceError says nothing about the token.
-    """
+    """Refuse the token that is opened in the block after any error: no token may cause a server error."""
     try:
         yield
     except (StateRejected, KeyServiceError):
@@ -324,5 +300,4 @@ def encode(data: bytes) -> bytes:
 
 
 def encoded_length(size: int) -> int:
-    """Return the number of characters that `encode` returns for `size` bytes."""
     return (size * 4 + 2) // 3

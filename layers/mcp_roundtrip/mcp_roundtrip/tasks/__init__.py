@@ -2,5 +2,5 @@
 
 `model` and `related_items` are what the table holds, `transitions` each change of a task's state with its
 condition. `service` is what clients can do, `worker` runs the tool of a task, and `lease` says who may. A
-parked call is a task without a worker.
+parked call is a task without a worker. What reads or writes the table raises StoreError if the table fails.
 """

@@ -73,10 +73,8 @@ class LeaseHeld(McpRoundtripError):
 class Delivery(Struct, frozen=True):
     """The delivery of a task to a worker.
 
-    `id`: Lambda's request id, or the id of a message. A retry has the same id. It is empty for a delivery
-    that is never repeated.
+    `id`: Lambda's request id, or the id of a message. A retry has the same id. "": it is never repeated.
     `remaining_ms`: the time that Lambda leaves the invocation.
-    `lease_ms`: the length of the lease.
     `on_renewed`: called in another thread after each renewal by the heartbeat.
     """
 
@@ -92,10 +90,9 @@ class Delivery(Struct, frozen=True):
 
 
 class Lease(Struct):
-    """The lease of one worker on the task `pk`. Thread-safe.
+    """The lease of one worker on the task `pk`. Thread-safe. The methods raise StoreError.
 
-    `clock_ms` returns epoch milliseconds. `on_error` is called with a log event and the error of a failed
-    renewal.
+    `clock_ms` returns epoch milliseconds. `on_error` takes a log event and the error of a failed renewal.
     """
 
     store: TaskStore
@@ -117,7 +114,6 @@ class Lease(Struct):
 
     @property
     def renewal_interval_ms(self) -> float:
-        """The time between two renewals."""
         return self.delivery.lease_ms / RENEWALS
 
     @property
@@ -126,7 +122,7 @@ class Lease(Struct):
         return not (self._is_owner and self._is_open)
 
     def claim(self) -> Item | None:
-        """Acquire the lease; return the task's item, or None if it cannot be claimed. Raises StoreError."""
+        """Acquire the lease; return the task's item, or None if it cannot be claimed."""
         now_ms = self._renewed_at_ms
         claim = transitions.claim(
             owner=self.owner,
@@ -138,20 +134,17 @@ class Lease(Struct):
         return self.store.update(self.pk, TASK, claim)
 
     def owns(self) -> bool:
-        """Return whether the worker has the lease; renew an old one first. Raises StoreError.
-
-        It may journal the result of a step that it ran, also if the task was cancelled meanwhile.
-        """
+        """Return whether the worker has the lease, also of a task that has ended; renew an old one first."""
         if self._is_owner and not self._is_trusted():
             self.renew()
         return self._is_owner
 
     def check(self) -> bool:
-        """Return whether the worker may continue; renew an old lease first. Raises StoreError."""
+        """Return whether the worker may continue; renew an old lease first."""
         return self.owns() and self._is_open
 
     def verify(self) -> bool:
-        """Return the same after a request to the table, which notices a cancellation. Raises StoreError."""
+        """Return the same after a request to the table, which notices a cancellation."""
         if self.is_lost or not self._is_trusted():
             return self.check()
         task = read_task(self.store, self.pk)
@@ -159,10 +152,7 @@ class Lease(Struct):
         return is_held and self.check()  # the process may have been stopped during the request
 
     def write_as_owner(self, item: Item) -> bool:
-        """Write a new item and renew the lease in one transaction; return whether the worker had the lease.
-
-        Raises StoreError, and ItemTooLarge.
-        """
+        """Write an item and renew the lease in one transaction; False if it was lost. Raises ItemTooLarge."""
         with self._lock:
             now_ms, renewal = self._renewal()
             self._is_owner = not self.store.put_new_and_update(item, Update(self.pk, TASK, renewal))
@@ -256,7 +246,7 @@ class TaskRecorder(Struct):
             self.flush_status()
 
     def flush_status(self) -> None:
-        """Write the pending status message, if there is one. The pass continues if that fails."""
+        """Write the pending status message. The pass continues if that fails."""
         if self._message is None or self.lease.is_lost:
             return
         self._reported_at_ms = self.lease.clock_ms()

@@ -50,7 +50,7 @@ MAX_REMOVED: Final = 25
 
 
 class TooManyOpenTasks(McpRoundtripError):
-    """The user has as many open tasks as are allowed: `limit`."""
+    """The user has `limit` open tasks."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} open tasks")
@@ -58,10 +58,7 @@ class TooManyOpenTasks(McpRoundtripError):
 
 
 class Owner(Struct, frozen=True):
-    """Who owns a task: `principal` is its `caller_binding`, None for anonymous callers.
-
-    These are distinguished by their session, or by the flow of the call.
-    """
+    """The owner of a task: its `caller_binding`; of an anonymous caller, the session or the call's flow."""
 
     principal: str | None
     session: str | None
@@ -77,29 +74,19 @@ class Owner(Struct, frozen=True):
 
 
 class TaskLimit(Struct, frozen=True):
-    """Creates tasks, at most `max_open` open ones in each list; any number if that is 0.
-
-    `clock_ms` returns epoch milliseconds.
-    """
+    """Creates tasks, at most `max_open` open ones in each list; any number if that is 0."""
 
     store: TaskStore
     clock_ms: Callable[[], int]
     max_open: int
 
     def check(self, owner: Owner) -> None:
-        """Raise TooManyOpenTasks if no task can be listed now. Removes tasks that no longer count.
-
-        Raises StoreError.
-        """
+        """Raise TooManyOpenTasks if no task can be listed now. Removes tasks that no longer count."""
         if self.max_open:
             self._make_room(owner.list_key, self._read(owner.list_key))
 
     def create(self, owner: Owner, task: Task, *updates: Update) -> Sequence[Update]:
-        """Write the item of a new task, together with updates.
-
-        Returns the updates whose condition did not hold. If there are any, nothing is written. Raises
-        TooManyOpenTasks and StoreError.
-        """
+        """Write a new task and updates, or nothing; return the unmet updates. Raises TooManyOpenTasks."""
         if not self.max_open:
             return self.put(task, *updates)
         list_key = owner.list_key
@@ -115,10 +102,9 @@ class TaskLimit(Struct, frozen=True):
     def replace(
         self, owner: Owner, ended: Task, task: Task, *updates: Update, is_counted: bool
     ) -> Sequence[Update]:
-        """Write the item of a task that continues another one, together with updates.
+        """Do the same for a task that takes the place of `ended` on the list.
 
-        The new task is listed in the place of the other one. If the other one is not listed, the new one
-        needs room if it `is_counted`, and is not listed otherwise. Returns and raises as `create`.
+        If `ended` is not listed, the new task needs room if it `is_counted`, and is not listed otherwise.
         """
         for _ in range(WRITE_ATTEMPTS):
             item = self._read(owner.list_key) if self.max_open else {}
@@ -131,7 +117,7 @@ class TaskLimit(Struct, frozen=True):
         raise StoreError("too_many_concurrent_updates")
 
     def put(self, task: Task, *updates: Update) -> Sequence[Update]:
-        """Write the item of a new task that does not count, as `create` does. Raises StoreError."""
+        """Do the same for a task that does not count."""
         if updates:
             return self.store.put_new_and_update(task.to_item(), *updates)
         self.store.put_new(task.to_item())
@@ -148,10 +134,7 @@ class TaskLimit(Struct, frozen=True):
         return self.store.get(pk, OPEN_TASKS) or {}
 
     def _make_room(self, pk: str, item: Item) -> Item:
-        """Return the user's item, without the entries of ended tasks if it was full.
-
-        Raises TooManyOpenTasks if no task on it has ended.
-        """
+        """Return the list; remove ended tasks if it is full. Raises TooManyOpenTasks if none has ended."""
         for _ in range(WRITE_ATTEMPTS):
             if int(item.get("n", 0)) < self.max_open:
                 return item
@@ -162,7 +145,7 @@ class TaskLimit(Struct, frozen=True):
         raise StoreError("too_many_concurrent_updates")
 
     def _ended(self, item: Item) -> dict[str, int]:
-        """Return the entries of tasks that no longer count: at most `MAX_REMOVED`, the oldest first."""
+        """Return at most `MAX_REMOVED` entries of tasks that no longer count, the oldest first."""
         entries = {name: int(value) for name, value in item.items() if "#" in name}
         ended: dict[str, int] = {}
         for pk, deadline_ms in sorted(entries.items(), key=lambda entry: entry[1]):
@@ -195,5 +178,5 @@ def _replace(item: Item, ended: Task, task: Task) -> Change:
 
 
 def _expires_s(item: Item, task: Task) -> int:
-    """Return when the list expires that also has this task."""
+    """Return when a list expires after this task was added."""
     return max(int(item.get("exp", 0)), task.expires_s)

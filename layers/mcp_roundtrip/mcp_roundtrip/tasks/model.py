@@ -72,27 +72,18 @@ class WorkState(StrEnum):
 
 
 def task_partition_key(dialect: str, principal: str | None, task_id: str) -> str | None:
-    """Return the partition key of a principal's task, or None for a malformed task id.
-
-    `principal` is canonical JSON, None for anonymous callers. A task belongs to the dialect that created it.
-    """
+    """Return the partition key of the task of a principal (canonical JSON); None for a malformed task id."""
     if not _TASK_ID.fullmatch(task_id):
         return None
     return f"{canonical.digest('mcp-rs/v1/task', [dialect, principal], size=24)}#{task_id}"
 
 
 def task_id_in(partition_key: str) -> str:
-    """Return the task id in a partition key."""
     return partition_key.partition("#")[2]
 
 
 class OutstandingRequest(Struct, frozen=True):
-    """A request that waits for the client's response.
-
-    `key` and `fingerprint` are the engine's, `request` is what the user is asked, `order` is the position of
-    the response in the journal. `channel` is the way in which the user is asked (see
-    `engine.question_channels`).
-    """
+    """A request that waits for its response. `order`: the position of the response in the journal."""
 
     key: str
     fingerprint: Fingerprint
@@ -113,14 +104,14 @@ class OutstandingRequest(Struct, frozen=True):
 class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task, as in its item M.
 
-    `requests` has the outstanding requests by wire key, `submissions` the id of the submission that answered
-    each other request, `accepted_keys` the sort keys, without prefix, of the responses that a pass has
-    accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
-    workers since the last progress, `seen_entries` is the length of the journal at that time. `trace` is the
-    journal's, `created_in` the span context in which the task was created, if these were traced. `link` is
-    the token of the link to the outstanding requests of the channels "page" and "app"
-    (`question_page_links`). A large result is in chunks: `result_owner` is the lease owner that wrote them.
-    DynamoDB may delete the items from `expires_s` (epoch seconds) on.
+    `requests`: the outstanding requests by wire key.
+    `submissions`: the id of the submission that answered each other request, by wire key.
+    `accepted_keys`: the sort keys, without prefix, of the responses that a pass has accepted.
+    `issued_counts`: the number of wire keys for each journal key.
+    `attempts`: the workers since the last progress; `seen_entries` is the length of the journal then.
+    `link`: the token of the link to the outstanding requests of "page" and "app" (`question_page_links`).
+    `result_owner`: the lease owner that wrote the chunks of a large result.
+    `trace`: the journal's; `created_in`: the span context in which the task was created. None if not traced.
     """
 
     pk: str
@@ -189,7 +180,6 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def client_requests(self) -> dict[str, Mapping[str, Any]]:
-        """The outstanding requests that its client answers, by wire key."""
         return {name: asked.request for name, asked in self.requests.items() if asked.channel == CLIENT}
 
     @property

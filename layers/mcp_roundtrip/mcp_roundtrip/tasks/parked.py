@@ -55,7 +55,7 @@ RESULT_TTL_MS: Final = 60_000
 
 
 class ParkedCaller(Struct, frozen=True):
-    """A caller, and its call. All are texts that differ between callers.
+    """A caller, and its call.
 
     `binding` owns the task: the caller's principal, or for an anonymous caller the call. `principal` is the
     one whose open tasks are limited, None for an anonymous caller. `identity` is the digest of the call.
@@ -80,15 +80,11 @@ class ParkedCaller(Struct, frozen=True):
         return Owner(self.principal, self.session, task.flow_id)
 
     def naming(self, task: Task, instead_of: str | None) -> list[Update]:
-        """Return the update with which the caller's item names a task in place of another."""
         return [] if self.index_key is None else [name_task(self.index_key, task, instead_of)]
 
 
 class ParkedCalls(Struct, frozen=True):
-    """Finds and creates parked calls. `tasks` has their dialect.
-
-    `declared` are the capabilities of the client that makes the call now.
-    """
+    """Finds and creates parked calls. `declared`: the capabilities of the client that makes the call now."""
 
     tasks: Tasks
     declared: Mapping[str, Any] = MappingProxyType({})
@@ -98,7 +94,7 @@ class ParkedCalls(Struct, frozen=True):
         return cls(replace(tasks, dialect=DIALECT), declared)
 
     def find(self, caller: ParkedCaller) -> Task | None:
-        """Return the task of the caller's call; None if there is none to continue. Raises StoreError."""
+        """Return the task of the caller's call; None if there is none to continue."""
         if caller.code is None:
             return self.load(self._named(caller))
         return self.load(task_partition_key(DIALECT, caller.binding, caller.code))
@@ -122,10 +118,9 @@ class ParkedCalls(Struct, frozen=True):
     ) -> Task:
         """Park a call and return its task, or the task of a request of this call that was parked first.
 
-        `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
-        the call was out of time, and its next call continues. `flow`: the client has a state of the call.
-
-        Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the arguments or an entry.
+        `requests` are InputRequest objects by key; without any, the call was out of time. `flow`: the client
+        has a state of the call. Raises FlowIsStored, TooManyOpenTasks, and ItemTooLarge for the arguments or
+        an entry.
         """
         task = self._new(caller, journal, requests, channel, flow=flow)
         try:
@@ -171,7 +166,7 @@ class ParkedCalls(Struct, frozen=True):
         """Park the call of a task, whose user is asked `requests` on a page, and end the task.
 
         `end` returns the change that ends the task, for the parked call. Returns that call, or an equal call
-        that was parked first; None if the task has changed. Raises StoreError, and ItemTooLarge for an entry.
+        that was parked first; None if the task has changed. Raises ItemTooLarge for an entry.
         """
         parked = self._new(caller, journal, requests, PAGE, task.issued_counts)
         self._put_parts(parked, call, journal)
@@ -195,8 +190,7 @@ class ParkedCalls(Struct, frozen=True):
         """Store answers of the user (ElicitResult objects by wire key) that came through the channel `via`.
 
         A view answers all open questions or none; a client may answer some of them. Returns False if other
-        answers to these questions were stored before. Raises StoreError, and ItemTooLarge for an answer over
-        the limit of an item.
+        answers to these questions were stored before. Raises ItemTooLarge for an answer.
         """
         is_form = via == APP
         channels = LINKED if is_form else {each.channel for each in task.requests.values()}

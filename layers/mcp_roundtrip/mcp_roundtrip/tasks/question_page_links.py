@@ -46,7 +46,6 @@ request has no response, or the open requests have changed. Only `stored` has st
 
 
 def new_token(random_bytes: Callable[[int], bytes]) -> str:
-    """Return a token for a link; `random_bytes` returns n random bytes."""
     return urlsafe_b64encode(random_bytes(32)).rstrip(b"=").decode()
 
 
@@ -74,10 +73,10 @@ def _partition_key(token: str) -> str:
 
 
 class LinkedQuestions(Struct, frozen=True):
-    """What a link leads to. `requests` are the open InputRequest objects by wire key, in order.
+    """What a link leads to.
 
-    If none is open any more, they are those that the link asked, as far as they are known. `task` is the task
-    or parked call that asks them.
+    `requests`: the open InputRequest objects by wire key, in order; if none is open, those that it asked.
+    `task`: the task or parked call that asks them.
     """
 
     state: LinkState
@@ -92,15 +91,13 @@ class QuestionLinks(Struct, frozen=True):
     tasks: Tasks
 
     def find(self, token: str) -> LinkedQuestions:
-        """Return what a token leads to, without any change. Raises StoreError."""
         link = self.tasks.store.get(_partition_key(token), LINK) if _TOKEN.fullmatch(token) else None
         return LinkedQuestions("unknown") if link is None else self._questions(link)
 
     def answer(self, found: LinkedQuestions, responses: Mapping[str, Any]) -> AnswerState:
         """Store the responses (ElicitResult objects by wire key) to all questions that were found, or none.
 
-        Of concurrent calls, the first one counts. Raises StoreError, and ItemTooLarge for a response over the
-        limit of an item.
+        Of concurrent calls, the first one counts. Raises ItemTooLarge for a response.
         """
         if found.state not in ("open", "answered") or found.task is None:
             return "ended" if found.state == "open" else found.state

@@ -43,10 +43,10 @@ RESULT_CHUNK = 350_000
 
 
 class TaskCall(Struct, frozen=True):
-    """The request that became a task. It does not change, and contains no token.
+    """The request that became a task. It contains no token.
 
     `principal` has the fields of a Principal, `client` is the `clientInfo` of the request, `server_info`
-    names the server in the result, `trace` is the trace context of the request.
+    names the server in the result.
     """
 
     method: str
@@ -90,8 +90,7 @@ def response_to_item(
 ) -> dict[str, Value]:
     """Return the item of the response to an outstanding request; `via` is the channel of the response.
 
-    A response without a `submission` counts at once. Each of the others counts if the task names its
-    submission.
+    A response without a `submission` counts at once, any other if the task names its submission.
     """
     item = _item(task, _response_key(wire_key, submission), n=asked.order, key=asked.key, v=compact_json(raw))
     channel: dict[str, Value] = {} if via == CLIENT else {"via": via}
@@ -112,11 +111,12 @@ def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
 
 
 class TaskHistory(Struct, frozen=True):
-    """The stored call and journal of a task, and the responses that no pass has accepted yet.
+    """The stored call and journal of a task. All mappings are by journal key.
 
-    `responses` has these responses by journal key, `response_keys` the sort key, without prefix, of the last
-    response of each journal key. `next_order` is the position of the next journal entry. `response_channels`
-    has the channel of each response that did not come from the client, by journal key.
+    `responses`: the responses that no pass has accepted yet.
+    `response_keys`: the sort key, without prefix, of the last response.
+    `next_order`: the position of the next journal entry.
+    `response_channels`: the channel of each response that did not come from the client.
     """
 
     call: TaskCall
@@ -158,10 +158,7 @@ def _is_response(row: Item) -> bool:
 
 
 def is_in_journal(task: Task, item: Item) -> bool:
-    """Return whether an item is a journal entry, or a response that counts.
-
-    A response does not count if another submission answered its request, or none has answered it yet.
-    """
+    """Return whether an item is a journal entry, or a response whose submission answered its request."""
     if not str(item["sk"]).startswith((ENTRY, INPUT)):
         return False
     return "sub" not in item or task.submissions.get(str(item["wire"])) == item["sub"]
@@ -175,7 +172,6 @@ def put_result(store: TaskStore, task: Task, owner: str, result: Mapping[str, An
     """Return the attributes of the task's item for a result; write the chunks of a large one.
 
     Chunks are keyed by lease owner, so a worker that lost its lease cannot overwrite another worker's result.
-    Raises StoreError.
     """
     text = compact_json(result)
     if len(text) <= MAX_INLINE_RESULT:
@@ -197,10 +193,7 @@ def join_result_chunks(chunks: Iterable[Item]) -> Any:
 
 
 def put_history(store: TaskStore, task: Task, call: TaskCall, journal: Journal) -> None:
-    """Write the call and the journal of a task that does not exist yet.
-
-    Raises StoreError, and ItemTooLarge for the call or an entry.
-    """
+    """Write the call and the journal of a new task. Raises ItemTooLarge for the call or an entry."""
     for order, entry in enumerate(journal.entries):
         store.put_new(entry_to_item(task, entry, order))
     for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
@@ -210,13 +203,12 @@ def put_history(store: TaskStore, task: Task, call: TaskCall, journal: Journal) 
 
 
 def read_task(store: TaskStore, pk: str) -> Task | None:
-    """Return the task with this partition key, or None. Raises StoreError."""
     item = store.get(pk, TASK)
     return None if item is None else Task.from_item(item)
 
 
 def with_result(store: TaskStore, task: Task) -> Task:
-    """Return the task with a result that is stored in chunks. Raises StoreError."""
+    """Return the task with its result, also if that is stored in chunks."""
     if not task.result_chunks:
         return task
     keys = (_chunk_key(task.result_owner, number) for number in range(task.result_chunks))
@@ -225,7 +217,7 @@ def with_result(store: TaskStore, task: Task) -> Task:
 
 
 def stored_responses(store: TaskStore, pk: str, wire_keys: Collection[str]) -> dict[str, Any]:
-    """Return the responses that count among those to these requests, by wire key. Raises StoreError."""
+    """Return the responses to these requests that count, by wire key."""
     task = read_task(store, pk)
     submissions = {} if task is None else task.submissions
     sort_keys = {key: _response_key(key, submissions[key]) for key in wire_keys if key in submissions}
@@ -238,11 +230,7 @@ INDEX: Final = "C"
 
 
 class Flow(Struct, frozen=True):
-    """A flow of which the client has a state.
-
-    `principal` is the caller's canonical JSON, None for anonymous callers. From `ends_at_s` (epoch seconds)
-    on, no state of the flow is accepted.
-    """
+    """A flow of which the client has a state. From `ends_at_s` (epoch seconds) on, none is accepted."""
 
     principal: str | None
     id: str
@@ -255,13 +243,13 @@ class Flow(Struct, frozen=True):
 
 
 def named_task(store: TaskStore, index_key: str) -> str | None:
-    """Return the partition key of the task that the item names, or None. Raises StoreError."""
+    """Return the partition key of the task that the item names, or None."""
     index = store.get(index_key, INDEX)
     return None if index is None else str(index["call"])
 
 
 def is_stored(store: TaskStore, flow: Flow | None) -> bool:
-    """Return whether a round of the flow has become a task or was parked. Raises StoreError."""
+    """Return whether a round of the flow has become a task or was parked."""
     return flow is not None and named_task(store, flow.index_key) is not None
 
 

@@ -49,11 +49,10 @@ class UnknownTask(McpRoundtripError):
 
 
 class Tasks(Watchdog, frozen=True):
-    """The tasks of one dialect: the tasks extension, or that of SEP-2322.
+    """The tasks of one dialect: of the tasks extension, of SEP-2322, or parked calls.
 
     No new task lives longer than `max_ttl_ms`. A user has at most `max_open` open tasks (see `limit`), in all
-    dialects together; 0 is no limit. `on_dispatch_failed` is called with the id and the error of each task
-    for which no worker could be dispatched.
+    dialects together; 0 is no limit. `on_dispatch_failed` takes the id of a task, and the error.
     """
 
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
@@ -82,13 +81,12 @@ class Tasks(Watchdog, frozen=True):
     ) -> Task:
         """Write a task and dispatch its worker.
 
-        `flow`: the client has a state of the call. `continued` is the parked call that becomes the task: the
-        task takes its place among the caller's open tasks, if it still has one. If a pass that crashed has
-        written the task, it is returned. `created_in` is the current span context, if this operation is
-        traced. `session` distinguishes anonymous callers, if they have one.
+        `flow`: the client has a state of the call. `continued`: the parked call that becomes the task, which
+        a pass that crashed may have written already. `created_in`: the current span context, if traced.
+        `session`: see `Owner`.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
-        Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
+        Raises FlowIsStored, TooManyOpenTasks, and ItemTooLarge for the call or an entry.
         """
         task_id = None if continued is None else task_id_of(continued)
         new = self.new_task(
@@ -133,10 +131,7 @@ class Tasks(Watchdog, frozen=True):
             raise
 
     def find(self, flow: Flow) -> Task | None:
-        """Return the task as which a flow continues; None if there is none. Raises StoreError.
-
-        It may be of another dialect, or a parked call. A task whose worker was lost is dispatched again.
-        """
+        """Return the task, of any dialect, as which a flow continues. Dispatch it if its worker was lost."""
         pk = named_task(self.store, flow.index_key)
         task = None if pk is None else read_task(self.store, pk)
         if task is not None and task.is_terminal and not task.worker:  # it may have become a task
@@ -145,13 +140,12 @@ class Tasks(Watchdog, frozen=True):
         return task if task is None or not task.worker else self._refresh(task)
 
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
-        """Write a task that is already completed. Raises StoreError."""
         task = replace(self.new_task(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
         self.store.put_new({**task.to_item(), **put_result(self.store, task, "", result)})
         return replace(task, result=result)
 
     def get(self, principal: str | None, task_id: str) -> Task:
-        """Return the current task with its result. Raises UnknownTask and StoreError."""
+        """Return the current task with its result. Raises UnknownTask."""
         return with_result(self.store, self._refresh(self._read(self._partition_key(principal, task_id))))
 
     def _refresh(self, task: Task) -> Task:
@@ -165,7 +159,6 @@ class Tasks(Watchdog, frozen=True):
         return task
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Store the client's responses to outstanding requests; raises as `store_responses`."""
         self.store_responses(self._partition_key(principal, task_id), responses, channels=(CLIENT,))
 
     def store_responses(
@@ -182,9 +175,8 @@ class Tasks(Watchdog, frozen=True):
         Each response is an item of its own, and the change of the task's item makes all of them count. So a
         call that fails, or is overtaken, has stored nothing. The responses to other requests are ignored;
         those of a form are stored only if all its requests are outstanding. `via` is the channel through
-        which they came: a question of an app can be answered on the page. After the last response, the worker
-        is dispatched, if the task has one. Raises UnknownTask, StoreError, ItemTooLarge for a response over
-        the limit of an item, and MalformedInputResponse if one of them is no result of its request.
+        which they came: a question of an app can be answered on the page. Raises UnknownTask, ItemTooLarge
+        for a response, and MalformedInputResponse if one of them is no result of its request.
         """
         submission, written = self.random_bytes(8).hex(), set[str]()
         for _ in range(WRITE_ATTEMPTS):
@@ -215,7 +207,7 @@ class Tasks(Watchdog, frozen=True):
         raise StoreError("too_many_concurrent_updates")
 
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
-        """End the task; return None if it had ended. Raises UnknownTask and StoreError."""
+        """End the task; return None if it had ended. Raises UnknownTask."""
         task = self._read(self._partition_key(principal, task_id))
         item = self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
         return None if item is None else Task.from_item(item)
@@ -229,7 +221,7 @@ class Tasks(Watchdog, frozen=True):
         task_id: str | None = None,
         flow: Flow | None = None,
     ) -> Task:
-        """Return a task, with a random id by default, which is not stored yet. It outlives its flow."""
+        """Return a task that is not stored yet, with a random id by default. Its item outlives its flow."""
         task_id = task_id or urlsafe_b64encode(self.random_bytes(24)).decode()
         now_ms = self.clock_ms()
         ttl_ms = int(min(ttl_ms, self.max_ttl_ms))

@@ -56,8 +56,6 @@ class AllOf(Struct, frozen=True):
 
 
 class AnyOf(Struct, frozen=True):
-    """At least one of these conditions holds."""
-
     conditions: tuple[Condition, ...]
 
 
@@ -77,10 +75,7 @@ def has_one_of(name: str, *values: Value) -> Condition:
 
 
 class Change(Struct, frozen=True):
-    """If `condition` holds, set, increment and remove attributes. A missing number counts as 0.
-
-    The three must name different attributes, and neither `pk` nor `sk`.
-    """
+    """If `condition` holds, set, increment and remove different attributes. A missing number counts as 0."""
 
     condition: Condition
     set: Mapping[str, Value] = field(default_factory=dict)
@@ -93,8 +88,6 @@ MAX_ITEM = 400_000
 
 
 class Update(Struct, frozen=True):
-    """A change of the item with this key."""
-
     pk: str
     sk: str
     change: Change
@@ -129,12 +122,11 @@ class TaskStore(Protocol):
 
 
 def item_size(item: Item) -> int:
-    """Return an upper bound of an item's size in bytes (Developer Guide, "Item sizes and formats")."""
+    """Return an upper bound of the size in bytes (Developer Guide, "Item sizes and formats")."""
     return sum(len(name.encode()) + _size(value) for name, value in item.items())
 
 
 def check_item_size(item: Item) -> None:
-    """Raise ItemTooLarge if an item is over the limit."""
     size = item_size(item)
     if size > MAX_ITEM:
         raise ItemTooLarge(size, MAX_ITEM)

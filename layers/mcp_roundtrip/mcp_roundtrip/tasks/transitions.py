@@ -84,10 +84,7 @@ def checkpoint(*, owner: str, accepted_keys: Collection[str]) -> Change:
 
 
 def reset_attempts(*, owner: str, seen_entries: int) -> Change:
-    """Reset the attempts after the lost workers' progress; `seen_entries` is the length of the journal.
-
-    So the next poll dispatches a worker without a pause if this one is lost, too.
-    """
+    """Reset the attempts after progress, so that the next poll dispatches a worker without a pause."""
     return Change(held_by(owner), set={"att": 1, "kicks": 0, "seen": seen_entries})
 
 
@@ -144,11 +141,7 @@ def accept_responses(
     is_leased: bool,
     now_ms: int,
 ) -> Change:
-    """Leave only `requests` outstanding; if there are none, and no worker runs, make the task ready.
-
-    `submissions` has the id of the submission that answered each other request. From now on it counts.
-    The token of a link stays while one of its requests is outstanding.
-    """
+    """Make the responses of `submissions` (id by wire key) count, and leave `requests` outstanding."""
     attributes: dict[str, Value] = {
         "req": requests_to_text(requests),
         "ans": canonical.compact_json(submissions),
@@ -170,23 +163,19 @@ def accept_responses(
 
 
 def cancel(*, now_ms: int) -> Change:
-    """End the task on behalf of its client. A worker that runs it keeps its lease until it stops."""
+    """End the task for its client. A worker that runs it keeps its lease until it stops."""
     return _end(IS_OPEN, Status.CANCELLED, now_ms, keeps_lease=True)
 
 
 def complete(
     *, owner: str, now_ms: int, attributes: Mapping[str, Value], version: int | None = None
 ) -> Change:
-    """End the task with a result; `attributes` are those of `related_items.put_result`.
-
-    With `version`, a response that arrived during the pass prevents the change.
-    """
+    """End the task with what `put_result` returns. A response during the pass prevents it with `version`."""
     is_unchanged = held_by(owner) if version is None else all_of(held_by(owner), Equals("ver", version))
     return _end(is_unchanged, Status.COMPLETED, now_ms, attributes)
 
 
 def fail(*, owner: str, now_ms: int, error: Mapping[str, Any]) -> Change:
-    """End the task with a JSON-RPC error."""
     return _end(held_by(owner), Status.FAILED, now_ms, _error_attributes(error))
 
 
@@ -209,7 +198,6 @@ def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any]) -> Chan
 
 
 def held_by(owner: str) -> Condition:
-    """Return the condition that this worker has the lease, and the task is open."""
     return all_of(IS_OPEN, Equals("rn", WorkState.LEASED.value), Equals("lo", owner))
 
 

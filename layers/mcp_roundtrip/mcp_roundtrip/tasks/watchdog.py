@@ -61,18 +61,14 @@ class Dispatcher(Protocol):
         ...
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
-        """Hide a received message from other consumers of the queue, for so many seconds from now on.
-
-        A dispatcher without queues does nothing.
-        """
+        """Hide a received message for so many seconds from now on; do nothing without queues."""
         ...
 
 
 class Watchdog(Struct, frozen=True):
-    """Looks after the tasks of a store.
+    """Looks after the tasks of a store. The methods raise StoreError, and what `on_ending` raises.
 
-    `clock_ms` returns epoch milliseconds. `on_abandoned` is called with the id of each abandoned task,
-    `on_ending` for each task that no worker ends. The methods raise StoreError, and what `on_ending` raises.
+    `clock_ms` returns epoch milliseconds. `on_abandoned` takes the id of each abandoned task.
     """
 
     store: TaskStore
@@ -82,10 +78,7 @@ class Watchdog(Struct, frozen=True):
     on_ending: OnEnding | None = None
 
     def end_if_due(self, task: Task) -> Task | None:
-        """End a task after its time to live, or after too many lost workers.
-
-        Returns the task if it has ended, here or meanwhile; None if nothing was due.
-        """
+        """End a task after its time to live, or after too many lost workers; return it if it has ended."""
         now_ms = self.clock_ms()
         if task.is_terminal:
             return None

@@ -54,11 +54,7 @@ EndWith = Callable[[Mapping[str, Any]], Change]
 
 
 class UnfinishedPass(Struct, frozen=True):
-    """A pass over the tool of a task that has not ended the call.
-
-    `park`: set if the call of the task has to be parked. It parks the call and ends the task, in one
-    transaction, and returns False if the task has changed since the pass began.
-    """
+    """A pass over the tool of a task that has not ended the call."""
 
     run: Run
     outcome: Outcome
@@ -78,9 +74,8 @@ Raises one of `RETRYABLE` for a fault that may not occur in another worker.
 class Worker(Struct, frozen=True):
     """Runs tasks.
 
-    `run_pass` runs the tool once. `on_error` is called with a log event and an error that does not end the
-    worker, `on_lease_lost` with the id of a task which another worker took from this one. `wait_ms` waits
-    between two renewals.
+    `on_error` takes a log event and an error that does not end the worker, `on_lease_lost` the id of a task
+    that another worker took from this one. `wait_ms` waits between two renewals.
     """
 
     tasks: Tasks
@@ -96,7 +91,7 @@ class Worker(Struct, frozen=True):
     def work(self, pk: str, delivery: Delivery) -> Task | None:
         """Run a task within a lease and return it as the pass left it; None if it could not be claimed.
 
-        Raises StoreError, and LeaseHeld. After any exception the lease is released if possible, so that a
+        Raises LeaseHeld, and StoreError. After any exception the lease is released if possible, so that a
         retry of the delivery can claim the task.
         """
         owner = self.tasks.random_bytes(12).hex()
@@ -143,10 +138,7 @@ class Worker(Struct, frozen=True):
         return self._store_outcome(task, history, recorder, result)
 
     def _on_unclaimable(self, pk: str, delivery: Delivery) -> None:
-        """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended.
-
-        Raises LeaseHeld if another delivery with the same id has the lease.
-        """
+        """Expire, abandon or dispatch again a task that has not ended. Raises LeaseHeld."""
         task, now_ms = read_task(self.store, pk), self.tasks.clock_ms()
         if task is None or task.is_terminal or self.tasks.end_if_due(task) is not None:
             return
@@ -207,10 +199,7 @@ class Worker(Struct, frozen=True):
         return self.store.update(task.pk, TASK, change)
 
     def _link_to(self, task: Task, tool: str, requests: Mapping[str, OutstandingRequest]) -> str | None:
-        """Return the token of a link to the requests, if the user can answer them on a page.
-
-        The link stays the same while its requests do: a branch of the tool may only have slept.
-        """
+        """Return the token of a link to the requests that a page asks; None if there are none."""
         linked = linked_requests(requests)
         if not linked:
             return None
@@ -223,9 +212,8 @@ class Worker(Struct, frozen=True):
     def _dispatch_next(self, task: Task) -> None:
         """Dispatch the next worker for the time when it can claim the task.
 
-        A task that only waits for responses needs none. A delivery that arrives during another worker's
-        lease may be the last one, so it is sent again. So may the invocation that replaces a lost
-        worker: Lambda's second retry comes two minutes after the first, and there is no third.
+        A task that only waits for responses needs none. A delivery during another worker's lease may be the
+        last one, and so may the invocation that replaces a lost worker (see `lease`).
         """
         at_ms = task.claimable_at_ms
         if at_ms is None or not task.worker:  # the requests of its caller run a parked call
@@ -262,7 +250,7 @@ MAX_ASKED: Final = 20
 def issue_requests(
     task: Task, recorder: TaskRecorder, run: Run
 ) -> tuple[dict[str, int], dict[str, OutstandingRequest]]:
-    """Return the wire keys issued for each key, and the outstanding requests of a pass by wire key."""
+    """Return the number of wire keys for each key, and the outstanding requests of a pass by wire key."""
     issued, requests = dict(task.issued_counts), dict[str, OutstandingRequest]()
     outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
     for order, (key, request) in enumerate(run.requests.items(), recorder.next_order):
@@ -280,7 +268,7 @@ def issue_requests(
 
 
 def key_asked_too_often(task: Task, run: Run) -> str | None:
-    """Return the key of a question that the pass asks again although it was asked `MAX_ASKED` times."""
+    """Return the key of a question that the pass asks more than `MAX_ASKED` times; None if there is none."""
     open_requests = {asked.key: asked for asked in task.requests.values()}
     for key, request in run.requests.items():
         asked = open_requests.get(key)
@@ -295,7 +283,7 @@ def _is_unchanged(asked: OutstandingRequest, request: InputRequest) -> bool:
 
 
 def accepted_keys(task: Task, history: TaskHistory, run: Run) -> set[str]:
-    """Return the wire keys of the responses that the journal contains."""
+    """Return the sort keys, without prefix, of the responses that the journal contains."""
     taken = {
         wire_key
         for key, wire_key in history.response_keys.items()
