@@ -142,14 +142,9 @@ class FrontDoor:
             resources=catalog.resources,
             templates=catalog.templates,
             calls=calls,
-            read_own_view=self._forward,
             catalog_skills=catalog.skills,
-            forward_skill=self._forward_skill,
-            is_catalog=True,
+            forward=self._forward,
         )
-
-    def _forward_skill(self, entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
-        return self._forward(entry, context)
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = front_door.lambda_handler`."""
@@ -238,6 +233,7 @@ class FrontDoor:
         return response
 
     def _owner_in_path(self, path: str, ports: Ports) -> str | None:
+        """Return the owner that a path names; None for the front door's own paths. Raises a 404."""
         before, found, name = path.rpartition(OWNER_PATHS)
         if not found or _WELL_KNOWN in f"{before}/":
             return None

@@ -15,7 +15,7 @@ from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.app_views import find_answered_call, read_own_view, with_status
+from mcp_roundtrip.server.app_views import find_answered_call, with_status
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.features import Features
@@ -138,7 +138,6 @@ class Server(Registry):
             resources=static,
             templates=templates,
             calls=calls,
-            read_own_view=read_own_view,
             skill_folders=self.skill_folders,
         )
 

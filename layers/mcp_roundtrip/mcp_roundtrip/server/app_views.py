@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -26,9 +26,6 @@ from mcp_roundtrip.server.admission import authorize, unknown_item
 from mcp_roundtrip.server.options import ANSWER_TOOL, META_QUESTIONS
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.tools import Tool
-
 
 def read_question_app() -> str:
     """Return the document of the question app: `view.html` with `form.js` inlined, as it may load no file."""
@@ -37,8 +34,8 @@ def read_question_app() -> str:
     return document.replace("//= form.js\n", form.replace("\nexport ", "\n"))
 
 
-def read_own_view(tool: Tool, context: RequestContext) -> Reply:
-    assert tool.view is not None
+def read_own_view(tool: Any, context: RequestContext) -> Reply:
+    """Build the result with the view of a Tool that has one."""
     return view_result(context, tool.view.uri, tool.view.document, is_private=bool(tool.scopes))
 
 

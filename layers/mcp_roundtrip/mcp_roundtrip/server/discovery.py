@@ -126,7 +126,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         if self.options.legacy_tasks is not None:
             from mcp_roundtrip.server import legacy_tasks  # off by default
 
-            if not features.is_catalog:  # otherwise the owner of the tool adapts the call
+            if features.forward is None:  # otherwise the owner of the tool adapts the call
                 call_tool = partial(legacy_tasks.call_tool, later[TOOLS_CALL], features.tools)
                 found[TOOLS_CALL] = partial(_adapt, call_tool)
             of_tasks = legacy_tasks.TASK_HANDLERS if features.has_tasks else {}

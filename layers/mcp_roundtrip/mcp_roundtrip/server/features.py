@@ -13,13 +13,13 @@ from mcp_roundtrip.protocol.constants import RESOURCES_READ
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.server.admission import authorize, read_uri, unknown_resource
-from mcp_roundtrip.server.app_views import read_question_app, view_result
+from mcp_roundtrip.server.app_views import read_own_view, read_question_app, view_result
 from mcp_roundtrip.server.options import QUESTIONS_URI
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable, ListedTool
-    from mcp_roundtrip.server.skills import ServeSkill, SkillMethods
+    from mcp_roundtrip.server.skills import SkillMethods
 
 
 class Features(Struct, frozen=True, dict=True):  # dict: the skills are read once
@@ -37,18 +37,16 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     resources: Mapping[str, Listable]
     templates: Mapping[str, Listable]
     calls: Mapping[str, Handler]
-    read_own_view: Callable[[Any, RequestContext], Reply | HttpResponse]
     skill_folders: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     catalog_skills: Mapping[str, Listable] = field(default_factory=dict)
-    forward_skill: ServeSkill | None = None
-    is_catalog: bool = False
+    forward: Callable[[Any, RequestContext], HttpResponse] | None = None
 
     @cached_property
     def skills(self) -> SkillMethods:
         from mcp_roundtrip.server.skills import SkillMethods, read_manifests, serve_own_skill  # few have any
 
-        if self.forward_skill is not None:
-            return SkillMethods(self.catalog_skills, self.forward_skill)
+        if (forward := self.forward) is not None:
+            return SkillMethods(self.catalog_skills, lambda skill, context, uri: forward(skill, context))
         return SkillMethods(read_manifests(self.skill_folders), serve_own_skill)
 
     @property
@@ -102,5 +100,5 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
         for tool in self.tools.values():
             if tool.view_uri == uri:
                 authorize(tool, context, lambda: unknown_resource(uri, context))
-                return self.read_own_view(tool, context)
+                return read_own_view(tool, context) if self.forward is None else self.forward(tool, context)
         return None
