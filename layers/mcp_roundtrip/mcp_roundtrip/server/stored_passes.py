@@ -35,18 +35,19 @@ from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, R
 from mcp_roundtrip.server.round import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import parked_caller
 from mcp_roundtrip.server.tools import ServerTools, Tool
+from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.lease import TaskRecorder
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
-from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory, put_result
 from mcp_roundtrip.tasks.store import Change
 from mcp_roundtrip.tasks.worker import (
     MAX_ASKED,
     RETRYABLE,
+    CallParked,
     Completed,
-    EndWith,
     PassResult,
     TaskError,
     UnfinishedPass,
@@ -208,8 +209,9 @@ class TaskRunner(Struct, frozen=True):
             return _conclusion(reply)
         match outcome:
             case NeedsInput(channel="page") if task.dialect == "extension" and call.plan.parks:
-                park = partial(_park, this_round, task, history.call, outcome)
-                return UnfinishedPass(this_round.run, outcome, park)
+                if _park(this_round, task, history.call, outcome, recorder):
+                    return CallParked()
+                outcome = Checkpointed(outcome.journal)  # the task has changed, and a further pass follows
         return UnfinishedPass(this_round.run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
@@ -225,13 +227,18 @@ class TaskRunner(Struct, frozen=True):
         return FeatureCall(tool, tool.name, CallParams(task_call.arguments, {}, None), context)
 
 
-def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:
+def _park(
+    this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, recorder: TaskRecorder
+) -> bool:
     """Park the call, and end the task with the reply that names the link, in one transaction.
 
     Returns False if the task has changed, or the lease was lost. Raises ItemTooLarge for an entry.
     """
-    call = this_round.call
+    call, owner = this_round.call, recorder.lease.owner
     calls = ParkedCalls.of(call.context.ports.tasks())
+    recorder.flush_status()
+    if not recorder.lease.check():
+        return False
 
     def end(parked: Task) -> Change:
         if parked.requests and parked.work_state is WorkState.AWAITING:
@@ -239,7 +246,8 @@ def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInpu
         else:
             reply = question_results.wait(this_round, parked)
         assert isinstance(reply.body, dict)
-        return end_with(reply.body)
+        attributes, now_ms = put_result(calls.tasks.store, task, owner, reply.body), calls.tasks.clock_ms()
+        return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes, version=task.version)
 
     parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
     if parked is not None:

@@ -8,7 +8,6 @@ on one value for each entry, and only one of them ends the task. `lease` has the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -49,26 +48,21 @@ class TaskError(Struct, frozen=True):
     error: Mapping[str, Any]
 
 
-EndWith = Callable[[Mapping[str, Any]], Change]
-"""Returns the change that ends the task of a pass with a result, unless the task has changed since."""
-
-
 class UnfinishedPass(Struct, frozen=True):
     """A pass over the tool of a task that has not ended the call."""
 
     run: Run
     outcome: Outcome
-    park: Callable[[EndWith], bool] | None = None
 
 
-PassResult = Completed | TaskError | UnfinishedPass
-"""The result of one pass over the tool of a task."""
+class CallParked(Struct, frozen=True):
+    """The pass has parked the call and ended the task, in one transaction."""
+
+
+PassResult = Completed | TaskError | UnfinishedPass | CallParked
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
-"""Runs one pass: `TaskRunner` or `ParkedPass` of `server.stored_passes`.
-
-Raises one of `RETRYABLE` for a fault that may not occur in another worker.
-"""
+"""`TaskRunner` or `ParkedPass` of `server.stored_passes`, which raise one of `RETRYABLE`."""
 
 
 class Worker(Struct, frozen=True):
@@ -151,20 +145,19 @@ class Worker(Struct, frozen=True):
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, result: PassResult
     ) -> Item | None:
         """Write the outcome, which releases the lease; return None if the lease was lost."""
+        if isinstance(result, CallParked):
+            return self.store.get(task.pk, TASK)
         if not recorder.lease.check():
             return None
-        owner, now_ms = recorder.lease.owner, self.tasks.clock_ms()
-        if not isinstance(result, UnfinishedPass):
+        owner = recorder.lease.owner
+        if isinstance(result, Completed | TaskError):
             return self.store.update(task.pk, TASK, self._end_change(task, owner, result))
         accepted = accepted_keys(task, history, result.run)
-        end_with = partial(self._complete, task, owner, version=task.version)
-        if result.park is not None and result.park(end_with):
-            return self.store.get(task.pk, TASK)
         item = None
         match result.outcome:
             case OwnershipLost():
                 return None
-            case NeedsInput() if result.park is None:
+            case NeedsInput():
                 item = self._await_responses(task, history, recorder, result.run, accepted)
             case Sleeping(wake_at_ms):
                 change = transitions.sleep(
@@ -172,7 +165,7 @@ class Worker(Struct, frozen=True):
                     version=task.version,
                     accepted_keys=accepted,
                     wake_at_ms=wake_at_ms,
-                    now_ms=now_ms,
+                    now_ms=self.tasks.clock_ms(),
                 )
                 item = self.store.update(task.pk, TASK, change)
         if item is None:  # out of time, or a response arrived during the pass
@@ -204,7 +197,7 @@ class Worker(Struct, frozen=True):
         if not linked:
             return None
         if task.link is not None and linked.keys() == linked_requests(task.requests).keys():
-            return task.link
+            return task.link  # another branch of the tool has only slept
         token = new_token(self.tasks.random_bytes)
         self.store.put_new(link_to_item(token, task, tool, requests))
         return token
@@ -224,16 +217,11 @@ class Worker(Struct, frozen=True):
             self.tasks.dispatcher.dispatch(task.worker, task.pk)
 
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
-        if isinstance(conclusion, TaskError):
-            return transitions.fail(owner=owner, now_ms=self.tasks.clock_ms(), error=conclusion.error)
-        return self._complete(task, owner, conclusion.result)
-
-    def _complete(
-        self, task: Task, owner: str, result: Mapping[str, Any], *, version: int | None = None
-    ) -> Change:
-        attributes = put_result(self.store, task, owner, result)
         now_ms = self.tasks.clock_ms()
-        return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes, version=version)
+        if isinstance(conclusion, TaskError):
+            return transitions.fail(owner=owner, now_ms=now_ms, error=conclusion.error)
+        attributes = put_result(self.store, task, owner, conclusion.result)
+        return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes)
 
     def _release(self, pk: str, owner: str) -> None:
         try:
@@ -285,8 +273,8 @@ def _is_unchanged(asked: OutstandingRequest, request: InputRequest) -> bool:
 def accepted_keys(task: Task, history: TaskHistory, run: Run) -> set[str]:
     """Return the sort keys, without prefix, of the responses that the journal contains."""
     taken = {
-        wire_key
-        for key, wire_key in history.response_keys.items()
+        sort_key
+        for key, sort_key in history.response_keys.items()
         if (entry := run.history.entry(key)) is not None and entry.kind is Kind.ANSWER
     }
     return taken | set(task.accepted_keys)
