@@ -99,38 +99,30 @@ def await_responses(
     wake_at_ms: int | None = None,
     link: str | None = None,
 ) -> Change:
-    """Wait for responses, and until `wake_at_ms` if it is given. `link` is the token of a link to requests.
-
-    The condition includes `version`: a response that arrived during the pass prevents the change.
-    """
-    return _wait(
-        owner,
-        version,
-        accepted_keys,
-        now_ms,
-        ("msg", *(("lnk",) if link is None else ())),
-        st=Status.INPUT_REQUIRED.value,
-        rn=WorkState.AWAITING.value,
-        req=requests_to_text(requests),
-        iss=canonical.compact_json(issued_counts),
-        **({} if wake_at_ms is None else _wake_up_attributes(wake_at_ms)),
-        **({} if link is None else {"lnk": link}),
-    )
+    """Wait for responses, and until `wake_at_ms` if it is given. A response during the pass prevents this."""
+    waiting: dict[str, Value] = {
+        "st": Status.INPUT_REQUIRED.value,
+        "rn": WorkState.AWAITING.value,
+        "req": requests_to_text(requests),
+        "iss": canonical.compact_json(issued_counts),
+    }
+    if wake_at_ms is not None:
+        waiting |= _wake_up_attributes(wake_at_ms)
+    if link is None:
+        return _wait(owner, version, accepted_keys, now_ms, waiting, ("msg", "lnk"))
+    return _wait(owner, version, accepted_keys, now_ms, {**waiting, "lnk": link}, ("msg",))
 
 
 def sleep(
     *, owner: str, version: int, accepted_keys: Collection[str], wake_at_ms: int, now_ms: int
 ) -> Change:
-    return _wait(
-        owner,
-        version,
-        accepted_keys,
-        now_ms,
-        st=Status.WORKING.value,
-        rn=WorkState.SLEEPING.value,
-        req=requests_to_text({}),
+    sleeping: dict[str, Value] = {
+        "st": Status.WORKING.value,
+        "rn": WorkState.SLEEPING.value,
+        "req": requests_to_text({}),
         **_wake_up_attributes(wake_at_ms),
-    )
+    }
+    return _wait(owner, version, accepted_keys, now_ms, sleeping)
 
 
 def accept_responses(
@@ -240,9 +232,8 @@ def _wait(
     version: int,
     accepted_keys: Collection[str],
     now_ms: int,
+    attributes: Mapping[str, Value],
     removed: tuple[str, ...] = (),
-    /,
-    **attributes: str | int,
 ) -> Change:
     return Change(
         all_of(held_by(owner), Equals("ver", version)),
