@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol.constants import (
     META_PROTOCOL_VERSION,
     TASKS_EXTENSION,
 )
-from mcp_roundtrip.server.round import META_PARKED_CALL
+from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.examples import HYDERABAD, ORDERS, RESOLVE, TOKYO

@@ -15,7 +15,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from mcp_roundtrip.server.round import META_PARKED_CALL
+from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip_tools.run.app import LocalApp
 from support.clients import Person, block_of, official
 from support.example_calls import CALLS

@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip.server.round import META_PARKED_CALL
+from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from support.client_requests import code_in, next_round, text
 from support.deployment import Deployment

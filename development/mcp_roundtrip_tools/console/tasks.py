@@ -12,7 +12,7 @@ from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
-from mcp_roundtrip.tasks.parked import DIALECT as PARKED
+from mcp_roundtrip.tasks.parked import PARKED
 from mcp_roundtrip.tasks.related_items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
 from mcp_roundtrip.tasks.store import Change, Equals, Item
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError

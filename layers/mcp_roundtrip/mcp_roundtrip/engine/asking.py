@@ -84,8 +84,6 @@ class Questions(Struct, frozen=True):
 class _Resolver:
     """The questions of one `ask`, by key."""
 
-    __slots__ = ("_answers", "_questions", "_rejections", "_requests", "_run", "_urls")
-
     def __init__(self, run: Run, questions: Mapping[str, Question[Any]]) -> None:
         self._run = run
         self._questions = questions
@@ -209,7 +207,7 @@ class _Resolver:
         message, form = request.fingerprint.message, request.fingerprint.form
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), message, form)
         if isinstance(question, ElicitUrl) and not isinstance(answer, _REFUSALS):
-            self._urls[key] = ConsentedUrl(question, request, entry)
+            self._urls[key] = ConsentedUrl(question, request, entry)  # consent is not an answer yet
             return
         self._run.record(entry)
         self._answers[key] = answer
@@ -229,7 +227,7 @@ class _Resolver:
     def _is_sent_again(self, key: str) -> bool:
         """Return whether the client can send the response again, and nothing is lost if the pass fails."""
         run = self._run
-        is_stored = run.tasks.recorder is not None or key in run.history.journal.unused_responses
+        is_stored = run.task.recorder is not None or key in run.history.journal.unused_responses
         return not is_stored and not run.lost_effects()
 
     def _complete(self, key: str, url: ConsentedUrl) -> None:

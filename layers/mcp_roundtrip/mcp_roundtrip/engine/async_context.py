@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -29,6 +30,10 @@ T3 = TypeVar("T3")
 T4 = TypeVar("T4")
 
 
+async def _await(call: Awaitable[T]) -> T:
+    return await call
+
+
 class AsyncContext(ContextBase):
     """Asks, runs steps and reports for an `async def` tool: the value of the parameter annotated with it.
 
@@ -54,7 +59,10 @@ class AsyncContext(ContextBase):
                 "gather takes a dict with a function for each branch; write `{name: function}`, and do not "
                 "call the function: it gets the context of its branch"
             )
-        return await self._branches.gather({name: work(self.branch(name)) for name, work in branches.items()})
+        calls = {name: work(self.branch(name)) for name, work in branches.items()}
+        async with asyncio.TaskGroup() as group:
+            tasks = {name: group.create_task(_await(call)) for name, call in calls.items()}
+        return {name: task.result() for name, task in tasks.items()}
 
     # -- questions ----------------------------------------------------------------------------------
 

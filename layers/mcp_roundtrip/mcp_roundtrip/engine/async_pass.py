@@ -102,12 +102,6 @@ class Branches:
             if call.is_question_of(task) or any(each is call for each in arguments):
                 raise call.fail_run(f"is not awaited before step {step!r}")
 
-    async def gather(self, branches: Mapping[str, Awaitable[T]]) -> dict[str, T]:
-        """Await all. The first exception cancels the others, as in a TaskGroup."""
-        async with asyncio.TaskGroup() as group:
-            tasks = {name: group.create_task(_await(work)) for name, work in branches.items()}
-        return {name: task.result() for name, task in tasks.items()}
-
     async def park(self, keys: Collection[str] = ()) -> NoReturn:
         """Wait for the end of the pass; `keys` are those of the outstanding questions."""
         task = asyncio.current_task()
@@ -191,10 +185,6 @@ class Branches:
         for task in left if has_returned else self._children:
             if task.done():
                 _ = task.cancelled() or task.exception()
-
-
-async def _await(work: Awaitable[T]) -> T:
-    return await work
 
 
 async def run_branches(body: Callable[[Branches], Coroutine[Any, Any, Any]], run: Run) -> Outcome:

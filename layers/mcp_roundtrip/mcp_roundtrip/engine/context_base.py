@@ -173,14 +173,14 @@ class ContextBase(AnyContext):
             )
         if run.is_task:
             return False
-        if not run.tasks.is_offered:
+        if not run.task.is_offered:
             raise run.usage_error(
                 'run_as_task is called in a tool without task=; write @server.tool(task="optional"), or '
                 '"required"'
             )
-        if run.tasks.may_start:
+        if run.task.may_start:
             run.suspension.task_ttl_ms = ttl_ms
-        return run.tasks.may_start
+        return run.task.may_start
 
     def _begin_sleep(self, key: str, duration_ms: int) -> bool:
         """Journal when a sleep ends, and return True if the caller has to suspend until then."""

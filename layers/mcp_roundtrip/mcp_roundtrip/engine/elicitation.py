@@ -216,7 +216,7 @@ def poll(
     channel = next(iter(urls.values())).request.channel  # the same for all: they need the same capability
     if polled and run.is_task:
         completed = yield from _poll_in_task(run, polled, channel)
-    elif polled and run.tasks.may_start:
+    elif polled and run.task.may_start:
         run.suspension.task_ttl_ms = TASK_TTL_MS
         run.requests.url_consents |= {key: urls[key].entry for key in polled}
     elif polled:

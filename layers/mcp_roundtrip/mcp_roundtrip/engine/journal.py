@@ -122,6 +122,7 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
+        # An earlier version wrote `k`.
         members = {name: member for name, member in data.items() if name not in ("v", "k")}
         try:
             journal = convert(members, cls)
@@ -140,11 +141,6 @@ class History:
     `unstored_steps`: the keys of steps that finished in this pass, and whose results could not be stored.
     """
 
-    __slots__ = (
-        "_entries", "_has_new_entries", "_notified", "_unused_keys", "_used_keys", "has_effects", "journal",
-        "round_has_entries", "unstored_steps",
-    )  # fmt: skip
-
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self._entries = {entry.key: entry for entry in journal.entries}
@@ -152,8 +148,7 @@ class History:
         # An internal entry has the key of its step, "~" and a suffix.
         self._unused_keys = {entry.key.partition("~")[0] for entry in journal.entries}
         self.has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
-        self._has_new_entries = False
-        self.round_has_entries = False
+        self.has_new_entries = False
         self.unstored_steps: list[str] = []
         self._notified = 0
 
@@ -176,7 +171,7 @@ class History:
     def add(self, entry: Entry) -> None:
         self._entries[entry.key] = entry
         self.has_effects = self.has_effects or entry.kind.is_nonrepeatable
-        self._has_new_entries = self.round_has_entries = True
+        self.has_new_entries = True
         self._notified = 0
 
     def remove(self, key: str) -> None:
@@ -217,10 +212,10 @@ class History:
 
         While replaying, a pass sends none. After the last entry it skips `trailing_notifications`.
         """
-        if not self._has_new_entries and self._unused_keys:
+        if not self.has_new_entries and self._unused_keys:
             return False
         self._notified += 1
-        return self._has_new_entries or self._notified > self.journal.trailing_notifications
+        return self.has_new_entries or self._notified > self.journal.trailing_notifications
 
     # -- the end of the pass ------------------------------------------------------------------------
 

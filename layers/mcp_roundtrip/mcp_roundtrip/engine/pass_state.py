@@ -131,7 +131,7 @@ class Run(Struct, eq=False):
     inputs: ClientInputs
     services: RunServices
     notifications: NotificationBuffer
-    tasks: TaskOptions = TaskOptions()
+    task: TaskOptions = TaskOptions()
     requests: InputRequests = field(default_factory=InputRequests)
     suspension: Suspension = field(default_factory=Suspension)
     fault: Exception | None = None
@@ -140,7 +140,7 @@ class Run(Struct, eq=False):
     @property
     def is_task(self) -> bool:
         """Whether the pass is a task worker's."""
-        return self.tasks.recorder is not None and not self.tasks.is_parked
+        return self.task.recorder is not None and not self.task.is_parked
 
     def redactable_values(self) -> list[Any]:
         """Return all responses and journaled values, as JSON data: no log may quote them."""
@@ -196,13 +196,10 @@ class Run(Struct, eq=False):
         return entry
 
     def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
-        """Journal an entry and return the one that counts: in a task, another worker may have been first.
-
-        `as_owner`: a worker that took the task has decided something because the entry is missing.
-        """
-        if self.tasks.recorder is not None:
+        """Journal an entry and return the one that counts: in a task, another worker may have been first."""
+        if self.task.recorder is not None:
             try:
-                entry = self.tasks.recorder.record(entry, as_owner=as_owner)
+                entry = self.task.recorder.record(entry, as_owner=as_owner)
             except (StoreError, ItemTooLarge, LeaseLost) as error:
                 if isinstance(error, ItemTooLarge):
                     error.add_note(f"It is the result of {entry.key!r}")
@@ -222,7 +219,7 @@ class Run(Struct, eq=False):
     def lost_effects(self) -> list[str]:
         """Return the keys of the effects that are lost if the call ends here with an error."""
         history = self.history
-        entries = history.new_entries() if self.tasks.recorder is None else history.entries()
+        entries = history.new_entries() if self.task.recorder is None else history.entries()
         return [entry.key for entry in entries if entry.kind.is_nonrepeatable]
 
     def request_checkpoint(self, needs_ms: float | None = None) -> bool:
@@ -233,16 +230,16 @@ class Run(Struct, eq=False):
         """
         self.check_context_usable()
         lost_ownership = not self._holds_lease()
-        is_short = self.history.round_has_entries and self.services.deadline.is_short_of(needs_ms)
+        is_short = self.history.has_new_entries and self.services.deadline.is_short_of(needs_ms)
         self.suspension.lost_ownership |= lost_ownership
         self.suspension.is_out_of_time |= is_short
         return lost_ownership or is_short
 
     def _holds_lease(self) -> bool:
-        if self.tasks.recorder is None:
+        if self.task.recorder is None:
             return True
         try:
-            return self.tasks.recorder.holds_lease()
+            return self.task.recorder.holds_lease()
         except StoreError as error:
             raise self.fail(error) from error
 
@@ -270,6 +267,7 @@ class Run(Struct, eq=False):
         """Return the keys of this request's responses that answer no question of this call."""
         history = self.history
         asked = history.journal.outstanding
+        # A pass that ends early may not reach a question that has its answer: a client may send that again.
         unused = (key for key in self.inputs.responses if key not in asked and not history.is_used(key))
         return [key for key in unused if history.entry(key) is None]
 

@@ -54,7 +54,7 @@ class Channels(Struct, frozen=True):
                 if has_default:
                     return fallback
             elif _CARRIED[fallback].issuperset(needs) and not (fallback == "model" and needs_user):
-                return fallback
+                return fallback  # a model cannot pass on what only the user may answer
         return None
 
     def supports(self, capability: CapabilityPath) -> bool:

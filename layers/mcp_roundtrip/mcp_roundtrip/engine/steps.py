@@ -106,11 +106,8 @@ class Step(Struct, eq=False):
             )
 
     def begin(self) -> None:
-        """Journal the start of an at-most-once step.
-
-        Raises StepInterrupted if it was started before; StepFailed if it failed when it still had a Retry.
-        """
-        if self.retry is None and (failures := len(self._retry_times())):
+        """Journal the start of an at-most-once step. Raises StepInterrupted if it was started before."""
+        if self.retry is None and (failures := len(self._retry_times())):  # it had a Retry then
             raise StepFailed(self.key, failures)
         if not self.at_most_once:
             return

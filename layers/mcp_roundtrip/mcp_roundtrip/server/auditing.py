@@ -38,8 +38,8 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import trace_context
 from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.lambda_invocation import Invocation, Operation, internal_error
+from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, RequestContext
-from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.watchdog import EndReason

@@ -28,11 +28,8 @@ MAX_OWNER_TIMEOUT_S: Final = 26
 
 
 def owner_timeout_s(remaining_ms: float) -> int:
-    """Return how many whole seconds a front door waits for the owner, given its own remaining time.
-
-    One second is kept for connecting, so that the front door answers before the API gateway gives up.
-    """
-    return max(1, min(MAX_OWNER_TIMEOUT_S, int(remaining_ms / 1_000) - 1))
+    """Return how many seconds a front door waits for the owner, to answer before the API gateway gives up."""
+    return max(1, min(MAX_OWNER_TIMEOUT_S, int(remaining_ms / 1_000) - 1))  # one second is for connecting
 
 
 class Forwarded(Struct, frozen=True, rename=_NAMES):

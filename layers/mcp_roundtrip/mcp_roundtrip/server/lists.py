@@ -50,6 +50,7 @@ class FeatureList(Struct):
     """The handler of a list method. The JSON of a page is written once, unless it depends on the scopes.
 
     `member`: the member of the result that holds the list, such as "tools".
+    `items`: by name, in the order of the list.
     `is_private`: whether the list depends on what the client declared.
     """
 
@@ -110,6 +111,7 @@ def _position(member: str, names: Sequence[str], cursor: Any, size: int) -> int:
 
 
 def _cursor(member: str, names: Sequence[str], position: int) -> str:
+    """Return a cursor. `member` distinguishes lists that hold the same names."""
     return f"{position}.{digest('cursor', [member, *names], size=12)}"
 
 

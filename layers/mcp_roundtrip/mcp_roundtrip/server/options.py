@@ -32,6 +32,10 @@ QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
 META_QUESTIONS: Final = "mcp-roundtrip/questions"
 """The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
 
+META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
+"""The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,
+"input_required" or "working" as of a task, and the `url` at which the user answers, if there is one."""
+
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which a model passes on the answers of the user (`question_results`)."""
 

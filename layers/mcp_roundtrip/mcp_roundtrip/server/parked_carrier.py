@@ -29,7 +29,7 @@ from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.parked import PARKED, ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import APP
 from mcp_roundtrip.tasks.related_items import with_result
 from mcp_roundtrip.tasks.service import UnknownTask
@@ -78,19 +78,19 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
             return task_carrier.not_stored(this_round, error)
 
-    def park(self, this_round: Round, asked: NeedsInput) -> Reply:
+    def park(self, this_round: Round, outcome: NeedsInput) -> Reply:
         """Park the call, and ask its questions; without requests, it was out of time. Raises FlowIsStored."""
-        call, requests, journal = self.call, asked.requests, asked.journal
+        call, requests, journal = self.call, outcome.requests, outcome.journal
         try:
             task = self._calls.create(
-                self._caller, task_call_of(call), journal, requests, asked.channel, flow_of(this_round)
+                self._caller, task_call_of(call), journal, requests, outcome.channel, flow_of(this_round)
             )
             if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
                 # A concurrent call was parked first; or this one was, and continued since its state left.
                 return self._reply_to(task) or question_results.ended(this_round)
         except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
             return task_carrier.not_stored(this_round, error)
-        channel = asked.channel if requests else None
+        channel = outcome.channel if requests else None
         call.record("call_parked", asked=sorted(requests), channel=channel)
         return ask(this_round, task) if requests else question_results.wait(this_round, task)
 
@@ -118,11 +118,8 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         return None if self._caller.code is None else question_results.unknown_code(self._idle_round())
 
     def resume_named(self, task_id: str) -> Reply:
-        """Return the reply of the parked call that a state names, after storing the answers of the request.
-
-        Without answers, the reply says where the call stands. Raises StoreError.
-        """
-        pk = task_partition_key(DIALECT, self._caller.binding, task_id)
+        """Return the reply of the parked call that a state names; store the answers of the request first."""
+        pk = task_partition_key(PARKED, self._caller.binding, task_id)
         task = None if pk is None else self._calls.load(pk)
         if task is None:
             return question_results.ended(self._idle_round())

@@ -39,7 +39,7 @@ class ClientAbilities(Struct, frozen=True):
     forms: bool
     urls: bool
     apps: bool
-    state: StateSupport
+    state_support: StateSupport
     stores_calls: bool
     signed_in: bool = True
 
@@ -84,20 +84,20 @@ class Plan(Struct, frozen=True):
 
     fallbacks: tuple[Channel, ...]
     parks: bool
-    state: StateSupport
+    state_support: StateSupport
 
     @property
     def may_end_unfinished(self) -> bool:
         """Whether a call may end with a text in the place of its result."""
-        return not _WAITING.isdisjoint(self.fallbacks) or (self.parks and self.state != "follows")
+        return not _WAITING.isdisjoint(self.fallbacks) or (self.parks and self.state_support != "follows")
 
 
 def plan_call(client: ClientAbilities, chosen: Sequence[Channel], *, asks: bool) -> Plan:
     """Return the plan for a tool with the fallbacks that its author chose. `asks`: it takes a context."""
     usable = tuple(each for each in chosen if _FALLBACKS[each](client)) if asks else ()
-    waits = not _WAITING.isdisjoint(chosen)
-    parks = asks and client.stores_calls and not client.shows_all and (waits or client.state != "follows")
-    return Plan(usable, parks, client.state)
+    may_wait = not _WAITING.isdisjoint(chosen) or client.state_support != "follows"
+    parks = asks and client.stores_calls and not client.shows_all and may_wait
+    return Plan(usable, parks, client.state_support)
 
 
 def carrier_of_questions(plan: Plan, channel: Channel, *, has_effects: bool, takes_rounds: bool) -> Carrier:
@@ -122,14 +122,11 @@ def presenter_of_repeated(plan: Plan, *, is_for_model: bool, shows_requests: boo
 
 
 def carrier_of_unfinished(plan: Plan, *, is_in_app: bool, may_start_task: bool) -> Carrier | None:
-    """Return where a call waits that is out of time, and asks nothing; None if it cannot continue.
-
-    `is_in_app`: an app made the call, and sends its state again.
-    """
-    if is_in_app or plan.state == "follows":
+    """Return where a call waits that is out of time, and asks nothing; None if it cannot continue."""
+    if is_in_app or plan.state_support == "follows":  # a view sends its state again
         return "state"
     if may_start_task:
         return "task"
     if plan.parks:
         return "parked"
-    return None if plan.state == "fails" else "state"
+    return None if plan.state_support == "fails" else "state"

@@ -166,6 +166,7 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
 def _is_foreign(headers: Mapping[str, str], audience: str) -> bool:
     """Return whether another site caused the request."""
     parts, host = urlsplit(audience), headers.get("host", "")
+    # Under `no-referrer`, browsers send `Origin: null` with the page's own form (Fetch standard).
     own = (None, "null", f"{parts.scheme}://{parts.netloc}", f"https://{host}", f"http://{host}")
     site = headers.get("sec-fetch-site", "same-origin")
     return headers.get("origin") not in own or site not in ("same-origin", "none")

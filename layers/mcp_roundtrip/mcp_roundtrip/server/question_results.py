@@ -26,9 +26,14 @@ from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import TASKS, needs_elicitation_ids, shows_forms_in_apps
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import ClientError
-from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_QUESTIONS
+from mcp_roundtrip.server.options import (
+    CONTINUATION_CODE,
+    INPUT_RESPONSES,
+    META_PARKED_CALL,
+    META_QUESTIONS,
+)
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
+from mcp_roundtrip.server.round import Round, asked_through
 
 if TYPE_CHECKING:
     from mcp_roundtrip.tasks.model import Task  # a call whose state the client has needs no tasks
@@ -45,10 +50,9 @@ class Repetition(Struct, frozen=True):
     link: str
 
     @classmethod
-    def of(cls, call: FeatureCall, task: Task) -> Repetition:
-        """Return the call with which this caller continues the parked call."""
-        code = task.task_id if call.context.principal is None else None
-        return cls(call.name, code, call.context.question_page_url(task.link))
+    def of(cls, call: FeatureCall, parked: Task) -> Repetition:
+        code = parked.task_id if call.context.principal is None else None
+        return cls(call.name, code, call.context.question_page_url(parked.link))
 
     @property
     def text(self) -> str:
@@ -66,24 +70,23 @@ class Repetition(Struct, frozen=True):
         return {META_PARKED_CALL: {"status": status, **members, **added}}
 
 
-def open_requests(task: Task) -> WireInputRequests:
-    """Return the open questions of a parked call by wire key."""
-    return {key: asked.request for key, asked in task.requests.items()}
+def open_requests(parked: Task) -> WireInputRequests:
+    return {key: asked.request for key, asked in parked.requests.items()}
 
 
 def _messages(requests: WireInputRequests) -> str:
     return "".join(f"\n- {own_message(request)}" for request in requests.values())
 
 
-def ask_with_state(this_round: Round, asked: NeedsInput, state: str) -> Reply:
+def ask_with_state(this_round: Round, outcome: NeedsInput, state: str) -> Reply:
     """Build the reply of a call whose journal is in the state, by the channel of its questions."""
-    if asked.channel != "app":
-        return ask_client(this_round, asked.requests, state)
-    if not asked.requests:  # the call ran out of time, and the view sends the state at once
+    if outcome.channel != "app":
+        return ask_client(this_round, outcome.requests, state)
+    if not outcome.requests:  # the call ran out of time, and the view sends the state at once
         working = {"status": "working", "retryAfterMs": 0, "state": state}
         text = f"{this_round.call.name} is working."
         return this_round.unfinished_reply(text, "checkpoint", {META_QUESTIONS: working})
-    return ask_in_app(this_round, asked.requests, state)
+    return ask_in_app(this_round, outcome.requests, state)
 
 
 # -- client -------------------------------------------------------------------------------------------------
@@ -93,6 +96,7 @@ def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Re
     """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
     call = this_round.call
     sent = {key: _for_client(call, key, each) for key, each in requests.items()}
+    # Without an (optional) empty `inputRequests`, the Go SDK (1.7.0) returns an empty result to its caller.
     result = results.result("input_required", call.server_info, inputRequests=sent, requestState=state)
     outcome = "input_required" if requests else "checkpoint"
     return this_round.reply(result, outcome, asked=asked_through("client", requests))
@@ -137,7 +141,7 @@ def ask_in_app(
         again = Repetition.of(call, parked)
         questions["instruction"] = f"Call {again.text} to read the result."
         meta |= again.meta("input_required", url=again.link)
-        then = (
+        then = (  # some hosts declare views and show none
             f"When the user says that they are done, call {again.text}: that call returns the result.\n"
             f"If the user sees no form, give them this link, which shows the same questions: {again.link}"
         )
@@ -167,10 +171,10 @@ def ask_on_page(this_round: Round, parked: Task, *, is_repeated: bool = False) -
     return this_round.unfinished_reply(text, outcome, meta, asked=asked_through("page", requests))
 
 
-def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
+def wait(this_round: Round, parked: Task, *, waits_for_url: bool = False) -> Reply:
     """Build the reply of a parked call that asks nothing now. The model makes it again; a view asks again."""
-    tool, again = this_round.call.name, Repetition.of(this_round.call, task)
-    is_leased = task.lease_owner is not None
+    tool, again = this_round.call.name, Repetition.of(this_round.call, parked)
+    is_leased = parked.lease_owner is not None
     if this_round.call.params.is_in_app:
         text = "Waiting until you have finished at the link." if waits_for_url else f"{tool} is working."
         outcome = "waiting_for_answer" if waits_for_url else "still_running"
@@ -191,23 +195,23 @@ def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply
     return this_round.unfinished_reply(text, outcome, meta)
 
 
-def stored_result(this_round: Round, task: Task) -> Reply:
-    """Build the reply with the stored result of a call that has ended. It has its large results, too.
+def stored_result(this_round: Round, parked: Task) -> Reply:
+    """Build the reply with the result of a call that has ended. `parked` has a large result, too.
 
     Raises MissingClientCapability if the result is a task, and the client does not declare tasks now.
     """
-    if task.error is not None:
-        error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
+    if parked.error is not None:
+        error = ProtocolError(parked.error["code"], parked.error["message"], parked.error.get("data"))
         return this_round.reply(error, None)
-    if task.result["resultType"] == "task":
+    if parked.result["resultType"] == "task":
         call = this_round.call
         if call.params.is_in_app:
-            return late(this_round, task)
+            return late(this_round, parked)
         try:
             require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
         except MissingClientCapability as error:
             return this_round.reply_without(error)
-    return this_round.reply(task.result, "result_repeated")
+    return this_round.reply(parked.result, "result_repeated")
 
 
 def ended(this_round: Round) -> Reply:
@@ -226,12 +230,12 @@ def unknown_code(this_round: Round) -> Reply:
     return this_round.error_reply(ClientError(CallAborted(text), "call_ended"))
 
 
-def late(this_round: Round, task: Task) -> Reply:
+def late(this_round: Round, parked: Task) -> Reply:
     """Build the reply to a form whose questions have other answers already."""
+    again = Repetition.of(this_round.call, parked)
     text = (
         "These questions were answered before, perhaps in another window, and the call continues with those "
-        f"answers. What was sent now was not stored. Call {Repetition.of(this_round.call, task).text}: that "
-        "call returns the result."
+        f"answers. What was sent now was not stored. Call {again.text}: that call returns the result."
     )
     return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
 

@@ -155,7 +155,7 @@ class RequestContext(Struct, frozen=True):
             forms=declares(meta.capabilities, ELICITATION_FORM),
             urls=declares(meta.capabilities, ELICITATION_URL),
             apps=shows_apps(meta.capabilities),
-            state=state_support(meta) if self.takes_rounds else "fails",
+            state_support=state_support(meta) if self.takes_rounds else "fails",
             stores_calls=self.serves_pages,
             signed_in=self.principal is not None,
         )

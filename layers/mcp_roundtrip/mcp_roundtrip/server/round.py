@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -104,11 +104,11 @@ def _run_pass(call: FeatureCall, run: Run) -> Outcome:
     call.context.invocation.operation.begin(call, flow_id, run)
     call.context.tag(flow=flow_id)
     if call.context.options.hooks:
-        return run_with_hooks(call, run, _run_function)
-    return _run_function(call, run)
+        return run_with_hooks(call, run, _validate_and_run)
+    return _validate_and_run(call, run)
 
 
-def _run_function(call: FeatureCall, run: Run) -> Outcome:
+def _validate_and_run(call: FeatureCall, run: Run) -> Outcome:
     """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
     feature, signature = call.feature, call.feature.parameters.signature
     _log_catalog_drift(call)
@@ -140,7 +140,7 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
         outcome = run_function(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
-    if run.tasks.recorder is None and (unasked := run.unasked_responses()):
+    if run.task.recorder is None and (unasked := run.unasked_responses()):
         call.record("answers_ignored", count=len(unasked))
     return outcome
 
@@ -158,7 +158,7 @@ def _log_questions(call: FeatureCall, run: Run) -> None:
     The state holds fingerprints only, and a text may quote arguments, so the record has the key and which
     part changed. Of the passes of a task, the one that asks the question again logs it.
     """
-    logged = run.tasks.outstanding_keys
+    logged = run.task.outstanding_keys
     for key, reason in run.requests.refused.items():
         if key not in logged:
             call.record("answer_refused", key=key, reason=reason)
@@ -168,10 +168,6 @@ def _log_questions(call: FeatureCall, run: Run) -> None:
 
 
 # -- reply --------------------------------------------------------------------------------------------------
-
-META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
-"""The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,
-"input_required" or "working" as of a task, and the `url` at which the user answers, if there is one."""
 
 
 def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[str, str]]:

@@ -203,35 +203,35 @@ def _run_round(this_round: Round) -> Reply:
 # -- save and present ---------------------------------------------------------------------------------------
 
 
-def _save(this_round: Round, asked: NeedsInput, carrier: Carrier | None) -> Reply:
+def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Reply:
     """Save the journal of a pass that is not finished, and ask; without requests, it was out of time."""
     from mcp_roundtrip.server import question_results  # most calls ask nothing
 
-    call, journal = this_round.call, asked.journal
+    call, journal = this_round.call, outcome.journal
     match carrier:
         case "state":
-            state = _save_in_state(this_round, asked)
+            state = _save_in_state(this_round, outcome)
             if isinstance(state, Reply):
                 return state
-            return question_results.ask_with_state(this_round, asked, state)
+            return question_results.ask_with_state(this_round, outcome, state)
         case "task":
             return _stored(call).become_task(this_round, journal)
         case "parked":
-            return _stored(call).park(this_round, asked)
+            return _stored(call).park(this_round, outcome)
         case "restart" if journal.lost_effects:  # the next call runs from its start
-            return this_round.error_reply(asked_after_steps(call, asked.requests, journal))
-        case "restart" if asked.channel == "client":
-            return legacy_calls.ask_at_urls(this_round, asked.requests, journal)
+            return this_round.error_reply(asked_after_steps(call, outcome.requests, journal))
+        case "restart" if outcome.channel == "client":
+            return legacy_calls.ask_at_urls(this_round, outcome.requests, journal)
         case "restart":
-            return question_results.ask_model(this_round, asked.requests)
+            return question_results.ask_model(this_round, outcome.requests)
     return this_round.error_reply(out_of_time_error(call))
 
 
-def _save_in_state(this_round: Round, asked: NeedsInput) -> str | Reply:
+def _save_in_state(this_round: Round, outcome: NeedsInput) -> str | Reply:
     """Return the state of a pass, or the reply of a call that has no rounds left or becomes a task."""
-    call, requests = this_round.call, asked.requests
-    if asked.channel != "app" and this_round.number > state_carrier.max_rounds(call, asked.journal):
+    call, requests = this_round.call, outcome.requests
+    if outcome.channel != "app" and this_round.number > state_carrier.max_rounds(call, outcome.journal):
         if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
-            return _stored(call).become_task(this_round, asked.journal)
+            return _stored(call).become_task(this_round, outcome.journal)
         return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
-    return state_carrier.save(this_round, asked)
+    return state_carrier.save(this_round, outcome)

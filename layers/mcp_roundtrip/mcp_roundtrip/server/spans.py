@@ -203,7 +203,7 @@ def _pass_span(tracer: Tracer, call: FeatureCall, run: Run) -> AbstractContextMa
         return tracer.span(name, kind, attributes)
     if run.is_task:
         attributes["mcp_roundtrip.task.id"] = str(call.context.request.id)
-        return tracer.span(name, kind, attributes, parent=first, links=[run.tasks.created_in, message])
+        return tracer.span(name, kind, attributes, parent=first, links=[run.task.created_in, message])
     get_current_span().add_link(span_context(first))
     if _has_parent(call):
         return tracer.span(name, kind, attributes, links=[first])

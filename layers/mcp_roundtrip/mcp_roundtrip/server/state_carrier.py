@@ -54,14 +54,14 @@ def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
         raise invalid_state(call, rejected) from None
 
 
-def save(this_round: Round, asked: NeedsInput) -> str | Reply:
+def save(this_round: Round, outcome: NeedsInput) -> str | Reply:
     """Return the state of the next round, or the reply that says why there is none."""
     call, opened = this_round.call, this_round.opened
     first_issued_at = None if opened is None else opened.first_issued_at
     try:
-        state = _seal(this_round, asked.journal.to_json(), this_round.number, first_issued_at)
+        state = _seal(this_round, outcome.journal.to_json(), this_round.number, first_issued_at)
     except (StateRejected, StateTooLarge) as error:
-        return this_round.error_reply(unsealed_state_error(call, error, asked.requests, asked.journal))
+        return this_round.error_reply(unsealed_state_error(call, error, outcome.requests, outcome.journal))
     if isinstance(state, str) and len(state) > LARGE_STATE:
         call.record("state_large", characters=len(state))
     return state

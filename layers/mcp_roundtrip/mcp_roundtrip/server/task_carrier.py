@@ -29,7 +29,7 @@ from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_members
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller
+from mcp_roundtrip.tasks.parked import PARKED, ParkedCaller
 from mcp_roundtrip.tasks.related_items import Flow, TaskCall
 
 _ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
@@ -55,6 +55,7 @@ def parked_caller(call: FeatureCall) -> ParkedCaller:
     identity = replace(call.binding, principal=principal or _ANONYMOUS).identity()
     assert identity is not None
     if (dialect := call.context.ports.tasks().dialect) != "extension":
+        # Another call: its client could not read the task that a call of the extension becomes.
         identity = canonical_json([identity, dialect]).decode()
     if principal is not None:
         return ParkedCaller(principal, principal, identity)
@@ -132,7 +133,7 @@ def _size(value: Any) -> int:
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
     """Log the limit, and return the error, which names the steps that have run in vain."""
     call.record("task_limit_reached", limit=error.limit)
-    is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
+    is_stored = run.task.recorder is not None  # a parked call keeps its steps
     again = "make this call again" if call.params.request_state is None else "send this request again"
     text = (
         f"The caller has as many open tasks and waiting calls as the server allows: {error.limit}. "
@@ -159,7 +160,7 @@ def flow_of(this_round: Round) -> Flow | None:
 def is_parked(stored: Task) -> bool:
     """Return whether a flow continues as a parked call. One that has become a task ends with its result."""
     has_become_task = isinstance(stored.result, Mapping) and stored.result.get("resultType") == "task"
-    return stored.dialect == DIALECT and not has_become_task
+    return stored.dialect == PARKED and not has_become_task
 
 
 def reply_again(this_round: Round, task: Task) -> Reply:

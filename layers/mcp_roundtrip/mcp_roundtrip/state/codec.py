@@ -75,28 +75,25 @@ class RequestStateCodec(Struct, frozen=True):
         decrypt it. A token can be opened any number of times: single use needs a store.
         """
         with jws.denied_by_default():
-            return self._open(binding, token)
-
-    def _open(self, binding: Binding, token: object) -> OpenState:
-        now, epochs = self.clock(), self.epochs
-        signed = presented = jws.to_ascii(token, self.limits.max_presented)
-        if epochs is not None:
-            signed = jwe.decrypt(presented, STATE_TYP, lambda kid: epochs.find(kid, now))
-        content, key = jws.verify(
-            signed,
-            STATE_TYP,
-            lambda members: self.trusted_keys.find(
-                members,
-                issuer=binding.issuer,
-                audience=binding.audience,
-                now=now,
-                skew_s=self.limits.skew_s,
-            ),
-        )
-        state = claims.check(content, binding, now=now, limits=self.limits)
-        if content["exp"] > key.expires_at:
-            raise StateRejected("outlives_certificate")
-        return state
+            now, epochs = self.clock(), self.epochs
+            signed = presented = jws.to_ascii(token, self.limits.max_presented)
+            if epochs is not None:
+                signed = jwe.decrypt(presented, STATE_TYP, lambda kid: epochs.find(kid, now))
+            content, key = jws.verify(
+                signed,
+                STATE_TYP,
+                lambda members: self.trusted_keys.find(
+                    members,
+                    issuer=binding.issuer,
+                    audience=binding.audience,
+                    now=now,
+                    skew_s=self.limits.skew_s,
+                ),
+            )
+            state = claims.check(content, binding, now=now, limits=self.limits)
+            if content["exp"] > key.expires_at:
+                raise StateRejected("outlives_certificate")
+            return state
 
 
 # -- links --------------------------------------------------------------------------------------------------

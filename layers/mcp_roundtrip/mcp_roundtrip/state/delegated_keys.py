@@ -59,7 +59,7 @@ def issue(
     }
     try:
         return jws.mint(root, CERTIFICATE_TYP, claims, max_length=MAX_CERTIFICATE_LENGTH)
-    except StateTooLarge:
+    except StateTooLarge:  # a long issuer or audience
         raise KeyServiceError("certificate_too_long") from None
 
 

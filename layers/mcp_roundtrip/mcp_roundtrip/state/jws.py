@@ -288,7 +288,7 @@ def denied_by_default() -> Iterator[None]:
     """Refuse the token that is opened in the block after any error: no token may cause a server error."""
     try:
         yield
-    except (StateRejected, KeyServiceError):
+    except (StateRejected, KeyServiceError):  # which says nothing about the token
         raise
     except Exception as error:
         raise StateRejected(f"unexpected_{type(error).__name__}") from None

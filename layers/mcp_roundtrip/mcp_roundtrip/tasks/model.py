@@ -54,9 +54,6 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-TERMINAL: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
-
-
 class WorkState(StrEnum):
     """Whether a worker can claim the task.
 
@@ -171,7 +168,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_terminal(self) -> bool:
-        return self.status in TERMINAL
+        return self.status in (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
 
     @property
     def as_created(self) -> Task:

@@ -45,7 +45,7 @@ from mcp_roundtrip.tasks.related_items import (
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store import Change, Update
 
-DIALECT: Final = "parked"
+PARKED: Final = "parked"
 
 TTL_MS: Final = 3_600_000
 """The time for which a parked call waits."""
@@ -91,13 +91,13 @@ class ParkedCalls(Struct, frozen=True):
 
     @classmethod
     def of(cls, tasks: Tasks, declared: Mapping[str, Any] = MappingProxyType({})) -> ParkedCalls:
-        return cls(replace(tasks, dialect=DIALECT), declared)
+        return cls(replace(tasks, dialect=PARKED), declared)
 
     def find(self, caller: ParkedCaller) -> Task | None:
         """Return the task of the caller's call; None if there is none to continue."""
         if caller.code is None:
             return self.load(self._named(caller))
-        return self.load(task_partition_key(DIALECT, caller.binding, caller.code))
+        return self.load(task_partition_key(PARKED, caller.binding, caller.code))
 
     def _named(self, caller: ParkedCaller) -> str | None:
         return None if caller.index_key is None else named_task(self.tasks.store, caller.index_key)
