@@ -14,6 +14,7 @@ from typing import Any, Final
 import jsonschema_rs
 
 from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, resolve
 from mcp_roundtrip_testing.played_call import choices_of
 from mcp_roundtrip_tools.call.errors import usage_error
 from mcp_roundtrip_tools.template.nearest import hint
@@ -107,7 +108,7 @@ class Field:
         if not (text if is_text else text.strip()):
             return self._without_text(can_be_empty=is_text and not self.schema.get("minLength"))
         schema = {name: each for name, each in self.schema.items() if name != "$ref"}
-        validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+        validator = _validator(schema)
         values = [text] if is_text else [*self._readings(text.strip())]
         found = [value for value in values if validator.is_valid(value)]
         if not found:
@@ -135,7 +136,7 @@ class Field:
                 yield parse_json(entered)
             yield entered
 
-    def _check(self, validator: jsonschema_rs.Draft202012Validator, value: Any) -> None:
+    def _check(self, validator: jsonschema_rs.Validator, value: Any) -> None:
         """Raise ValueError for a value that is refused, unless by alternatives: the server explains them."""
         try:
             validator.validate(value)
@@ -154,32 +155,40 @@ class Field:
 
 def fields_of(schema: Any) -> tuple[Field, ...]:
     """Return the fields of an object's schema. A schema that is none describes no field."""
-    if not jsonschema_rs.meta.is_valid(schema):
-        names = schema.get("properties")
-        return tuple(
-            Field(name, {"anyOf": [{}]}, False) for name in (names if isinstance(names, dict) else ())
-        )
-    required, definitions = schema.get("required", ()), schema.get("$defs", {})
-    members = schema.get("properties", {})
-    return tuple(
-        Field(name, _resolved(each, definitions), name in required) for name, each in members.items()
-    )
+    # The meta-schema of another dialect would be fetched.
+    if dialect_of(schema) not in DIALECTS or not jsonschema_rs.meta.is_valid(schema):
+        names, unknown = schema.get("properties"), {"$schema": dialect_of(schema), "anyOf": [{}]}
+        return tuple(Field(name, unknown, False) for name in (names if isinstance(names, dict) else ()))
+    shared = {name: schema[name] for name in ("$schema", "$defs", "definitions") if name in schema}
+    required, members = schema.get("required", ()), schema.get("properties", {})
+    return tuple(Field(name, _resolved(each, shared), name in required) for name, each in members.items())
 
 
-def _resolved(schema: Any, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with the definitions; it, its alternatives and its items are no references."""
-    found, own = _inlined(schema, definitions), {"$defs": definitions} if definitions else {}
+def _validator(schema: dict[str, Any]) -> jsonschema_rs.Validator:
+    """Return the validator of the dialect of a schema, 2020-12 by default (basic/index "Schema Dialect").
+
+    It fetches nothing. Raises ValueError for another dialect, and for a `$ref` to another document.
+    """
+    try:
+        return jsonschema_rs.validator_for(schema, validate_formats=True, offline=True)
+    except jsonschema_rs.ValidationError as error:
+        raise ValueError(f"cannot be checked: {error.message}") from None
+
+
+def _resolved(schema: Any, shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with dialect and definitions; it, its alternatives and items are no references."""
+    found = _inlined(schema, shared)
     if "anyOf" in found:
-        found = {**found, "anyOf": [_inlined(each, definitions) for each in found["anyOf"]]}
+        found = {**found, "anyOf": [_inlined(each, shared) for each in found["anyOf"]]}
     if isinstance(found.get("items"), dict):
-        found = {**found, "items": {**_inlined(found["items"], definitions), **own}}
-    return {**found, **own}
+        found = {**found, "items": {**_inlined(found["items"], shared), **shared}}
+    return {**found, **shared}
 
 
-def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+def _inlined(schema: Any, shared: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(schema, dict):
         return {}
-    found = definitions.get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
+    found = resolve(shared, schema.get("$ref"))
     return {**found, **schema} if isinstance(found, dict) else schema
 
 

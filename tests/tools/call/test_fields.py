@@ -3,6 +3,7 @@
 import pytest
 
 from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of, split_words
+from support.scripted_server import scripted
 
 CITIES = {
     "oneOf": [{"const": "h1", "title": "Hyderabad, India"}, {"const": "h2", "title": "Hyderabad, Sindh"}]
@@ -108,6 +109,33 @@ def test_a_schema_may_refer_to_definitions_at_every_depth(schema, text, value):
     assert field.read(text) == value
     with pytest.raises(ValueError, match=r"does not fit|number from 1"):
         field.read(text.replace("small", "huge").replace("large", "huge"))
+
+
+@pytest.mark.parametrize(
+    ("draft", "schema", "text", "value"),
+    [
+        ("draft-04", {"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "2", 2),
+        ("draft-07", {"type": "array", "items": [{"type": "integer"}, {}]}, '[1, "x"]', [1, "x"]),
+        ("draft-07", {"type": "array", "items": {"$ref": "#/definitions/Size"}}, "2,1", ["l", "s"]),
+    ],
+)
+def test_a_schema_has_the_dialect_that_it_declares(draft, schema, text, value):
+    declared = {
+        "$schema": f"http://json-schema.org/{draft}/schema#",
+        "definitions": {"Size": {"enum": ["s", "l"]}},
+    }
+    [field] = fields_of({**declared, "properties": {"name": schema}})
+    assert field.read(text) == value
+
+
+def test_no_document_of_the_network_is_fetched():
+    with scripted() as server:
+        other = f"{server.url}/schema.json"
+        for foreign in ({"$schema": other}, {"properties": {"name": {"not": {"$ref": other}}}}):
+            [field] = fields_of({"properties": {"name": {}}, **foreign})
+            with pytest.raises(ValueError, match=f"cannot be checked: .*{other}"):
+                field.read("x")
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
