@@ -11,9 +11,9 @@ import httpx2
 import mcp_types as types
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from mcp_roundtrip.protocol.constants import TOOLS_CALL
+from mcp_roundtrip.protocol.constants import TASKS_GET, TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
 from mcp_roundtrip_tools.client.connection import Connection, Result
@@ -121,11 +121,17 @@ class LocalSignIn(httpx2.Auth):
 
 T = TypeVar("T")
 
-_SHAPES: Final[dict[str, type[BaseModel] | None]] = {
-    "task": None,
-    "input_required": types.InputRequiredResult,
-}
-"""The results of tools/call; the official client does not know the extension for tasks."""
+
+class _Task(BaseModel):
+    """What is read of a task. The official client does not know the extension for tasks."""
+
+    task_id: str = Field(alias="taskId")
+    status: str
+    input_requests: types.InputRequests | None = Field(None, alias="inputRequests")
+
+
+_SHAPES: Final[dict[str, type[BaseModel]]] = {"task": _Task, "input_required": types.InputRequiredResult}
+"""The results of tools/call, by their types."""
 
 
 class McpServer(Connection):
@@ -143,8 +149,9 @@ class McpServer(Connection):
     def request(self, method: str, params: Mapping[str, Any]) -> Result:
         """Send a request and return its result. Raises CallFailed."""
         result = super().request(method, params)
-        shape = _SHAPES.get(str(result.get("resultType")), types.CallToolResult)
-        if method == TOOLS_CALL and shape is not None:
+        if method in (TOOLS_CALL, TASKS_GET):
+            kind = str(result.get("resultType"))
+            shape = _Task if method == TASKS_GET else _SHAPES.get(kind, types.CallToolResult)
             try:
                 shape.model_validate(result)
             except ValidationError as error:

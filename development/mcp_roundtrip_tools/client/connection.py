@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, NotRequired, Self, TypeVar
 
 import httpx2
 import mcp_types as types
@@ -15,7 +15,8 @@ from mcp.client.extension import advertise
 from mcp.client.session import ClientSession, LoggingFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import ProgressFnT
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip_tools.client.http import TIMEOUT_S, unreachable
@@ -24,7 +25,15 @@ T = TypeVar("T")
 
 Result = Mapping[str, Any]
 
-_OBJECT: Final[TypeAdapter[Any]] = TypeAdapter(dict[str, Any])
+
+@with_config(extra="allow")
+class _Result(TypedDict):
+    """A result of MCP or of its extension for tasks. Another type is not valid (basic/index "ResultType")."""
+
+    resultType: NotRequired[Literal["complete", "input_required", "task"]]
+
+
+_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(_Result)
 
 
 async def _unused(*given: Any) -> Any:
@@ -89,7 +98,7 @@ class Connection:
         """
         kind = _TaskRequest if method.startswith("tasks/") else _Request
         request, on_progress = kind(method=method, params=dict(params)), self._on_progress
-        return self.run(lambda session: session.send_request(request, _OBJECT, progress_callback=on_progress))
+        return self.run(lambda session: session.send_request(request, _RESULT, progress_callback=on_progress))
 
     def tools(self) -> dict[str, Result]:
         """Return the tools by name. Raises as `request` does."""

@@ -29,10 +29,17 @@ def run(*replies: Reply) -> tuple[int, list[str]]:
         return call(f"{server.url}/mcp")
 
 
+TASK = {"resultType": "task", "taskId": "t1"}
+POLLED = {"taskId": "t1", "status": "input_required", "inputRequests": {"key": "?"}}
+
 MALFORMED: dict[str, list[Reply]] = {
     "bytes": [message(1, result=LISTED), respond(200, b"\xff", Content_Type="application/json")],
     "deep": [message(1, result=LISTED), respond(200, b"[" * 100_000, Content_Type="application/json")],
     "content": [message(1, result=LISTED), message(2, result={"resultType": "complete", "content": ["a"]})],
+    "a type": [message(1, result=LISTED), message(2, result={"resultType": "other", "content": []})],
+    "no task id": [message(1, result=LISTED), message(2, result={"resultType": "task"})],
+    "no status": [message(1, result=LISTED), message(2, result=TASK), message(3, result=TASK)],
+    "a question": [message(1, result=LISTED), message(2, result=TASK), message(3, result=POLLED)],
     "no list": [message(1, result=None)],
     "a cursor": [message(1, result={**LISTED, "nextCursor": 1})],
 }
@@ -42,7 +49,7 @@ MALFORMED: dict[str, list[Reply]] = {
 def test_a_malformed_result_ends_with_one_line(replies):
     status, shown = run(*replies)
     assert status == 1
-    assert [line.partition(":")[0] for line in shown] == ["error"]
+    assert [line.partition(":")[0] for line in shown if not line.startswith("Task t1.")] == ["error"]
 
 
 @pytest.mark.parametrize(
