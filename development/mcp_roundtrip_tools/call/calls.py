@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ class Caller:
             return self._leave(task_id)
 
     def _poll(self, task_id: str) -> Result:
-        shown, answered = "", ""
+        shown, answered = "", dict[str, Any]()
         while True:
             task = self.server.request(TASKS_GET, {"taskId": task_id})
             status = task["status"]
@@ -75,10 +74,10 @@ class Caller:
                 shown = line
             if status in ENDED:
                 return _result_of(task)
-            requests = task.get("inputRequests") or {}
-            # Until a worker has taken the answers, polls show the same questions.
-            if requests and json.dumps(requests) != answered:
-                answered = json.dumps(requests)
+            # Until a worker has taken the answers, polls show the same questions, also beside new ones.
+            asked = task.get("inputRequests") or {}
+            if requests := {key: each for key, each in asked.items() if answered.get(key) != each}:
+                answered |= requests
                 responses = self.questions.answer(requests)
                 self.server.request(TASKS_UPDATE, {"taskId": task_id, "inputResponses": responses})
             else:

@@ -1,7 +1,7 @@
 """`make call` follows a task: its status, its questions, its end, and Ctrl+C."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import pytest
@@ -36,12 +36,12 @@ class ScriptedServer:
         return TASK if method == "tools/call" else {}
 
 
-def follow(server: ScriptedServer, entered: str = "") -> tuple[Mapping[str, Any], str]:
+def follow(
+    server: ScriptedServer, entered: str = "", sleep: Callable[[float], None] = lambda seconds: None
+) -> tuple[Mapping[str, Any], str]:
     shown = io.StringIO()
     terminal = Terminal(io.StringIO(entered), shown, is_interactive=True)
-    caller = Caller(
-        cast("McpServer", server), Questions("make", terminal, GivenAnswers()), terminal, lambda seconds: None
-    )
+    caller = Caller(cast("McpServer", server), Questions("make", terminal, GivenAnswers()), terminal, sleep)
     return caller.call({"name": "make"}, {}), shown.getvalue()
 
 
@@ -57,6 +57,22 @@ def test_status_and_progress_are_shown_once_and_questions_are_asked_once():
     ] * 2
     accepted = {"keep": {"action": "accept", "content": {}}}
     assert server.sent[1:] == [("tasks/update", {"taskId": "t1", "inputResponses": accepted})]
+
+
+def test_a_question_that_was_answered_is_not_asked_again_beside_a_later_one():
+    polls = [{"status": "input_required", "inputRequests": dict.fromkeys(keys, KEEP)} for keys in ("a", "ab")]
+    server = ScriptedServer(*polls, *polls, {"status": "completed", "result": {}})
+    _, shown = follow(server)
+    assert [[*params["inputResponses"]] for _, params in server.sent[1:]] == [["a"], ["b"]]
+    assert [shown.count(f"make asks {key}") for key in "ab"] == [1, 1]
+
+
+@pytest.mark.parametrize(("interval_ms", "pause_s"), [(2_500, 2.5), (0, 0.1), (9_000_000, 60), (None, 1)])
+def test_a_task_is_polled_at_its_own_interval_within_bounds(interval_ms, pause_s):
+    working = {"status": "working", "pollIntervalMs": interval_ms}
+    pauses = list[float]()
+    follow(ScriptedServer(working, {"status": "completed", "result": {}}), sleep=pauses.append)
+    assert pauses == [pause_s]
 
 
 @pytest.mark.parametrize(
