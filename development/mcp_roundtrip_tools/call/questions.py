@@ -125,8 +125,12 @@ class Questions:
     def _ask_form(self, params: Mapping[str, Any]) -> Response:
         self._terminal.show_indented(params.get("message") or "")
         fields = fields_of(params["requestedSchema"])
-        content = ask_fields(self._terminal, fields, is_single=[each.name for each in fields] == ["value"])
-        return {"action": "accept", "content": content}
+        is_single = [each.name for each in fields] == ["value"]
+        while True:
+            content = ask_fields(self._terminal, fields, is_single=is_single)
+            # The user may want to change a field above the last one (client/elicitation).
+            if len(fields) < 2 or ask_line(self._terminal, "  Send? [Y/n] > ").strip().lower() not in NO:
+                return {"action": "accept", "content": content}
 
     def _ask_to_open(self, params: Mapping[str, Any]) -> Response:
         self._terminal.show_indented(params.get("message") or "")
