@@ -18,6 +18,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports
@@ -168,7 +169,7 @@ class World:
         call = replace(CALL, name="provision", arguments={})
         self.pk = self.tasks.create(
             call,
-            None,
+            Owner(None, None, "flow"),
             Journal("flow"),
             worker="w",
             capabilities={"elicitation": {}},

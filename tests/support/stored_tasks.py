@@ -9,6 +9,7 @@ from msgspec import structs
 
 from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE, AnswerState, QuestionLinks, link_to_item, new_token
@@ -81,9 +82,11 @@ class StoredTasks:
     def now_ms(self) -> int:
         return int(self.clock() * 1000)
 
-    def create(self, call: TaskCall = CALL, journal: Journal = JOURNAL, **options: Any) -> Task:
+    def create(
+        self, call: TaskCall = CALL, journal: Journal = JOURNAL, session: str | None = None, **options: Any
+    ) -> Task:
         options = {"worker": "worker:1", "capabilities": {}, "ttl_ms": TTL_MS, **options}
-        return self.tasks.create(call, self.principal, journal, **options)
+        return self.tasks.create(call, Owner(self.principal, session, journal.flow_id), journal, **options)
 
     def get(self, task: Task) -> Any:
         return self.tasks.get(self.principal, task.task_id)

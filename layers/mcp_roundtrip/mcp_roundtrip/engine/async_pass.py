@@ -239,10 +239,7 @@ _loop_in_use: Final = Lock()
 
 
 def _run(work: Coroutine[Any, Any, T], context: Context) -> T:
-    """Run a coroutine on the event loop of the process, or on its own one while another thread runs that.
-
-    Raises UsageError in a thread whose event loop runs: that of an `async def` test.
-    """
+    """Run a coroutine on the event loop of the process, or on its own one while another thread runs that."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -202,10 +202,7 @@ class ConsentedUrl(Struct):
 def poll(
     run: Run, urls: Mapping[str, ConsentedUrl], check_ms: float
 ) -> Generator[Poll, bool | None, list[str]]:
-    """Return the keys of the URLs that were completed; the others are asked for again, or left to a task.
-
-    The first check found none, and took `check_ms`.
-    """
+    """Return the keys of the URLs that were completed; the others are asked for again, or left to a task."""
     polled = {
         key: url.elicitation for key, url in urls.items() if url.elicitation.poll_interval_ms is not None
     }

@@ -93,10 +93,7 @@ _REFUSED: Final = "\n\nThe previous answer was not accepted. "
 
 # Not an ABC, because its subclasses are Structs, which have another metaclass. mypy finds a missing method.
 class Question(Generic[T]):
-    """A server-to-client request with a key of the author's choice and, optionally, a default.
-
-    The default is UNSET if none was given: None may be one.
-    """
+    """A server-to-client request with a key and, optionally, a default. UNSET is none: None may be one."""
 
     key: str
     default: T | UnsetType

@@ -185,11 +185,8 @@ class WorkerInvocation(Struct, frozen=True):
 
 
 def _is_moved(record: Mapping[str, Any], queue: str | None) -> bool:
-    """Return whether an operator moved a message from the dead-letter queue to the queue of any worker.
-
-    `queue`: the URL of the queue to which it was sent; None in Lambda's messages.
-    """
-    if DEAD_LETTER_ATTRIBUTE in (record.get("messageAttributes") or {}):
+    """Return whether an operator moved a message from the dead-letter queue to the queue of any worker."""
+    if DEAD_LETTER_ATTRIBUTE in (record.get("messageAttributes") or {}):  # Lambda's messages name no queue
         return True
     arn = record.get("eventSourceARN")
     return bool(queue and arn) and str(queue).rpartition("/")[2] != str(arn).rpartition(":")[2]

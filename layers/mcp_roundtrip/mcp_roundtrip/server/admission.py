@@ -70,10 +70,7 @@ AnyScoped = TypeVar("AnyScoped", bound=Scoped)
 def admit(
     request: HttpRequest, ports: Ports, invocation: Invocation, options: ServerOptions
 ) -> RequestContext | Notification | InvalidRequest:
-    """Run the checks that need nothing but the deployment's configuration.
-
-    Raises ProtocolError, Unauthorized or IssuerUnavailable for a request whose body was not read.
-    """
+    """Run the checks 1 to 6. The first five raise ProtocolError, Unauthorized or IssuerUnavailable."""
     origin = request.headers.get("origin")
     if origin is not None and origin not in ports.settings.allowed_origins:
         raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)

@@ -180,10 +180,7 @@ def _askable(capabilities: Iterable[str]) -> str:
 
 
 def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
-    """Return the error that quotes the questions, or names the capabilities, which the client lacks.
-
-    It is a text for the model: no client of the versions without rounds knows the code -32021.
-    """
+    """Return a text for the model about what the client lacks: this client does not know the code -32021."""
     lacking = [*dotted_capabilities(error.required)]
     if error.lost:
         return too_late_error(call, lacking)

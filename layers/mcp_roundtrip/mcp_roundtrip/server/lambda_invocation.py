@@ -74,10 +74,7 @@ _NOT_FORWARDED: Final = Forwarded()
 
 
 class Operation:
-    """An operation without audit records; `server.auditing` has the other.
-
-    The arguments are `Any`, because the modules of their types import this one.
-    """
+    """An operation without audit records (see `server.auditing`). `Any`: their modules import this one."""
 
     def tag(self, **fields: Any) -> None: ...
     def note_request(self, context: Any, *, is_admitted: bool = True) -> None: ...
@@ -89,7 +86,7 @@ class Operation:
 
 
 class Spans(Struct, frozen=True):
-    """The spans of an invocation without traces; `server.spans` has the others. `Any`: see `Operation`."""
+    """The spans of an invocation without traces (see `server.spans`). `Any`: see `Operation`."""
 
     def message(self, handler: Callable[[Any], Any], context: Any) -> Any:
         return handler(context)

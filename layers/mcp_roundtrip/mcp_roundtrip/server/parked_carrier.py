@@ -97,13 +97,10 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
     # -- resume -------------------------------------------------------------------------------------
 
     def resume_repeated(self) -> Reply | None:
-        """Return the reply of the parked call that this call repeats; None if there is none.
-
-        A code that finds no call is an error: the call that it named may have run before.
-        """
+        """Return the reply of the parked call that this call repeats; None if there is none."""
         task = self._calls.find(self._caller)
         if task is None:
-            return self._refuse_code()
+            return self._refuse_code()  # the call that a code named may have run before
         if responses := self.call.params.model_responses:
             self.call.context.invocation.operation.begin(self.call, task.flow_id)
             try:
@@ -136,10 +133,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         return reply or question_results.ended(self._idle_round())
 
     def resume_flow(self, this_round: Round) -> Reply | None:
-        """Return the reply of the task or the parked call as which a flow continues; None if there is none.
-
-        The client has sent a state of the flow again. The answers of the request do not count.
-        """
+        """Return the reply of the task or parked call as which a flow continues; None if there is none."""
         flow = flow_of(this_round)
         assert flow is not None
         self.call.context.tag(flow=flow.id)

@@ -196,10 +196,7 @@ def wait(this_round: Round, parked: Task, *, waits_for_url: bool = False) -> Rep
 
 
 def stored_result(this_round: Round, parked: Task) -> Reply:
-    """Build the reply with the result of a call that has ended. `parked` has a large result, too.
-
-    Raises MissingClientCapability if the result is a task, and the client does not declare tasks now.
-    """
+    """Build the reply with the result of a call that has ended. `parked` has a large result, too."""
     if parked.error is not None:
         error = ProtocolError(parked.error["code"], parked.error["message"], parked.error.get("data"))
         return this_round.reply(error, None)

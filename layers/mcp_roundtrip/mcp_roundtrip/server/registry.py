@@ -38,10 +38,7 @@ H = TypeVar("H", bound="Hook")
 
 
 class Registry:
-    """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
-
-    `channels` and `lenient_arguments` are the defaults for tools. Raises DefinitionError.
-    """
+    """Holds tools, prompts and resources in the order of their registration, which lists keep."""
 
     def __init__(
         self,

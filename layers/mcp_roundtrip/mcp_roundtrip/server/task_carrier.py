@@ -76,11 +76,14 @@ def task_call_of(call: FeatureCall) -> TaskCall:
     )
 
 
+def _owner(call: FeatureCall, flow_id: str) -> Owner:
+    return Owner(caller_binding(call.context.principal), session_caller(call), flow_id)
+
+
 def require_room(call: FeatureCall, run: Run) -> None:
     """Raise ProtocolError if no task can be created for the call now."""
-    principal, flow_id = caller_binding(call.context.principal), run.history.journal.flow_id
     try:
-        call.context.ports.tasks().limit.check(Owner(principal, session_caller(call), flow_id))
+        call.context.ports.tasks().limit.check(_owner(call, run.history.journal.flow_id))
     except TooManyOpenTasks as error:
         raise _too_many_open_tasks(call, run, error) from None
 
@@ -179,10 +182,7 @@ def reply_again(this_round: Round, task: Task) -> Reply:
 
 
 def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
-    """Store a task that continues the call, or the `parked` one, and build the CreateTaskResult.
-
-    Raises FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
-    """
+    """Store a task that continues the call, or the `parked` one. Raises as `Tasks.create`, and StoreError."""
     call, ports = this_round.call, this_round.call.context.ports
     capabilities = call.context.request.meta.capabilities
     if (size := _size(capabilities)) > MAX_CAPABILITIES:
@@ -190,14 +190,13 @@ def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None
     new = partial(
         ports.tasks().create,
         task_call_of(call),
-        caller_binding(call.context.principal),
+        _owner(call, journal.flow_id),
         journal,
         worker=ports.settings.worker_address(),
         capabilities=capabilities,
         ttl_ms=ttl_ms,
         flow=flow_of(this_round),
         continued=parked,
-        session=session_caller(call),
     )
     task: Task = call.context.invocation.spans.create_task(call, journal, new)
     return _reply(this_round, task, "task")

@@ -72,17 +72,13 @@ class Certificate(Struct, frozen=True):
 
 
 class TrustedKeys:
-    """The keys that may sign a state: root keys, and keys that a root key has certified.
-
-    The signature of a certificate is verified once. The root key, the times, the parties and the revocations
-    are checked each time.
-    """
+    """The keys that may sign a state: root keys, and keys that a root key has certified."""
 
     def __init__(self, roots: PublicKeys, revoked: Collection[str] = ()) -> None:
         """Trust `roots` and the keys that they certify. `revoked`: the `jti` of certificates."""
         self._by_kid = jws.key_finder(roots)
         self._revoked = frozenset(revoked)
-        self._read = lru_cache(_MAX_CACHED)(self._verify)
+        self._read = lru_cache(_MAX_CACHED)(self._verify)  # `find` makes the checks that depend on the time
 
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
@@ -164,16 +160,13 @@ class Delegation(Struct):
     _renew_at: float = 0.0
 
     def signer(self) -> Signer:
-        """Return a key whose certificate outlasts any token signed now. Raises KeyServiceError.
-
-        It is renewed early. If that fails, the old key is used as long as possible.
-        """
+        """Return a key whose certificate outlasts any token signed now. Raises KeyServiceError."""
         now = self.clock()
         certified = self._certified
         if certified is None or not self._is_usable(certified, now):
             return self._renew(now)
         if now >= self._renew_at:
-            with suppress(KeyServiceError):
+            with suppress(KeyServiceError):  # the old key is used as long as possible
                 return self.renewals.attempt(lambda: self._renew(now))
         return certified
 

@@ -148,11 +148,7 @@ class EpochKeys(Struct):
         return key
 
     def find(self, kid: str, now: float) -> ContentKey:
-        """Return the key with an unverified `kid`.
-
-        Raises StateRejected, without calling the key service, if no valid token can have this id, and
-        KeyServiceError if the key cannot be derived.
-        """
+        """Return the key of an unverified `kid`. Raises KeyServiceError, and StateRejected without a call."""
         self._discard_expired(now)
         match = _KID.fullmatch(kid)
         if match is None:

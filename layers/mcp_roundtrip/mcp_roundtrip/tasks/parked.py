@@ -118,9 +118,8 @@ class ParkedCalls(Struct, frozen=True):
     ) -> Task:
         """Park a call and return its task, or the task of a request of this call that was parked first.
 
-        `requests` are InputRequest objects by key; without any, the call was out of time. `flow`: the client
-        has a state of the call. Raises FlowIsStored, TooManyOpenTasks, and ItemTooLarge for the arguments or
-        an entry.
+        `requests` are InputRequest objects by key; without any, the call was out of time. Raises
+        FlowIsStored, TooManyOpenTasks, and ItemTooLarge for the arguments or an entry.
         """
         task = self._new(caller, journal, requests, channel, flow=flow)
         try:

@@ -95,10 +95,7 @@ class QuestionLinks(Struct, frozen=True):
         return LinkedQuestions("unknown") if link is None else self._questions(link)
 
     def answer(self, found: LinkedQuestions, responses: Mapping[str, Any]) -> AnswerState:
-        """Store the responses (ElicitResult objects by wire key) to all questions that were found, or none.
-
-        Of concurrent calls, the first one counts. Raises ItemTooLarge for a response.
-        """
+        """Store the responses (ElicitResult objects by wire key) to all questions found, or none."""
         if found.state not in ("open", "answered") or found.task is None:
             return "ended" if found.state == "open" else found.state
         if not found.requests.keys() <= responses.keys():

@@ -68,7 +68,7 @@ class Tasks(Watchdog, frozen=True):
     def create(
         self,
         call: TaskCall,
-        principal: str | None,
+        owner: Owner,
         journal: Journal,
         *,
         worker: str,
@@ -77,20 +77,18 @@ class Tasks(Watchdog, frozen=True):
         flow: Flow | None = None,
         continued: Task | None = None,
         created_in: str | None = None,
-        session: str | None = None,
     ) -> Task:
         """Write a task and dispatch its worker.
 
         `flow`: the client has a state of the call. `continued`: the parked call that becomes the task, which
         a pass that crashed may have written already. `created_in`: the current span context, if traced.
-        `session`: see `Owner`.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises FlowIsStored, TooManyOpenTasks, and ItemTooLarge for the call or an entry.
         """
         task_id = None if continued is None else task_id_of(continued)
         new = self.new_task(
-            principal, ttl_ms, worker=worker, flow_id=journal.flow_id, task_id=task_id, flow=flow
+            owner.principal, ttl_ms, worker=worker, flow_id=journal.flow_id, task_id=task_id, flow=flow
         )
         task = replace(
             new,
@@ -99,7 +97,6 @@ class Tasks(Watchdog, frozen=True):
             trace=journal.trace,
             created_in=created_in,
         )
-        owner = Owner(principal, session, journal.flow_id)
         if continued is None:
             self._create_first(owner, task, call, journal, flow)
         else:

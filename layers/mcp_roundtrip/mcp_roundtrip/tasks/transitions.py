@@ -45,10 +45,7 @@ LEASE_ATTRIBUTES: Final = ("lo", "lu", "lr")
 
 
 def claim(*, owner: str, delivery: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
-    """Acquire the lease of a task that is ready or due, or whose lease has expired.
-
-    `delivery` is the id of the invocation or message, by which a later delivery of the same one knows it.
-    """
+    """Acquire the lease of a task that is ready or due, or whose lease has expired."""
     return Change(
         all_of(IS_OPEN, Above("dead", now_ms), Below("att", max_attempts), _is_claimable(now_ms)),
         set={"rn": WorkState.LEASED.value, "lo": owner, "lu": until_ms, "lr": delivery},

@@ -54,10 +54,7 @@ class Dispatcher(Protocol):
         ...
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        """Have `Watchdog.wake` called with `pk` and `at_ms`, at that time (epoch milliseconds) or earlier.
-
-        A dispatcher without delays does nothing; the next poll dispatches.
-        """
+        """Have `wake` called at `at_ms` (epoch milliseconds) or earlier. Without delays, it does nothing."""
         ...
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
