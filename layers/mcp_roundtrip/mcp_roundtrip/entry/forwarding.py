@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import MsgspecError, Raw, Struct, ValidationError
@@ -140,7 +141,7 @@ def forward(
     owner: str,
     ports: Ports,
     invocation: Invocation,
-    log_fields: Mapping[str, Any] | None = None,
+    log_fields: Mapping[str, Any] = MappingProxyType({}),
     **feature: Any,
 ) -> HttpResponse:
     """Return the response of an owner. `feature`: what `Forwarded` has about a feature of the catalog.
@@ -156,10 +157,11 @@ def forward(
     except SettingsError:  # nothing was sent
         raise
     except Exception as error:
-        ports.observer.record_failure("forwarding_failed", error, owner=owner, **(log_fields or {}))
+        ports.observer.record_failure("forwarding_failed", error, owner=owner, **log_fields)
         if isinstance(error, ForwardingFailed):
             raise
         raise ForwardingFailed("unexpected") from error
+    ports.observer.record("request_forwarded", **log_fields, owner=owner)
     return HttpResponse(200, raw=raw)
 
 

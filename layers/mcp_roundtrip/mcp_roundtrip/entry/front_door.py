@@ -190,22 +190,20 @@ class FrontDoor:
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
-        context.invocation.spans.forwarded(context.request.method, entry.name)
-        log_fields = {"method": context.request.method, "feature": entry.name}
+        method = context.request.method
+        context.invocation.spans.forwarded(method, entry.name)
         try:
-            response = forward(
+            return forward(
                 entry.owner,
                 context.ports,
                 context.invocation,
-                log_fields,
+                {"method": method, "feature": entry.name},
                 catalog_digest=self.catalog.digests.get(entry.owner),
                 server_info=self.info,
                 hide_unauthorized=self._options.hide_unauthorized,
             )
         except ForwardingFailed:
             raise forwarding_failed(context.invocation) from None
-        context.ports.observer.record("request_forwarded", **log_fields, owner=entry.owner)
-        return response
 
     # -- requests for the paths of owners -----------------------------------------------------------
 
@@ -217,7 +215,7 @@ class FrontDoor:
         if owner is None:
             return None
         try:
-            response = forward(owner, ports, invocation)
+            return forward(owner, ports, invocation)
         except (ForwardingFailed, SettingsError) as error:
             unread = read_unread(request, ports)
             if isinstance(unread, ValidRequest):
@@ -229,8 +227,6 @@ class FrontDoor:
             status = None if request.method == "POST" else 500
             reply = Reply(forwarding_failed(invocation))
             return error_response(request_id, reply, request, ports, invocation, status)
-        ports.observer.record("request_forwarded", owner=owner)
-        return response
 
     def _owner_in_path(self, path: str, ports: Ports) -> str | None:
         """Return the owner that a path names; None for the front door's own paths. Raises a 404."""

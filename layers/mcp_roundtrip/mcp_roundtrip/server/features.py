@@ -43,11 +43,11 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
 
     @cached_property
     def skills(self) -> SkillMethods:
-        from mcp_roundtrip.server.skills import SkillMethods, read_manifests, serve_own_skill  # few have any
+        from mcp_roundtrip.server.skills import SkillMethods, read_manifests  # few have any
 
-        if (forward := self.forward) is not None:
-            return SkillMethods(self.catalog_skills, lambda skill, context, uri: forward(skill, context))
-        return SkillMethods(read_manifests(self.skill_folders), serve_own_skill)
+        if self.forward is not None:
+            return SkillMethods(self.catalog_skills, self.forward)
+        return SkillMethods(read_manifests(self.skill_folders))
 
     @property
     def has_skills(self) -> bool:

@@ -92,10 +92,6 @@ MAX_LIST_BYTES: Final = 2_000_000
 """Bytes of JSON in a page of `skills/list`, well below Lambda's limit of a response."""
 
 
-ServeSkill = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
-"""Serves a request, whose caller is authorized, for a URI of a skill. None: the skill has no such file."""
-
-
 class SkillEntry(TypedDict):
     """The Skill object of SEP-2640."""
 
@@ -168,10 +164,10 @@ def _entries(manifest: Path) -> list[SkillEntry]:
 
 
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
-    """The handlers of skills. `skills`: those of this server, or of a catalog, by the URI of SKILL.md."""
+    """The handlers of skills. `skills` are by the URI of SKILL.md. `forward`: see `Features`."""
 
     skills: Mapping[str, Listable]
-    serve: ServeSkill
+    forward: Callable[[Any, RequestContext], HttpResponse] | None = None
 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
@@ -189,7 +185,13 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         """Return the result with a file of a skill; None for another URI. Raises InsufficientScope."""
         uri = read_uri(context.params)
         skill = self._find(context, uri, unknown_resource(uri, context))
-        return None if skill is None else self.serve(skill, context, uri)
+        return None if skill is None else self._reply(skill, context, uri)
+
+    def _reply(self, skill: Any, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
+        """Return the reply for a URI of a skill; None if the skill has no such file."""
+        if self.forward is not None:
+            return self.forward(skill, context)
+        return serve_own_skill(skill, context, uri)
 
     def _page_size(self) -> int:
         """Return how many entries keep a page below the limit: an entry is never split."""
@@ -221,7 +223,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     def _serve(
         self, skill: Listable | None, context: RequestContext, uri: str, unknown: ProtocolError
     ) -> Reply | HttpResponse:
-        reply = None if skill is None else self.serve(skill, context, uri)
+        reply = None if skill is None else self._reply(skill, context, uri)
         if reply is None:
             raise unknown
         return reply
