@@ -26,7 +26,7 @@ ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3}
 COUNT = Change(Absent("n"), add={"n": 1})
 
 READY = {"pk": "p", "sk": "M", "st": "working", "rn": "R", "ver": 1, "att": 0, "dead": 10_000}
-CLAIM = claim(owner="me", delivery="request", until_ms=2_000, now_ms=1_000, max_attempts=5)
+CLAIM = claim(owner="me", delivery="request", until_ms=2_000, now_ms=1_000)
 
 
 def fails_with(reason):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.deployment.settings import ADOT_WRAPPER, DEFAULTS
-from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
+from mcp_roundtrip.tasks.transitions import MAX_ATTEMPTS
 from support.project import ROOT
 from support.transformed_template import (
     AUTH_MODES,

@@ -218,7 +218,7 @@ def test_a_wake_up_that_comes_after_the_poll_ends_while_the_worker_of_the_poll_r
     woken.poll(task_id)
     now_ms = round(woken.clock() * 1000)
     lease = {"owner": "worker", "delivery": "", "until_ms": now_ms + 60_000, "now_ms": now_ms}
-    claim = transitions.claim(**lease, max_attempts=10)
+    claim = transitions.claim(**lease)
     assert woken.store.update(woken.task(task_id).pk, TASK, claim) is not None
     queue.deliver()
     assert queue.messages == []

@@ -113,9 +113,7 @@ class StoredTasks:
 
     def claim(self, task: Task, owner: str = "w", lease_ms: int = 9) -> Item | None:
         now_ms = self.now_ms()
-        claim = transitions.claim(
-            owner=owner, delivery="d", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9
-        )
+        claim = transitions.claim(owner=owner, delivery="d", until_ms=now_ms + lease_ms, now_ms=now_ms)
         return self.update(task, claim)
 
     def complete(self, task: Task, result: str = "{}") -> None:

@@ -5,7 +5,6 @@ from mcp_roundtrip.tasks.model import RETENTION_MS, Status, Task, WorkState
 NOW = 1_795_000_000_000
 LEASE_MS = 1_000
 TTL_MS = 60_000
-MAX_ATTEMPTS = 2
 
 NEW = Task(
     pk="principal#task",
@@ -27,9 +26,6 @@ NEW = Task(
     dispatch_count=0,
     dialect="extension",
 )
-
-CLAIM = {"delivery": "request", "max_attempts": MAX_ATTEMPTS}
-"""Arguments of every `claim`."""
 
 END = {"error": {"code": -32603, "message": "Gone."}}
 """The error of `fail`, `expire` and `abandon`."""

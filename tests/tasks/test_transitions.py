@@ -4,9 +4,10 @@ import pytest
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState
+from mcp_roundtrip.tasks.transitions import MAX_ATTEMPTS
 from mcp_roundtrip_testing.task_table import apply_change
 from support.stored_tasks import outstanding
-from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS
+from support.task_items import END, LEASE_MS, NEW, NOW, TTL_MS
 
 LATER = NOW + 5_000
 """A time after all leases and sleeps."""
@@ -14,7 +15,7 @@ LATE = NOW + TTL_MS
 
 
 def claim(now=NOW, owner="me"):
-    return transitions.claim(owner=owner, until_ms=now + LEASE_MS, now_ms=now, **CLAIM)
+    return transitions.claim(owner=owner, delivery="request", until_ms=now + LEASE_MS, now_ms=now)
 
 
 def renew(now=NOW, owner="me"):
@@ -64,7 +65,7 @@ def task(item):
     return Task.from_item(item)
 
 
-READY = NEW.to_item()
+READY = {**NEW.to_item(), "att": MAX_ATTEMPTS - 2}  # one worker may be lost
 LEASED = after(READY, claim())
 AWAITING = after(LEASED, await_responses(requests=asked("a", "b"), accepted=["z", "y"]))
 SLEEPING = after(LEASED, sleep(accepted=["z"]))
@@ -126,12 +127,7 @@ APPLY = {
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
     "expire early": (transitions.expire(now_ms=LATE - 1, **END), set()),
     "expire": (transitions.expire(now_ms=LATE, **END), OPEN),
-    "abandon": (transitions.abandon(now_ms=LATER, max_attempts=MAX_ATTEMPTS, **END), set()),
-    "abandon after one attempt": (transitions.abandon(now_ms=LATER, max_attempts=1, **END), {"leased"}),
-    "abandon while the lease lasts": (
-        transitions.abandon(now_ms=NOW + LEASE_MS, max_attempts=1, **END),
-        set(),
-    ),
+    "abandon": (transitions.abandon(now_ms=LATER, **END), set()),
     "record_dispatch": (transitions.record_dispatch(dispatched_before_ms=NOW, now_ms=NOW), {"ready"}),
     "record_dispatch later": (
         transitions.record_dispatch(dispatched_before_ms=LATER, now_ms=LATER),
@@ -208,6 +204,12 @@ def test_a_pass_with_progress_resets_the_attempts():
     tired = {**LEASED, "att": MAX_ATTEMPTS}
     for change in (transitions.checkpoint(owner="me", accepted_keys=[]), await_responses(), sleep()):
         assert task(after(tired, change)).attempts == 0
+
+
+def test_a_task_is_abandoned_once_the_lease_of_its_last_worker_is_over():
+    last = {**LEASED, "att": MAX_ATTEMPTS}
+    assert apply_change(transitions.abandon(now_ms=NOW + LEASE_MS, **END), last) is None
+    assert task(after(last, transitions.abandon(now_ms=LATER, **END))).status is Status.FAILED
 
 
 def test_a_failed_dispatch_is_undone_unless_a_worker_has_the_task_or_another_poll_dispatched_it():

@@ -84,7 +84,7 @@ class Server(Registry):
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         cold_start.prewarm("server")
-        super().__init__(channels, name, lenient_arguments=lenient_arguments)
+        super().__init__(name, channels, lenient_arguments=lenient_arguments)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
         self.scopes: Mapping[str, Sequence[str]] = scopes or {}

@@ -21,7 +21,6 @@ from mcp_roundtrip.server.decorator_options import (
 )
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
-    DEFAULT_CHANNELS,
     Fallback,
     TaskSupport,
     declared_members,
@@ -40,13 +39,7 @@ H = TypeVar("H", bound="Hook")
 class Registry:
     """Holds tools, prompts and resources in the order of their registration, which lists keep."""
 
-    def __init__(
-        self,
-        channels: Sequence[Fallback] = DEFAULT_CHANNELS,
-        name: str = "server",
-        *,
-        lenient_arguments: bool = False,
-    ) -> None:
+    def __init__(self, name: str, channels: Sequence[Fallback], *, lenient_arguments: bool) -> None:
         self.channels = check_channels("Server", channels)
         self._default_only = tuple(each for each in self.channels if each == "default")
         self._name = name

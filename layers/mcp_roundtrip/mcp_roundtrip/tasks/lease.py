@@ -47,7 +47,6 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.related_items import entry_from_item, entry_to_item, read_task
 from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
-from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 
 MARGIN_MS: Final = 5_000
 """How much longer a lease lasts than its invocation, at most: clocks differ."""
@@ -129,7 +128,6 @@ class Lease(Struct):
             delivery=self.delivery.id,
             until_ms=self._until_ms(now_ms),
             now_ms=now_ms,
-            max_attempts=MAX_ATTEMPTS,
         )
         return self.store.update(self.pk, TASK, claim)
 

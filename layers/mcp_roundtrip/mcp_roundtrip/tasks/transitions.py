@@ -43,11 +43,14 @@ from mcp_roundtrip.tasks.store import (
 IS_OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
 LEASE_ATTRIBUTES: Final = ("lo", "lu", "lr")
 
+MAX_ATTEMPTS: Final = 10
+"""A task is abandoned after this number of workers in a row without progress."""
 
-def claim(*, owner: str, delivery: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
+
+def claim(*, owner: str, delivery: str, until_ms: int, now_ms: int) -> Change:
     """Acquire the lease of a task that is ready or due, or whose lease has expired."""
     return Change(
-        all_of(IS_OPEN, Above("dead", now_ms), Below("att", max_attempts), _is_claimable(now_ms)),
+        all_of(IS_OPEN, Above("dead", now_ms), Below("att", MAX_ATTEMPTS), _is_claimable(now_ms)),
         set={"rn": WorkState.LEASED.value, "lo": owner, "lu": until_ms, "lr": delivery},
         add={"ver": 1, "att": 1},
         remove=("wake",),
@@ -179,10 +182,10 @@ def stop(*, owner: str) -> Change:
     return Change(all_of(Equals("rn", WorkState.DONE.value), Equals("lo", owner)), remove=LEASE_ATTRIBUTES)
 
 
-def abandon(*, now_ms: int, max_attempts: int, error: Mapping[str, Any]) -> Change:
+def abandon(*, now_ms: int, error: Mapping[str, Any]) -> Change:
     """End a task with too many lost workers, after the last one's lease."""
     lost = any_of(Equals("rn", WorkState.READY.value), Below("lu", now_ms))
-    condition = all_of(IS_OPEN, Above("att", max_attempts - 1), lost)
+    condition = all_of(IS_OPEN, Above("att", MAX_ATTEMPTS - 1), lost)
     return _end(condition, Status.FAILED, now_ms, _error_attributes(error))
 
 

@@ -17,9 +17,6 @@ from mcp_roundtrip.tasks.model import TASK, Task, WorkState
 from mcp_roundtrip.tasks.related_items import read_task
 from mcp_roundtrip.tasks.store import Change, TaskStore
 
-MAX_ATTEMPTS: Final = 10
-"""A task is abandoned after this number of workers in a row without progress."""
-
 REDISPATCH_MS: Final = 15_000
 MAX_REDISPATCH_MS: Final = 300_000
 """The pause before a worker is dispatched again. It doubles from the first up to the second value."""
@@ -81,10 +78,9 @@ class Watchdog(Struct, frozen=True):
             return None
         if task.deadline_ms <= now_ms:
             return self._end(task, "expired", transitions.expire(now_ms=now_ms, error=_EXPIRED))
-        if task.attempts < MAX_ATTEMPTS or not _is_lost(task, now_ms):
+        if task.attempts < transitions.MAX_ATTEMPTS or not _is_lost(task, now_ms):
             return None
-        change = transitions.abandon(now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=_ABANDONED)
-        return self._end(task, "abandoned", change)
+        return self._end(task, "abandoned", transitions.abandon(now_ms=now_ms, error=_ABANDONED))
 
     def _end(self, task: Task, reason: EndReason, change: Change) -> Task | None:
         on_ended = None if self.on_ending is None else self.on_ending(task, reason)
