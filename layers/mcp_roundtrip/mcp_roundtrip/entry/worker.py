@@ -76,7 +76,7 @@ class WorkerInvocation(Struct, frozen=True):
     server_tools: ServerTools
     ports: Ports
     correlation_id: str
-    context: Any
+    lambda_context: Any
 
     @property
     def lease_ms(self) -> int:
@@ -94,7 +94,7 @@ class WorkerInvocation(Struct, frozen=True):
         Lambda repeats an invocation that was lost, with the same request id, and may deliver one twice. While
         another one with this id has the lease, this one waits: if the lease is over then, its owner was lost.
         """
-        request_id = getattr(self.context, "aws_request_id", None) or ""
+        request_id = getattr(self.lambda_context, "aws_request_id", None) or ""
         try:
             task = self._work(pk, request_id)
         except LeaseHeld as held:
@@ -108,7 +108,7 @@ class WorkerInvocation(Struct, frozen=True):
 
     def handle_message(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message, or wake it; return False if the message has to be redelivered."""
-        if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
+        if lambda_remaining_ms(self.lambda_context) < MIN_REMAINING_MS:
             return False
         self.begin()
         try:
@@ -144,9 +144,9 @@ class WorkerInvocation(Struct, frozen=True):
         return True
 
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
-        remaining_ms = lambda_remaining_ms(self.context)
+        remaining_ms = lambda_remaining_ms(self.lambda_context)
         deadline_ms = worker_deadline_ms(self.ports.clock_ms(), remaining_ms)
-        invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.context), self.ports)
+        invocation = with_spans(Invocation(self.correlation_id, deadline_ms, self.lambda_context), self.ports)
         delivery = Delivery(delivery_id, remaining_ms, self.lease_ms, on_renewed)
         run_worker = partial(self._run_worker, pk, delivery)
         if self.ports.audit is None:

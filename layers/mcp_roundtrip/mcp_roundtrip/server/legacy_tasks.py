@@ -166,8 +166,8 @@ def _rename_members(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _get(context: RequestContext) -> Reply:
-    with task_of_caller(_in_dialect(context), context.params.get("taskId")) as (tasks, caller, task_id):
-        task = tasks.get(caller, task_id)
+    with task_of_caller(_in_dialect(context), context.params.get("taskId")) as (tasks, principal, task_id):
+        task = tasks.get(principal, task_id)
     return Reply(_dialect_members(task, context), log_fields={"task": task.task_id})
 
 
@@ -195,8 +195,8 @@ def _wait_for_task(context: RequestContext) -> Task:
     until_ms = min(ports.clock_ms() + WAIT_MS, context.invocation.deadline_ms)
     pause_ms = PAUSE_MS
     while True:
-        with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
-            task = tasks.get(caller, task_id)
+        with task_of_caller(context, context.params.get("taskId")) as (tasks, principal, task_id):
+            task = tasks.get(principal, task_id)
         if task.visible_status is not Status.WORKING:
             return task
         left_ms = until_ms - ports.clock_ms()
@@ -214,14 +214,14 @@ def _input_response(context: RequestContext) -> Reply:
     related = params.get("_meta", {}).get(META_RELATED_TASK)
     if not isinstance(related, dict):
         raise invalid_params(f"{META_RELATED_TASK} must be an object in _meta")
-    with task_of_caller(_in_dialect(context), related.get("taskId")) as (tasks, caller, task_id):
-        tasks.update(caller, task_id, responses)
+    with task_of_caller(_in_dialect(context), related.get("taskId")) as (tasks, principal, task_id):
+        tasks.update(principal, task_id, responses)
     return Reply({"_meta": _related_task_meta(task_id)}, log_fields={"task": task_id})
 
 
 def _cancel(context: RequestContext) -> Reply:
-    with task_of_caller(_in_dialect(context), context.params.get("taskId")) as (tasks, caller, task_id):
-        task = tasks.cancel(caller, task_id)
+    with task_of_caller(_in_dialect(context), context.params.get("taskId")) as (tasks, principal, task_id):
+        task = tasks.cancel(principal, task_id)
     if task is None:
         raise ProtocolError(INVALID_PARAMS, "The task has ended: it cannot be cancelled")
     return Reply(_dialect_members(task, context), log_fields={"task": task.task_id})

@@ -55,8 +55,8 @@ def detailed_task_members(task: Task, context: RequestContext) -> dict[str, Any]
 
 def _get(context: RequestContext) -> Reply:
     require_capabilities(context, [TASKS])
-    with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
-        task = tasks.get(caller, task_id)
+    with task_of_caller(context, context.params.get("taskId")) as (tasks, principal, task_id):
+        task = tasks.get(principal, task_id)
     result = results.complete(context.options.server_info, **detailed_task_members(task, context))
     return Reply(result, log_fields={"task": task.task_id})
 
@@ -66,15 +66,15 @@ def _update(context: RequestContext) -> Reply:
     responses = context.params.get("inputResponses")
     if not isinstance(responses, dict):
         raise invalid_params("inputResponses must be an object")
-    with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
-        tasks.update(caller, task_id, responses)
+    with task_of_caller(context, context.params.get("taskId")) as (tasks, principal, task_id):
+        tasks.update(principal, task_id, responses)
     return Reply(results.complete(context.options.server_info))
 
 
 def _cancel(context: RequestContext) -> Reply:
     require_capabilities(context, [TASKS])
-    with task_of_caller(context, context.params.get("taskId")) as (tasks, caller, task_id):
-        tasks.cancel(caller, task_id)
+    with task_of_caller(context, context.params.get("taskId")) as (tasks, principal, task_id):
+        tasks.cancel(principal, task_id)
     return Reply(results.complete(context.options.server_info))
 
 

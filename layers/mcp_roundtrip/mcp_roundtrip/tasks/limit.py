@@ -1,7 +1,7 @@
 """The limit of open tasks for each user.
 
-One item for each user lists the open tasks of all principals of the user. They differ in the OAuth client:
-where clients register themselves, a user has any number of them. A task is created and listed in one
+One item for each user lists the open tasks of all principals of the user, which differ in the OAuth client: a
+user has any number of them where clients register themselves. A task is created and listed in one
 transaction whose condition is the limit, so racing processes never exceed it, and a crash leaves neither an
 unlisted task nor an entry without a task. Nothing is written when a task ends: when the list is full, the
 tasks on it are read, and those that no longer count are removed. A task that was cancelled or has expired

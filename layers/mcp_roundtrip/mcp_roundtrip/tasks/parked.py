@@ -8,9 +8,9 @@ Each task has a random id, so a call that starts from its beginning never meets 
 The model of an anonymous caller passes the id on as a code: the key of the task follows from it, the tool and
 the arguments. So a code finds one call, and nothing with another tool or other arguments.
 
-A task of a client's whose question the client cannot show is moved: the call is parked with its journal and
-the task ends, in one transaction. A parked call that becomes a task names it by its own key, so a pass after
-a crash finds the same task.
+A task whose question its client cannot show is moved: the call is parked with its journal, and the task ends,
+in one transaction. A parked call that becomes a task names it by its own key, so a pass after a crash finds
+the same task.
 """
 
 from __future__ import annotations

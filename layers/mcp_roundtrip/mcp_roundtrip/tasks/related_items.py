@@ -1,8 +1,8 @@
 """The items of a task besides its own: call, journal, responses, chunks of the result, and what names it.
 
-A client that knows no task id sends its call or its round again. An item under a digest of what the
-repetition has in common with the request before names the task in `call`. Item and task are written in one
-transaction: of concurrent requests, one creates a task, and the others find it.
+A client that knows no task id sends its call or its round again. An item names the task in `call`; its key is
+a digest of what both requests have in common. Item and task are written in one transaction: of concurrent
+requests, one creates a task, and the others find it.
 
 - **A parked call** is found by its caller, tool and arguments (`parked`).
 - **A flow** is found by its id, which is in each of its signed states. So a round that is sent again, because
