@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.question_ui.page import FormPage, render_form
 from mcp_roundtrip.question_ui.posted_form import (
-    MAX_VALUES,
+    MAX_FORM_VALUES,
     MalformedForm,
     initial_values,
     make_questions,
@@ -300,9 +300,9 @@ def test_any_body_is_read_or_refused(body: bytes) -> None:
 
 
 def test_the_number_of_values_is_bounded() -> None:
-    assert len(parse_form("&".join(["a=1"] * MAX_VALUES))["a"]) == MAX_VALUES
+    assert len(parse_form("&".join(["a=1"] * MAX_FORM_VALUES))["a"]) == MAX_FORM_VALUES
     with pytest.raises(MalformedForm):
-        parse_form("&" * MAX_VALUES)
+        parse_form("&" * MAX_FORM_VALUES)
 
 
 def test_a_form_without_exactly_one_token_has_none() -> None:

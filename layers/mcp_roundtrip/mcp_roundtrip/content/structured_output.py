@@ -14,7 +14,7 @@ from mcp_roundtrip.arguments.input_schema import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import RepeatedName
-from mcp_roundtrip.schema.json_schema_errors import compile_schema, problems
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, problem_lines
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_write
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
@@ -91,7 +91,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return UsageError(self._mismatch(value, place))
 
     def _refuse_invalid(self, data: Any, value: Any) -> None:
-        if found := problems(self._validator, data, "result"):
+        if found := problem_lines(self._validator, data, "result"):
             raise UsageError("\n".join([self._mismatch(value), *found]))
 
     def _mismatch(self, value: Any, place: str = "") -> str:

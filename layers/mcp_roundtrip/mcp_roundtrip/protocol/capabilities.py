@@ -141,6 +141,6 @@ def _is_named(info: Mapping[str, Any] | None, names: frozenset[str]) -> bool:
     return isinstance(name, str) and name in names
 
 
-def has_tasks(version: str) -> bool:
+def version_has_tasks(version: str) -> bool:
     """Return whether this earlier version of the protocol has tasks."""
     return version == LEGACY_VERSION

@@ -20,10 +20,8 @@ from mcp_roundtrip.question_ui.fields import (
 )
 
 MAX_RADIOS: Final = 7
-"""A longer list of choices becomes a drop-down list."""
-
 MAX_LINE: Final = 120
-"""A text that may be longer gets several lines."""
+"""More choices become a drop-down list, and a text that may be longer gets several lines."""
 
 _INPUT_TYPES: Final = {"email": "email", "uri": "url", "date": "date"}
 

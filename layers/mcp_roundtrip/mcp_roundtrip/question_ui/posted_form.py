@@ -13,11 +13,9 @@ from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.question_ui.fields import FieldError, FormField, make_field
 
-MAX_BODY_BYTES: Final = 1_000_000
-"""Limit of a form's body. Answers are stored in items of at most 400 KB."""
-
-MAX_VALUES: Final = 20_000
-"""Limit of the name-value pairs in a form's body."""
+MAX_FORM_BYTES: Final = 1_000_000
+MAX_FORM_VALUES: Final = 20_000
+"""Limits of a form's body. Answers are stored in items of at most 400 KB."""
 
 Values = Mapping[str, tuple[str, ...]]
 """The values of each control by its name, in the order of the body."""
@@ -138,7 +136,7 @@ def parse_form(body: str | bytes) -> Values:
     """Return the values in a form body (application/x-www-form-urlencoded). Raises MalformedForm."""
     try:
         text = (body.encode() if isinstance(body, str) else body).decode()
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_VALUES)
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FORM_VALUES)
     except ValueError:  # UnicodeError, too
         raise MalformedForm("not UTF-8, or too many values") from None
     if _MALFORMED_ESCAPE.search(text):

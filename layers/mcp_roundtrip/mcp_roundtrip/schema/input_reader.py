@@ -30,7 +30,7 @@ from mcp_roundtrip.schema.json_schema_errors import (
     Explanation,
     ValuePath,
     compile_schema,
-    problems,
+    problem_lines,
 )
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
@@ -105,7 +105,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
         if problem := self.validator.costs.exceeded_bound(value, length, other_patterns):
             raise InvalidValue(f"{format_location(self.root, ())}: {problem}")
-        if found := problems(self.validator, value, self.root):
+        if found := problem_lines(self.validator, value, self.root):
             raise InvalidValue("\n".join(found))
 
     def _without_empty(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:

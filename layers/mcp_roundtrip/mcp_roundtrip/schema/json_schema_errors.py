@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 
 ValuePath = tuple[str | int, ...]
-Problem = tuple[ValuePath, str]
-"""The path in the value, and what should be there."""
+Problem = tuple[ValuePath, str]  # the path, and what should be there
 
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
 
@@ -36,7 +35,7 @@ def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> SchemaVal
     return SchemaValidator.compile(schema, name)
 
 
-def problems(validator: SchemaValidator, value: Any, root: str) -> list[str]:
+def problem_lines(validator: SchemaValidator, value: Any, root: str) -> list[str]:
     """Return a line for each problem of JSON data with the name `root`; none for valid data."""
     if validator.is_valid(value):
         return []

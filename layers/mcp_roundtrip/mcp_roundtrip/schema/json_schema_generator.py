@@ -125,12 +125,12 @@ class JsonSchemaGenerator(GenerateJsonSchema):
 
 
 def build_json_schema(
-    adapter: TypeAdapter[Any],
+    types: TypeAdapter[Any],
     mode: JsonSchemaMode = "validation",
     generator: type[GenerateJsonSchema] = JsonSchemaGenerator,
 ) -> dict[str, Any]:
-    """Return the JSON Schema 2020-12 of the adapter's type, with `type` first. Raises DefinitionError."""
-    schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
+    """Return the JSON Schema 2020-12 of a type, with `type` first. Raises DefinitionError."""
+    schema = types.json_schema(by_alias=True, mode=mode, schema_generator=generator)
     check_patterns(schema)
     _remove_infinite_annotations(schema)
     if mode == "validation":

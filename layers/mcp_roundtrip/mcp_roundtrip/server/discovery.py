@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import jsonrpc, results
-from mcp_roundtrip.protocol.capabilities import TASKS, has_tasks, shows_apps
+from mcp_roundtrip.protocol.capabilities import TASKS, shows_apps, version_has_tasks
 from mcp_roundtrip.protocol.constants import (
     COMPLETION_COMPLETE,
     DISCOVER,
@@ -138,7 +138,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         return self.options.legacy_tasks is not None and self.features.has_tasks
 
     def _list_legacy_tools(self, context: RequestContext) -> Reply:
-        knows_tasks = self._has_dialect and has_tasks(context.request.meta.protocol_version)
+        knows_tasks = self._has_dialect and version_has_tasks(context.request.meta.protocol_version)
         return self._legacy_tools[knows_tasks](context)
 
     @cached_property
@@ -188,7 +188,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         # No `logging`: the level that `logging/setLevel` sets would have to be stored. A client that names a
         # level in `_meta`, as those of 2026-07-28 do, gets log messages.
         capabilities = self._capabilities()
-        if self._has_dialect and has_tasks(version):
+        if self._has_dialect and version_has_tasks(version):
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
         if self.features.has_views and shows_apps(context.params["capabilities"]):
             capabilities = view_capabilities(capabilities)
@@ -274,7 +274,7 @@ def _ping(context: RequestContext) -> Reply:
 
 
 def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
-    if not has_tasks(context.request.meta.protocol_version):
+    if not version_has_tasks(context.request.meta.protocol_version):
         raise unknown_method(context.request.method)
     return handler(context)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.protocol.capabilities import has_tasks
+from mcp_roundtrip.protocol.capabilities import version_has_tasks
 from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
@@ -104,7 +104,7 @@ def _adapt_reply(context: RequestContext, reply: Reply) -> Reply:
 
 
 def _is_for_task(context: RequestContext) -> bool:
-    return "task" in context.params and has_tasks(context.request.meta.protocol_version)
+    return "task" in context.params and version_has_tasks(context.request.meta.protocol_version)
 
 
 def _ttl_ms(task: Any) -> float:

@@ -20,7 +20,7 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
 from mcp_roundtrip.question_ui.posted_form import (
-    MAX_BODY_BYTES,
+    MAX_FORM_BYTES,
     VERSION,
     MalformedForm,
     Values,
@@ -95,7 +95,7 @@ class QuestionPage(Struct, frozen=True):
             return _Outcome("media_type")
         if request.body is None:
             return _Outcome("malformed")
-        if not body_within_limit(request.body, MAX_BODY_BYTES):
+        if not body_within_limit(request.body, MAX_FORM_BYTES):
             return _Outcome("too_large")
         posted = parse_form(request.body)
         self.ports.observer.redact(lambda: [value for values in posted.values() for value in values])
