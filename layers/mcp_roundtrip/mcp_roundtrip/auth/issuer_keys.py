@@ -27,16 +27,12 @@ from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.protocol.canonical import parse_object
 
 REFRESH_AFTER_S: Final = 3_600
-"""Age at which keys are refreshed."""
-
 EXPIRE_AFTER_S: Final = 24 * 3_600
-"""Age at which keys are no longer used if the issuer does not answer."""
+"""Ages at which keys are refreshed, and at which they are no longer used if that fails."""
 
 MIN_REFRESH_INTERVAL_S: Final = 60
-"""Minimum time between two refreshes while there are keys."""
-
 RETRY_INTERVAL_S: Final = 10
-"""Minimum time between two refreshes while there are no keys."""
+"""Minimum times between two refreshes, with and without usable keys."""
 
 TIMEOUT_S: Final = 3.0
 """Limit of one refresh, including all its requests."""

@@ -109,8 +109,7 @@ class ServiceResponse(NamedTuple):
     """A response with any status."""
 
     status: int
-    headers: HTTPMessage
-    """A mapping that ignores the case of names."""
+    headers: HTTPMessage  # ignores the case of names
     body: bytes
 
 
@@ -229,4 +228,3 @@ SERVICES: Final[Mapping[str, Service]] = {
     "logs": JsonService("logs", "1.1", "Logs_20140328"),
     "sqs": JsonService("sqs", "1.0", "AmazonSQS"),
 }
-"""The services that can be called without boto3."""

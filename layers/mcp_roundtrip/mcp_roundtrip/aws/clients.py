@@ -39,12 +39,9 @@ THROTTLING_PAUSE_S: Final = 1.0
 """The longest pause before the second attempt of a throttled call. It doubles for each further attempt."""
 
 TRANSIENT_STATUSES: Final = frozenset({500, 502, 503, 504})
-
 TRANSIENT_CODES: Final = frozenset(
-    {"RequestTimeout", "RequestTimeoutException", "ReplicatedWriteConflictException"}
+    {"RequestTimeout", "RequestTimeoutException", "ReplicatedWriteConflictException"}  # DynamoDB has the last
 )
-"""The last one is from the service model of DynamoDB."""
-
 THROTTLING_CODES: Final = frozenset(
     {
         *("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException"),

@@ -49,14 +49,13 @@ _RETURN_PRESENT: Final[Mapping[str, Any]] = {"ReturnValuesOnConditionCheckFailur
 
 _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictException"})
 
-CONFLICT_ATTEMPTS: Final = 8
-"""The attempts for a write that conflicts with a transaction, which no client retries."""
-
 MAX_PAGES: Final = 500
 """The most pages of a query. A page has up to 1 MB."""
 
+CONFLICT_ATTEMPTS: Final = 8
 FIRST_CONFLICT_PAUSE_S: Final = 0.02
-"""The longest pause before the second attempt. It doubles for each further attempt."""
+"""The attempts for a write that conflicts with a transaction, which no client retries, and the longest pause
+before the second attempt, which doubles for each further attempt."""
 
 
 class DynamoStore(Struct, eq=False):
@@ -274,14 +273,12 @@ def _to_attribute(value: Value) -> dict[str, str | bytes]:
     return {"S": value} if isinstance(value, str) else {"B": value}
 
 
-def _from_attribute(attribute: Mapping[str, Any]) -> Value:
-    if not isinstance(attribute, Mapping) or len(attribute) != 1:
-        raise ValueError("not an AttributeValue")
-    [kind] = attribute
-    if type(attribute[kind]) is not _TYPES.get(kind):
-        raise ValueError("not an AttributeValue of a text, a number or bytes")
-    read: Value = int(attribute[kind]) if kind == "N" else attribute[kind]
-    return read
-
-
-_TYPES: Final[Mapping[str, type]] = {"S": str, "N": str, "B": bytes}
+def _from_attribute(attribute: Any) -> Value:
+    match attribute:
+        case {"S": str(text), **others} if not others:
+            return text
+        case {"N": str(digits), **others} if not others:
+            return int(digits)
+        case {"B": bytes(data), **others} if not others:
+            return data
+    raise ValueError("not an AttributeValue of a text, a number or bytes")

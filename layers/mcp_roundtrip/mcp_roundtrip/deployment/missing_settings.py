@@ -22,10 +22,7 @@ _NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         ("state_key_arn", "state_encryption_key_arn", "audience"),
         "{} cannot ask, nor continue a call that is out of time",
     ),
-    "page": (
-        ("task_table",),
-        "{} cannot ask users whose client has neither elicitation nor MCP Apps",
-    ),
+    "page": (("task_table",), "{} cannot ask users whose client has neither elicitation nor MCP Apps"),
     "scopes": (("scope_context_key",), "no caller has the scopes that {} requires"),
 }
 """Need of features -> the settings that it takes, and the consequence if one is not set."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator, IssuerUnavailable
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator
 from mcp_roundtrip.deployment.cold_start import ON_DEMAND, SNAP_START, initialization_type
 from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
@@ -181,11 +181,13 @@ def _bearer(settings: Settings) -> Authenticator:
 def _issuer_keys(settings: Settings) -> IssuerKeys:
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys, fetch  # PyJWT and http.client
 
-    def record(failure: IssuerUnavailable) -> None:
-        observer().record_failure("issuer_unavailable", failure)
-
-    issuer = settings.required("token_issuer")
-    return IssuerKeys(issuer, settings.token_jwks_uri, fetch, time.time, record)
+    return IssuerKeys(
+        settings.required("token_issuer"),
+        settings.token_jwks_uri,
+        fetch,
+        time.time,
+        on_failure=lambda failure: observer().record_failure("issuer_unavailable", failure),
+    )
 
 
 class _WithoutAudience(Struct, frozen=True):

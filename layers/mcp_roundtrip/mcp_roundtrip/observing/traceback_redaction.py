@@ -16,10 +16,8 @@ MIN_LENGTH: Final = 4
 """Shorter values are not redacted, because they occur in any text."""
 
 MAX_MESSAGE: Final = 16_384
-"""Longer messages are omitted."""
-
 MAX_VALUES: Final = 5_000
-"""With more values, all messages are omitted, so that the failure of a large request stays fast."""
+"""Longer messages, or all messages with more values, are omitted, so that large failures stay fast."""
 
 _FRAME: Final = r'[\s|+-]*File ".*", line \d+, in '
 

@@ -32,18 +32,14 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError, ClientFactory
 
 SCOPE: Final = "mcp_roundtrip"
-"""The instrumentation scope of the spans."""
-
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
-"""The version of the semantic conventions that the attributes follow."""
+"""The instrumentation scope, and the version of the semantic conventions."""
 
 FLUSH_MS: Final = 1_000
 """The longest time that a response waits for the export of its spans."""
 
 Attribute = str | int | float | bool
-
 OnError = Callable[[Span, Exception], None]
-"""Describes on a span the exception that left it."""
 
 # https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader
 _X_RAY: Final = re.compile(r"Root=1-([0-9a-f]{8})-([0-9a-f]{24});Parent=([0-9a-f]{16});Sampled=1(?:;|$)")

@@ -73,10 +73,8 @@ SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
 """SEP-2640."""
 
 UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
-"""SEP-1865, MCP Apps."""
-
 UI_MIME_TYPE: Final = "text/html;profile=mcp-app"
-"""The MIME type of an app (SEP-1865)."""
+"""SEP-1865, MCP Apps."""
 
 NAME_PARAMETER: Final[Mapping[str, str]] = {
     TOOLS_CALL: "name",

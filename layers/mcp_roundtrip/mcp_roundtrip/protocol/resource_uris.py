@@ -28,8 +28,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 
-RESERVED: Final = ":/?#[]@!$&'()*+,;="
-"""The reserved characters (RFC 3986 §2.2)."""
+RESERVED: Final = ":/?#[]@!$&'()*+,;="  # RFC 3986 §2.2
 
 # Patterns are strings, which the first URI compiles: a front door imports this module for every call.
 

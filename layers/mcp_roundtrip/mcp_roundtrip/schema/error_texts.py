@@ -13,8 +13,6 @@ from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema import patterns
 
 MAX_PROBLEMS: Final = 20
-"""The most problems that a message lists."""
-
 REFUSED_CHOICE: Final = "refused_choice"
 """The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""
 
@@ -48,7 +46,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "minProperties": "have {} members or more",
     "maxProperties": "have {} members at most",
 }
-"""What a keyword demands."""
 
 _EXAMPLES: Final[Mapping[str, str]] = {
     "date-time": "2026-07-28T14:30:00Z",

@@ -15,8 +15,7 @@ from typing import Any, Final
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.subschemas import patterns_of, subschemas
 
-MAX_PATTERN_SIZE: Final = 256 * 1024
-"""Bytes of a compiled pattern."""
+MAX_PATTERN_SIZE: Final = 256 * 1024  # bytes of a compiled pattern
 
 BASE64: Final = "^([A-Za-z0-9+/_-]{4})*([A-Za-z0-9+/_-]{2}(==)?|[A-Za-z0-9+/_-]{3}=?)?$"
 """The pattern of the format `base64`. pydantic would skip other characters: it reads "%%" as no bytes."""
@@ -42,8 +41,7 @@ _TOKEN: Final = rf"""
   | (?P<between>    \^ | \$ | \\[bB] | \| )
   | (?P<class>      \[ \^? -? (?: {_MEMBER}-{_MEMBER} | {_MEMBER} | {_SET} )* -? \] )
   | (?P<atom>       {_SET} | {_CHARACTER} | [^\\()\[\]{{}}|*+?^$] )
-    """
-"""Not compiled here, because few types have patterns."""
+    """  # not compiled here, because few types have patterns
 
 _REPEATABLE: Final = ("close", "class", "atom")
 

@@ -29,12 +29,7 @@ from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.json_schema_errors import compile_schema
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
-from mcp_roundtrip.schema.pydantic_core_schemas import (
-    CoreSchema,
-    children,
-    definitions_of,
-    transform,
-)
+from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, definitions_of, transform
 from mcp_roundtrip.schema.validation_cost import value_size
 
 _HASHED: Final = {
@@ -207,10 +202,8 @@ MAX_NESTED_JSON_VALUES: Final = 20_000
 """JSON values within the strings of a request, as many as its body may have by default."""
 
 MAX_CHOOSING_US: Final = 500_000
-"""Microseconds in which alternatives of unions are chosen for the values of a request."""
-
 ERROR_US: Final = 20
-"""Microseconds for each error of an alternative. It takes some KB, too."""
+"""Microseconds to choose alternatives for the values of a request, and for each error of an alternative."""
 
 
 class _Counts(Struct):
