@@ -16,7 +16,7 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.input_schema import ArgumentTypes
 from mcp_roundtrip.arguments.plain_types import JsonReader, PlainForm, form_of, json_text
 from mcp_roundtrip.arguments.typed_arguments import Arguments, StringArguments
-from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
+from mcp_roundtrip.content.structured_output import StructuredOutput
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
@@ -117,9 +117,8 @@ def test_results_are_written_as_pydantic_writes_them(data):
     annotation = data.draw(WRITTEN_TYPES)
     value = data.draw(values_of_type(annotation) | ODD | st.lists(ODD, max_size=2))
     if (text := json_text(value, annotation)) is not None:
-        untyped = annotation in (Any, object)
         output = StructuredOutput("tool", annotation)
-        written = untyped_to_json("tool", value) if untyped else output.to_json(value)
+        written = (output.untyped_to_json if annotation in (Any, object) else output.to_json)(value)
         assert (json.loads(text), text) == written
         assert repr(json.loads(text)) == repr(written[0])
 

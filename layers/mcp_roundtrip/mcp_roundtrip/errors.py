@@ -210,17 +210,11 @@ class DuplicateKey(UsageError):
 
 
 class NotAwaited(UsageError):
-    """A call of an AsyncContext was used as a value, or left behind, without `await`.
-
-    The message has the key of the call.
-    """
+    """A call of an AsyncContext was used as a value, or left behind, without `await`."""
 
 
 class Drift(McpRoundtripError):
-    """The tool's code no longer matches the journal of a call in flight.
-
-    `key` names the question or step, `changed` says what about it changed.
-    """
+    """The tool's code no longer matches the journal of a call in flight: `changed` says in what."""
 
     def __init__(self, key: str, changed: str) -> None:
         super().__init__(f"{key!r}: {changed}")

@@ -20,7 +20,7 @@ class CallAborted(ToolError):
 
 
 class TooLarge(McpRoundtripError):
-    """Base of the errors about a size limit. The client may see the message; the note is for the author."""
+    """Base of the errors about a size limit. Clients may see the message; the note is for the author."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -73,15 +73,14 @@ class Refusal(ProtocolError):
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """Put the name of a function, or of what it has, before the text of a DefinitionError about it."""
+    """Put a name before the text of a DefinitionError."""
     try:
         yield
     except DefinitionError as error:
         raise DefinitionError(f"{name}: {error}") from None
 
 
-MAX_NAME: Final = 128
-"""The most characters of a member's name in a message: a client may have chosen the name."""
+MAX_NAME: Final = 128  # characters of a member's name, which a client may have chosen, in a message
 
 
 def format_location(root: str, path: Sequence[str | int]) -> str:

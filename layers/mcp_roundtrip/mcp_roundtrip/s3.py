@@ -59,7 +59,7 @@ class Stored:
 
 
 class Bucket:
-    """A private bucket for large results; objects go under `prefix`, each under a random key.
+    """A private bucket for large results. Each object has a random key that begins with `prefix`.
 
     `client` is an S3 client in the bucket's Region that signs with version 4. The default is created at the
     first use, for the function's Region. Objects stay until a lifecycle rule of the bucket removes them.
@@ -119,9 +119,9 @@ class Bucket:
     ) -> ResourceLink:
         """Return a link to the object that is valid for `ttl_ms` milliseconds, one second to seven days.
 
-        Anyone with the link can download the object. The link expires earlier if the credentials that sign it
-        expire; those of a role last for hours at most. Its description has the expiry. No request is sent.
-        Raises UsageError.
+        Anyone with the link can download the object. The link also expires with the credentials that sign it;
+        those of a role last for hours at most. Its description has the expiry. No request is sent. Raises
+        UsageError.
         """
         if type(ttl_ms) is not int or not 1_000 <= ttl_ms <= MAX_TTL_MS:
             raise UsageError(

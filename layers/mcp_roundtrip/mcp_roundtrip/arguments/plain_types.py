@@ -140,7 +140,7 @@ _FIELDS: Final[Mapping[Any, str]] = {bool: "boolean", int: "integer", float: "nu
 
 
 class PlainForm(Struct, frozen=True):
-    """A form with one `field` (JSON Schema) of these types, or a choice of texts. Others are a `Form`."""
+    """A form of one field of these types, or a choice of texts. `field` is the JSON Schema of the field."""
 
     model: Any
     field: dict[str, Any]

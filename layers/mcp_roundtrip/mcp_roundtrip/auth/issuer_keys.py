@@ -129,13 +129,14 @@ class IssuerKeys(Struct, eq=False):
     def _fetch_keys(self) -> KeySet:
         deadline = self.clock() + TIMEOUT_S
 
-        def fetch(url: str) -> bytes:
+        def fetch_in_time(url: str) -> bytes:
             if (remaining := deadline - self.clock()) <= 0:
                 raise IssuerUnavailable("issuer_timeout")
             return self.fetch(url, remaining)
 
         try:
-            return parse_key_set(fetch(self.jwks_uri or discover_jwks_uri(self.issuer, fetch)))
+            uri = self.jwks_uri or discover_jwks_uri(self.issuer, fetch_in_time)
+            return parse_key_set(fetch_in_time(uri))
         except ValueError:
             raise IssuerUnavailable("issuer_jwks") from None
 

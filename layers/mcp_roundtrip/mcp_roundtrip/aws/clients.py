@@ -120,7 +120,7 @@ _WITHOUT_EFFECT: Final = frozenset({"", "false", "preferred", "disabled", "/dev/
 """Values of these variables that change nothing."""
 
 _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
-"""Service -> its name in the variables of endpoints, if it is not in upper case."""
+"""Service -> its name in the variables of endpoints, if that is not the upper-case name."""
 
 
 class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached_property

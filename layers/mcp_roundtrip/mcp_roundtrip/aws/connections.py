@@ -255,8 +255,8 @@ class _LimitedResponse(HTTPResponse):
 
     def begin(self) -> None:
         super().begin()
-        # http.client takes the end of the stream for the end of the headers, and takes 101 and more interim
-        # responses for final ones.
+        # http.client takes the end of the stream for the end of the headers, and takes interim responses
+        # other than 100 Continue for final ones.
         if self._stream.has_ended or self.status < 200:
             raise HTTPException("an incomplete head")
 

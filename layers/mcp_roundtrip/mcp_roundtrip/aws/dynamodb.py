@@ -53,9 +53,10 @@ MAX_PAGES: Final = 500
 """The most pages of a query. A page has up to 1 MB."""
 
 CONFLICT_ATTEMPTS: Final = 8
+"""The attempts for a write that conflicts with a transaction. Clients do not retry such a write."""
+
 FIRST_CONFLICT_PAUSE_S: Final = 0.02
-"""The attempts for a write that conflicts with a transaction, which no client retries, and the longest pause
-before the second attempt, which doubles for each further attempt."""
+"""The longest pause before the second attempt. It doubles for each further attempt."""
 
 
 class DynamoStore(Struct, eq=False):

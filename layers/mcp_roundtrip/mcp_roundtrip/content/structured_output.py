@@ -58,10 +58,15 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
     def _validator(self) -> SchemaValidator:
         return compile_schema(self.json_schema, f"{self.name}: outputSchema")
 
-    def to_json(self, value: Any, *, is_typed: bool = True) -> JsonResult:
+    def untyped_to_json(self, value: Any) -> JsonResult:
+        """Return the data and the text of a result without a return type. Raises UsageError, as `to_json`."""
+        try:
+            return to_json(value)
+        except ValueError as error:
+            raise _not_json(self.name, value, error) from None
+
+    def to_json(self, value: Any) -> JsonResult:
         """Return the data of a result, and its text. Raises UsageError, which quotes no value."""
-        if not is_typed:
-            return untyped_to_json(self.name, value)
         try:
             types = type_adapter(self.annotation)
             typed, written = _serialize(types, value)
@@ -121,14 +126,6 @@ def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def untyped_to_json(name: str, value: Any) -> JsonResult:
-    """Return a result of the function `name` as JSON. Raises UsageError, which quotes no value."""
-    try:
-        return to_json(value)
-    except ValueError as error:
-        raise _not_json(name, value, error) from None
 
 
 def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageError:

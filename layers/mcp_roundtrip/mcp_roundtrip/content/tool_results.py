@@ -103,8 +103,10 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
     def _structured(self, value: Any) -> dict[str, Any]:
         if (text := json_text(value, self.annotation)) is not None:
             data = msgspec.json.decode(text)
+        elif self.kind is _Kind.STRUCTURED:
+            data, text = self._types.to_json(value)
         else:
-            data, text = self._types.to_json(value, is_typed=self.kind is _Kind.STRUCTURED)
+            data, text = self._types.untyped_to_json(value)
         # Without `text_block`, which checks the text: it was UTF-8.
         return {"content": [{"type": "text", "text": text}], "structuredContent": data}
 

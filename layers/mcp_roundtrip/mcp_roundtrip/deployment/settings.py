@@ -194,7 +194,7 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
 
     @property
     def derives_audience(self) -> bool:
-        """Whether the event of a request has the audience: not with tasks, which outlive their requests."""
+        """Whether a request's audience is that of its event: not with tasks, which outlive their requests."""
         return self.audience is None and self.task_table is None
 
     @property

@@ -1,7 +1,6 @@
 """The composition root: create the ports from the environment, at the first request.
 
-Only this module and `aws_ports` use the clocks, the randomness and the environment variables of the process
-and, through `aws`, the AWS account.
+Only this package and `aws` use the clocks, the randomness and the environment variables of the process.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ def check_parameter_headers(
 ) -> None:
     """Raise -32020 unless the headers (lower-case names) equal the arguments.
 
-    Without `required`, as for clients that open with `initialize`, headers may be missing. Others that mirror
-    no argument are ignored. An array or an object has no header; validation refuses it later.
+    Without `required`, as for clients that open with `initialize`, headers may be missing. A header without
+    an argument is ignored. An array or an object has no header; validation refuses it later.
     """
     for path, name in parameter_headers.items():
         header = headers.get(_header(name).lower())

@@ -45,7 +45,7 @@ _DEFAULT_PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443",
 class NormalUri(Struct, frozen=True):
     """A normal form. `key` is equal for equivalent URIs.
 
-    In `spelled`, an authority that is no host has the client's case, for values as of `notes://{name}`.
+    In `spelled`, an authority that is no host has the client's case, for values as in `notes://{name}`.
     """
 
     key: str
